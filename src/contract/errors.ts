@@ -1,0 +1,51 @@
+// The stable error codes of the local socket and of the platform, each with the HTTP status that carries it.
+// Document 1, "Errors" names 400, 401 and 404; design.md, section 3 names most of the others.
+import { z } from 'zod';
+
+export const errorStatus = {
+  invalid_request: 400,
+  invalid_target: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_this_machine: 403,
+  read_only: 403,
+  connection_denied: 403,
+  endpoint_blocked: 403,
+  endpoint_not_allowed: 403,
+  not_found: 404,
+  unknown_connector: 404,
+  unknown_database: 404,
+  method_not_allowed: 405,
+  timeout: 408,
+  conflict: 409,
+  held: 409,
+  already_exists: 409,
+  invalid_state: 409,
+  payload_too_large: 413,
+  target_too_long: 414,
+  unsupported_media_type: 415,
+  not_eligible: 422,
+  too_many_requests: 429,
+  headers_too_large: 431,
+  internal: 500,
+  not_implemented: 501,
+  upstream_failed: 502,
+  upstream_refused: 502,
+  not_ready: 503,
+  not_configured: 503,
+  policy_unavailable: 503,
+  shutting_down: 503,
+  suspending: 503,
+  resuming: 503,
+  upstream_timeout: 504,
+} as const satisfies Record<string, number>;
+
+export type ErrorCode = keyof typeof errorStatus;
+
+/** The one error body, everywhere (design.md, section 3; the documents do not show one). */
+export const errorBody = z.object({
+  error: z.string(),
+  message: z.string(),
+  details: z.unknown().optional(),
+});
+export type ErrorBody = z.infer<typeof errorBody>;

@@ -1,0 +1,26 @@
+// The error of every layer below the HTTP edge: a stable code, a message for the caller, and a cause that stays inside.
+import type { ErrorCode } from '../contract/errors.ts';
+
+export interface RemoraErrorOptions {
+  /** Shown to the caller as `details`. */
+  readonly details?: unknown;
+  /** For the log only; never reaches a caller. */
+  readonly cause?: unknown;
+  /** When the caller may try again, in milliseconds; becomes `Retry-After`. */
+  readonly retryAfter_ms?: number;
+}
+
+export class RemoraError extends Error {
+  override readonly name = 'RemoraError';
+  readonly code: ErrorCode;
+  readonly details: unknown;
+  readonly retryAfter_ms: number | undefined;
+
+  /** @param message shown to the caller: say what is wrong and what to do. */
+  constructor(code: ErrorCode, message: string, options: RemoraErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.details = options.details;
+    this.retryAfter_ms = options.retryAfter_ms;
+  }
+}

@@ -1,0 +1,43 @@
+// What serves one row of the contract: the types that make a row without a handler fail to compile.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { BodyOf, Operation, Operations, ParamsOf, QueryOf, ValueOf } from '../contract/operation.ts';
+import type { EventSink } from './event-sink.ts';
+
+/** One parsed request. `Principal` is what the edge's `authenticate` made of its credential. */
+export interface Call<O extends Operation, Principal = undefined> {
+  readonly params: ParamsOf<O>;
+  readonly query: QueryOf<O>;
+  readonly body: BodyOf<O>;
+  readonly principal: Principal;
+  /** Aborted when the caller goes away before the answer is complete. */
+  readonly signal: AbortSignal;
+  readonly request: IncomingMessage;
+}
+
+/** A JSON answer with another status than the row's first one, or with headers. */
+export class Reply<T> {
+  readonly status: number;
+  readonly body: T;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, body: T, headers: Readonly<Record<string, string>> = {}) {
+    this.status = status;
+    this.body = body;
+    this.headers = headers;
+  }
+}
+
+type Awaitable<T> = T | Promise<T>;
+
+export type Handler<O extends Operation, P> = O['answer'] extends { kind: 'json' }
+  ? (call: Call<O, P>) => Awaitable<ValueOf<O> | Reply<ValueOf<O>>>
+  : O['answer'] extends { kind: 'empty' }
+    ? (call: Call<O, P>) => Awaitable<void>
+    : O['answer'] extends { kind: 'text' }
+      ? (call: Call<O, P>) => Awaitable<string>
+      : O['answer'] extends { kind: 'stream' }
+        ? (call: Call<O, P>, sink: EventSink<ValueOf<O>>) => Awaitable<void>
+        : (call: Call<O, P>, response: ServerResponse) => Awaitable<void>;
+
+/** One handler a row, no more and no fewer. */
+export type Handlers<Ops extends Operations, P = undefined> = { readonly [K in keyof Ops]: Handler<Ops[K], P> };

@@ -1,0 +1,18 @@
+import { defineConfig } from 'vitest/config';
+
+const shared = {
+  root: new URL('..', import.meta.url).pathname,
+  pool: 'forks' as const,
+  environment: 'node',
+  testTimeout: 20_000,
+  hookTimeout: 20_000,
+};
+
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { ...shared, name: 'main', include: ['test/**/*.test.ts'], exclude: ['test/soak/**', 'test/vm/**'] } },
+      { test: { ...shared, name: 'soak', include: ['test/soak/**/*.test.ts'], testTimeout: 600_000 } },
+    ],
+  },
+});
