@@ -45,9 +45,9 @@ export type ParamsOf<O extends Operation> = O['params'] extends z.ZodObject
   : Record<string, string>;
 export type QueryOf<O extends Operation> = O['query'] extends z.ZodObject ? z.output<O['query']> : Record<never, never>;
 export type BodyOf<O extends Operation> = O['body'] extends z.ZodType ? z.output<O['body']> : undefined;
-/** The value a handler returns and a client receives; for a stream, one line of it. */
+/** The value a handler returns and a client receives, in the form that is emitted; for a stream, one line of it. */
 export type ValueOf<O extends Operation> = O['answer'] extends { schema: infer S extends z.ZodType }
-  ? z.input<S>
+  ? z.output<S>
   : undefined;
 
 /** Keeps the literal types of a row while checking that it is one. */

@@ -1,0 +1,67 @@
+// The gateway: provider calls through a connector (document 1, "What the service does", 4; wire-facts.md, section 4).
+import { z } from 'zod';
+import { defineOperation } from './operation.ts';
+
+/** A connector that the calling sprite may use. `id` is ours: the id that `gateway_base_url` ends with. */
+export const gatewayConnection = z.object({
+  id: z.string(),
+  provider: z.string(),
+  display_name: z.string(),
+  description: z.string().optional(),
+  gateway_base_url: z.string(),
+  scopes: z.string().optional(),
+  usage_snippet: z.string().optional(),
+  request_scopes_url: z.string().optional(),
+});
+export type GatewayConnection = z.infer<typeof gatewayConnection>;
+
+/** A provider for which the organization could set up a connector. */
+export const gatewayAvailable = z.object({
+  provider: z.string(),
+  display_name: z.string(),
+  description: z.string().optional(),
+  setup_url: z.string(),
+});
+export type GatewayAvailable = z.infer<typeof gatewayAvailable>;
+
+export const gatewayListResponse = z.object({
+  connections: z.array(gatewayConnection),
+  available: z.array(gatewayAvailable),
+});
+export type GatewayListResponse = z.infer<typeof gatewayListResponse>;
+
+export const gatewayOperations = {
+  listGateway: defineOperation({
+    method: 'GET',
+    path: '/v1/gateway/list',
+    summary: 'The connectors that the calling sprite may use, and the providers that could be set up',
+    source: 'wire-facts.md, section 4',
+    tag: 'Gateway',
+    access: 'any',
+    answer: { kind: 'json', status: 200, schema: gatewayListResponse },
+    errors: ['unauthorized'],
+  }),
+  gateway: defineOperation({
+    method: '*',
+    path: '/v1/gateway/{provider}/{connector_id}/{path...}',
+    summary: 'Call a provider through a connector; the path reaches it byte for byte, the credential is put in',
+    source: 'document 1, What the service does, 4',
+    tag: 'Gateway',
+    access: 'any',
+    answer: { kind: 'raw' },
+    errors: [
+      'invalid_target',
+      'unauthorized',
+      'connection_denied',
+      'endpoint_blocked',
+      'endpoint_not_allowed',
+      'unknown_connector',
+      'method_not_allowed',
+      'payload_too_large',
+      'target_too_long',
+      'too_many_requests',
+      'upstream_failed',
+      'upstream_timeout',
+    ],
+  }),
+} as const;

@@ -1,0 +1,68 @@
+// Ports that opened and closed: document 1's port notification message, and how an agent reports it to its platform.
+import { z } from 'zod';
+import { defineOperation } from './operation.ts';
+import { spriteParams } from './sprites.ts';
+import { dateTime } from './time.ts';
+
+const portNumber = z.int().min(1).max(65_535);
+
+const fields = {
+  port: portNumber,
+  address: z.string(),
+  pid: z.int().nonnegative(),
+};
+
+/** Document 1, "Port notification message". `pid` 0: the process could not be found (choices.ts, "port pid"). */
+export const portNotification = z.object({ type: z.enum(['port_opened', 'port_closed']), ...fields });
+export type PortNotification = z.infer<typeof portNotification>;
+
+/** A notification on its way to the platform. `id` is unique for a sprite and stays the same when it is sent again. */
+export const portNotice = z.object({
+  id: z.string().min(1).max(128),
+  ...portNotification.shape,
+  time: dateTime,
+});
+export type PortNotice = z.infer<typeof portNotice>;
+
+/** Oldest first. */
+export const portNoticesRequest = z.object({ notices: z.array(portNotice).min(1).max(1_000) });
+export type PortNoticesRequest = z.infer<typeof portNoticesRequest>;
+
+/** `accepted` counts every notice of the request that is now stored, also those that were stored before. */
+export const portNoticesResponse = z.object({ accepted: z.int().nonnegative() });
+export type PortNoticesResponse = z.infer<typeof portNoticesResponse>;
+
+/** A port that was open by the last word of the agent; `time` is when it opened. */
+export const spritePort = z.object({ ...fields, time: dateTime });
+export type SpritePort = z.infer<typeof spritePort>;
+
+export const spritePortsResponse = z.object({ ports: z.array(spritePort) });
+export type SpritePortsResponse = z.infer<typeof spritePortsResponse>;
+
+const tag = 'Ports';
+
+export const portNoticeOperations = {
+  postPortNotices: defineOperation({
+    method: 'POST',
+    path: '/v1/sprites/{name}/ports/notices',
+    summary: 'Take port notices of an agent, in order; a notice with a known id is taken once',
+    source: 'document 1, Port notification message (path not shown)',
+    tag,
+    access: 'sprite',
+    params: spriteParams,
+    body: portNoticesRequest,
+    answer: { kind: 'json', status: 200, schema: portNoticesResponse },
+    errors: ['invalid_request', 'unauthorized', 'forbidden', 'not_found'],
+  }),
+  listSpritePorts: defineOperation({
+    method: 'GET',
+    path: '/v1/sprites/{name}/ports',
+    summary: 'The ports of a sprite that are open by the last word of its agent',
+    source: 'document 1, Port notification message (path not shown)',
+    tag,
+    access: 'any',
+    params: spriteParams,
+    answer: { kind: 'json', status: 200, schema: spritePortsResponse },
+    errors: ['unauthorized', 'forbidden', 'not_found'],
+  }),
+} as const;

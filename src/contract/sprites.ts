@@ -1,0 +1,151 @@
+// Sprites: named sandbox environments of an organization (document 1, "Resources and their fields" and "Endpoints").
+import { z } from 'zod';
+import { defineOperation } from './operation.ts';
+import { queryInteger } from './query-values.ts';
+import { dateTime } from './time.ts';
+
+/** Document 1, "States and transitions". */
+export const spriteStatus = z.enum(['cold', 'warm', 'running']);
+export type SpriteStatus = z.infer<typeof spriteStatus>;
+
+/** The form of a name on creation; the documents give none (choices.ts, "sprite name"). */
+export const spriteName = z
+  .string()
+  .regex(
+    /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
+    'expected 1 to 63 lower-case letters, digits and dashes, with no dash at either end',
+  );
+
+/** Document 1, "UrlSettings (response)". */
+export const urlSettings = z.object({
+  auth: z.enum(['sprite', 'public']),
+  private_access: z.enum(['admins', 'organization']).optional(),
+});
+export type UrlSettings = z.infer<typeof urlSettings>;
+
+/** Document 1, "UrlSettingsRequest". */
+export const urlSettingsRequest = z.object({
+  auth: z.enum(['sprite', 'public']).default('sprite'),
+});
+export type UrlSettingsRequest = z.infer<typeof urlSettingsRequest>;
+
+/** Document 1, "Sprite"; `labels` is omitted when empty. */
+export const sprite = z.object({
+  id: z.string(),
+  name: z.string(),
+  organization: z.string(),
+  url: z.string(),
+  status: spriteStatus,
+  created_at: dateTime,
+  updated_at: dateTime,
+  environment_version: z.string().nullable().optional(),
+  labels: z.array(z.string()).min(1).optional(),
+  last_running_at: dateTime.nullable().optional(),
+  last_warming_at: dateTime.nullable().optional(),
+  url_settings: urlSettings.nullable().optional(),
+  version: z.string().nullable().optional(),
+});
+export type Sprite = z.infer<typeof sprite>;
+
+/** Document 1, "SpriteListResponse". The counts are those of the sprites in this answer. */
+export const spriteListResponse = z.object({
+  sprites: z.array(sprite),
+  has_more: z.boolean(),
+  running: z.int().nonnegative(),
+  warm: z.int().nonnegative(),
+  cold: z.int().nonnegative(),
+  name: z.string(),
+  next_continuation_token: z.string().optional(),
+  running_limit: z.int().nonnegative().optional(),
+  warm_limit: z.int().nonnegative().optional(),
+});
+export type SpriteListResponse = z.infer<typeof spriteListResponse>;
+
+/** Document 1, "Request bodies for sprites". */
+export const createSpriteRequest = z.object({
+  name: spriteName,
+  url_settings: urlSettingsRequest.optional(),
+});
+export type CreateSpriteRequest = z.infer<typeof createSpriteRequest>;
+
+/** Document 1, "Request bodies for sprites"; `labels` is ours (choices.ts, "sprite update"). */
+export const updateSpriteRequest = z.object({
+  url_settings: urlSettingsRequest,
+  labels: z.array(z.string().min(1).max(128)).max(64).optional(),
+});
+export type UpdateSpriteRequest = z.infer<typeof updateSpriteRequest>;
+
+/** Query of the sprite list (document 1, "Endpoints" and "Limits"). */
+export const listSpritesRequest = z.object({
+  prefix: z.string().optional(),
+  max_results: queryInteger(1, 500).default(50),
+  continuation_token: z.string().optional(),
+});
+export type ListSpritesRequest = z.infer<typeof listSpritesRequest>;
+
+/** The path parameter of everything under one sprite. */
+export const spriteParams = z.object({ name: z.string().min(1) });
+
+const tag = 'Sprites';
+
+export const spriteOperations = {
+  createSprite: defineOperation({
+    method: 'POST',
+    path: '/v1/sprites',
+    summary: 'Create a sprite',
+    source: 'document 1, Endpoints',
+    tag,
+    access: 'organization',
+    body: createSpriteRequest,
+    answer: { kind: 'json', status: 201, schema: sprite },
+    errors: ['invalid_request', 'unauthorized', 'already_exists'],
+  }),
+  listSprites: defineOperation({
+    method: 'GET',
+    path: '/v1/sprites',
+    summary: 'List the sprites of the organization, by name',
+    source: 'document 1, Endpoints',
+    tag,
+    access: 'organization',
+    query: listSpritesRequest,
+    answer: { kind: 'json', status: 200, schema: spriteListResponse },
+    errors: ['invalid_request', 'unauthorized'],
+  }),
+  readSprite: defineOperation({
+    method: 'GET',
+    path: '/v1/sprites/{name}',
+    summary: 'Read one sprite',
+    source: 'document 1, Endpoints (path not shown); wire-facts.md, section 3',
+    tag,
+    access: 'any',
+    params: spriteParams,
+    answer: { kind: 'json', status: 200, schema: sprite },
+    errors: ['unauthorized', 'not_found'],
+  }),
+} as const;
+
+export const spriteChangeOperations = {
+  updateSprite: defineOperation({
+    method: 'PUT',
+    path: '/v1/sprites/{name}',
+    summary: 'Replace the URL settings of a sprite, and its labels when given',
+    source: 'document 1, Request bodies for sprites (path not shown); wire-facts.md, section 3',
+    tag,
+    access: 'organization',
+    params: spriteParams,
+    body: updateSpriteRequest,
+    answer: { kind: 'json', status: 200, schema: sprite },
+    errors: ['invalid_request', 'unauthorized', 'not_found'],
+  }),
+  deleteSprite: defineOperation({
+    method: 'DELETE',
+    path: '/v1/sprites/{name}',
+    summary: 'Delete a sprite',
+    source: 'document 1, Endpoints (path not shown); wire-facts.md, section 3',
+    tag,
+    access: 'organization',
+    params: spriteParams,
+    answer: { kind: 'empty', status: 204 },
+    errors: ['unauthorized', 'not_found'],
+  }),
+} as const;
