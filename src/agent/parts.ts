@@ -1,12 +1,10 @@
 // What every part of the agent says of itself, for /v1/ready and /v1/status.
-import type { Clock } from '../core/clock.ts';
-import { toDateTime } from '../core/clock.ts';
+import type { z } from 'zod';
+import { partNames, type partState } from '../contract/local/status.ts';
+import { type Clock, toDateTime } from '../core/clock.ts';
 
-export const partNames = ['store', 'machine', 'gateway', 'ports', 'notices', 'replication', 'resume'] as const;
 export type PartName = (typeof partNames)[number];
-
-/** `off`: its settings are absent. `degraded`: it serves, with the reason for what it cannot do. `failed`: it does not serve. */
-export type PartState = 'off' | 'starting' | 'ok' | 'degraded' | 'failed';
+export type PartState = z.infer<typeof partState>;
 
 export interface PartReport {
   readonly state: PartState;
@@ -23,8 +21,8 @@ export interface Part {
 export interface PartBoard {
   part(name: PartName): Part;
   report(): Record<PartName, PartReport>;
-  /** True when every part that is on is `ok`. */
-  readonly ready: boolean;
+  /** `not_ready` while a part is starting or failed, `degraded` while one serves with a reason. */
+  readonly overall: 'ready' | 'degraded' | 'not_ready';
 }
 
 export function createPartBoard(clock: Clock): PartBoard {
@@ -44,8 +42,10 @@ export function createPartBoard(clock: Clock): PartBoard {
       },
     }),
     report: () => Object.fromEntries(reports) as Record<PartName, PartReport>,
-    get ready() {
-      return partNames.every((name) => stateOf(name) === 'ok' || stateOf(name) === 'off');
+    get overall() {
+      const states = partNames.map(stateOf);
+      if (states.some((state) => state === 'starting' || state === 'failed')) return 'not_ready';
+      return states.includes('degraded') ? 'degraded' : 'ready';
     },
   };
 }

@@ -28,6 +28,8 @@ export const machineConfig = z.object({
   guest: z.object({ memory_mb: z.int().positive().optional(), cpus: z.int().positive().optional() }).optional(),
   init: z.object({ swap_size_mb: z.int().nonnegative().nullable().optional() }).optional(),
   schedule: z.string().nullable().optional(),
+  /** Ours: what runs the machine. Under `process` the kernel is the host's, and its memory and swap say nothing here. */
+  driver: z.string().optional(),
   http_service: httpServiceSettings.optional(),
 });
 export type MachineConfig = z.infer<typeof machineConfig>;

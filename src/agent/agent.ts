@@ -1,0 +1,178 @@
+// The daemon put together: construct every part, listen first, start the rest. Read from top to bottom.
+import { agentOperations } from '../contract/agent-operations.ts';
+import { systemClock } from '../core/clock.ts';
+import { randomFraction } from '../core/urandom.ts';
+import { createEdge } from '../http/edge.ts';
+import type { InheritedSocket } from '../http/listen.ts';
+import type { Config } from './config/load-config.ts';
+import { createDoorkeeper } from './doors.ts';
+import { createEventHandlers } from './events/event-handlers.ts';
+import { createEventHub } from './events/event-hub.ts';
+import { createGateway, gatewaySchema } from './gateway/gateway.ts';
+import { openListeners } from './listeners.ts';
+import type { Log } from './log.ts';
+import { createMachine } from './machine/machine.ts';
+import { createMachinesApi } from './machine/machines-api.ts';
+import { createPartBoard } from './parts.ts';
+import { createPorts, portsSchema } from './ports/ports.ts';
+import { createReplication } from './replication/replication.ts';
+import { createKernel } from './resume/kernel.ts';
+import { createResume } from './resume/resume.ts';
+import { createOwnCostMeter } from './status/own-cost.ts';
+import { createStatus } from './status/status.ts';
+import { openStore } from './store.ts';
+import { createUpstream } from './upstream.ts';
+
+export interface AgentOptions {
+  readonly config: Config;
+  readonly log: Log;
+  readonly env: NodeJS.ProcessEnv;
+  readonly inherited: readonly InheritedSocket[];
+  readonly version: string;
+  /** Ends every loop. */
+  readonly signal: AbortSignal;
+  /** Checks every answer against its row, for tests. */
+  readonly checkAnswers?: boolean;
+}
+
+export interface RunningAgent extends AsyncDisposable {
+  /** Where it serves, as people write it: a path, `fd:3`, or `host:port`. */
+  readonly addresses: readonly string[];
+}
+
+/** Opens everything and serves. Throws ListenError when the socket cannot be had; every other trouble is a part's state. */
+export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
+  const { config, log, signal } = options;
+  const clock = systemClock;
+  const random = randomFraction;
+  await using stack = new AsyncDisposableStack();
+
+  const board = createPartBoard(clock);
+  const settings = toSettingsReason(config);
+  board.part('settings').set(settings === undefined ? 'ok' : 'degraded', settings);
+  const store = stack.use(openStore(config.stateDir, [gatewaySchema, portsSchema], board.part('store')));
+  const upstream = stack.use(createUpstream());
+  const cost = stack.use(createOwnCostMeter());
+  const hub = createEventHub({ clock, generation: () => resume.generation(), sequence: store.sequence });
+  const common = { clock, random, hub, upstream, log };
+
+  const resume = stack.use(
+    createResume({
+      ...common,
+      kernel: createKernel(),
+      part: board.part('resume'),
+      generationStore: store.generation,
+      steps: () => [
+        { name: 'sockets', deadline_ms: 20, run: () => upstream.replace() },
+        { name: 'policy', deadline_ms: 2_000, run: () => gateway.onResume() },
+        { name: 'stream', deadline_ms: 5_000, run: () => replication.onResume() },
+        { name: 'ports', deadline_ms: 1_000, run: () => ports.onResume() },
+      ],
+    }),
+  );
+  const identity = () => resume.identityHeaders();
+  const gateway = stack.use(
+    createGateway({
+      ...common,
+      part: board.part('gateway'),
+      db: store.db,
+      config,
+      identity,
+      gate: () => resume.gate.wait(),
+    }),
+  );
+  const ports = stack.use(
+    createPorts({
+      ...common,
+      part: board.part('ports'),
+      noticesPart: board.part('notices'),
+      db: store.db,
+      config: { ...config, spriteUrl: () => gateway.spriteUrl() },
+      identity,
+    }),
+  );
+  const replication = stack.use(
+    createReplication({
+      ...common,
+      part: board.part('replication'),
+      config,
+      mayConnect: () => machine.suspender.state !== 'fenced',
+    }),
+  );
+  const machine = stack.use(
+    createMachine({
+      clock,
+      hub,
+      part: board.part('machine'),
+      identity: config,
+      api:
+        config.machinesApi === undefined
+          ? undefined
+          : createMachinesApi({ address: config.machinesApi, token: config.token, upstream, identity }),
+      sources: { procRoot: '/proc', env: options.env },
+      async settle() {
+        store.checkpoint();
+        replication.checkpoint();
+        await upstream.retire();
+      },
+      check: () => resume.check(),
+      onFence: (up) => resume.setFence(up),
+      generation: () => resume.generation(),
+      lastResume: () => resume.lastResume(),
+    }),
+  );
+  resume.onWake(() => machine.suspender.onWake());
+  resume.onRecovered(() => machine.suspender.onRecovered());
+
+  const status = createStatus({
+    version: options.version,
+    clock,
+    config,
+    board,
+    cost,
+    operations: () => agentOperations,
+    live: () => ({
+      generation: resume.generation(),
+      incarnation: resume.incarnation(),
+      state: machine.suspender.state,
+      streams: edge.streams,
+      seq: hub.seq,
+      details: { ports: ports.status(), replication: replication.status(), resume: resume.signals() },
+    }),
+  });
+  const edge = createEdge({
+    operations: agentOperations,
+    handlers: {
+      ...status,
+      ...createEventHandlers(hub),
+      ...machine.handlers,
+      ...resume.handlers,
+      ...gateway.handlers,
+      ...ports.handlers,
+      ...replication.handlers,
+    },
+    authenticate: createDoorkeeper({ verifyToken: gateway.verifyToken }),
+    log,
+    ...(options.checkAnswers === undefined ? {} : { checkAnswers: options.checkAnswers }),
+  });
+  const listeners = stack.use(await openListeners(edge, config, options.inherited));
+  stack.defer(() => edge.drain(config.shutdown_ms));
+
+  cost.start();
+  hub.publish('agent_started', { version: options.version, pid: process.pid });
+  resume.start(signal);
+  machine.start();
+  await Promise.all([gateway.start(signal), ports.start(signal), replication.start(signal)]);
+
+  const running = stack.move();
+  return {
+    addresses: listeners.addresses,
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
+
+/** What of the settings is not used and why; undefined when all of them are. */
+function toSettingsReason(config: Config): string | undefined {
+  if (config.warnings.length === 0) return undefined;
+  return config.warnings.map((warning) => `${warning.setting}: ${warning.message}`).join('; ');
+}

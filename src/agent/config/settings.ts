@@ -1,0 +1,187 @@
+// Every setting of the agent as one row: where it may be written, what it may be, what it is when nobody says.
+import { z } from 'zod';
+import { parseDuration } from '../../core/duration.ts';
+
+export interface Setting {
+  readonly env: string;
+  /** Dotted path in the TOML file; the flag is the same with dashes: `gateway.policy_max_age` = `--gateway-policy-max-age`. */
+  readonly key: string;
+  readonly summary: string;
+  /** From text to value. */
+  readonly schema: z.ZodType<unknown, string>;
+  /** As text, so that it is checked like any other value. Absent = the setting may be absent. */
+  readonly fallback?: string;
+}
+
+const absolutePath = z.string().startsWith('/', 'must be an absolute path');
+
+const httpUrl = z.string().superRefine((text, context) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) context.addIssue('must be an http or https URL');
+  else if (url.username !== '' || url.password !== '')
+    context.addIssue('must not contain a credential; use the token setting');
+  else if (url.search !== '' || url.hash !== '') context.addIssue('must not contain a query or a fragment');
+});
+const baseUrl = httpUrl.transform((text) => text.replace(/\/+$/, ''));
+
+const duration = z.string().transform((text, context) => {
+  const value = parseDuration(text);
+  if (value !== undefined) return value;
+  context.addIssue('must be a duration such as 30s, 10m or 500ms');
+  return z.NEVER;
+});
+
+const byteCount = z
+  .string()
+  .regex(/^\d{1,12}$/, 'must be a number of bytes')
+  .transform(Number);
+
+const hostPort = z.string().transform((text, context) => {
+  const match = /^(\[[0-9a-fA-F:]+\]|[^:]+):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[2]);
+  if (match?.[1] !== undefined && port <= 65_535) return { host: match[1].replace(/^\[|\]$/g, ''), port };
+  context.addIssue('must be host:port with a loopback host, for example 127.0.0.1:4181');
+  return z.NEVER;
+});
+
+const fileMode = z
+  .string()
+  .regex(/^0?[0-7]{3}$/, 'must be an octal file mode such as 0660')
+  .transform((text) => Number.parseInt(text, 8));
+
+const machinesApi = z.union([
+  z
+    .string()
+    .regex(/^unix:\/.+/, 'must be unix:/path or a URL')
+    .transform((text) => ({ socketPath: text.slice('unix:'.length) })),
+  baseUrl.transform((origin) => ({ origin })),
+]);
+
+export const settings = {
+  socket: {
+    env: 'REMORA_SOCKET',
+    key: 'socket',
+    summary: 'path of the Unix socket',
+    schema: absolutePath,
+    fallback: '/run/remora/remora.sock',
+  },
+  socketMode: {
+    env: 'REMORA_SOCKET_MODE',
+    key: 'socket_mode',
+    summary: 'file mode of the socket',
+    schema: fileMode,
+    fallback: '0660',
+  },
+  socketGroup: {
+    env: 'REMORA_SOCKET_GROUP',
+    key: 'socket_group',
+    summary: 'group of the socket, name or number',
+    schema: z.string().min(1),
+  },
+  readonlySocket: {
+    env: 'REMORA_READONLY_SOCKET',
+    key: 'readonly_socket',
+    summary: 'path of a second socket that only reads: status, ports, events, replication, metrics',
+    schema: absolutePath,
+  },
+  listen: {
+    env: 'REMORA_LISTEN',
+    key: 'listen',
+    summary: 'loopback host:port for callers without Unix sockets; needs a capability token',
+    schema: hostPort,
+  },
+  stateDir: {
+    env: 'REMORA_STATE_DIR',
+    key: 'state_dir',
+    summary: 'directory of the databases',
+    schema: absolutePath,
+    fallback: '/var/lib/remora',
+  },
+  baseUrl: { env: 'REMORA_BASE_URL', key: 'base_url', summary: 'address of the platform', schema: baseUrl },
+  tokenFile: {
+    env: 'REMORA_TOKEN_FILE',
+    key: 'token_file',
+    summary: "file with the sprite's token",
+    schema: absolutePath,
+  },
+  sprite: {
+    env: 'REMORA_SPRITE',
+    key: 'sprite',
+    summary: 'name of this sprite',
+    schema: z.string().regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/, 'must be a sprite name: a-z, 0-9 and dashes'),
+  },
+  app: {
+    env: 'REMORA_APP',
+    key: 'app',
+    summary: 'application of this machine (FLY_APP_NAME)',
+    schema: z.string().min(1),
+  },
+  machine: {
+    env: 'REMORA_MACHINE',
+    key: 'machine',
+    summary: 'id of this machine (FLY_MACHINE_ID)',
+    schema: z.string().min(1),
+  },
+  machinesApi: {
+    env: 'REMORA_MACHINES_API',
+    key: 'machines_api',
+    summary: 'machines API, unix:/path or a URL (/.fly/api where it exists)',
+    schema: machinesApi,
+  },
+  nodeUrl: {
+    env: 'REMORA_NODE_URL',
+    key: 'node_url',
+    summary: 'address of the replicated database node',
+    schema: baseUrl,
+  },
+  portAddress: {
+    env: 'REMORA_PORT_ADDRESS',
+    key: 'port_address',
+    summary: 'address of a port: a template with {port} and {sprite}, or "bind"',
+    schema: z.string().refine((text) => text === 'bind' || text.includes('{port}'), 'must be "bind" or contain {port}'),
+  },
+  policyMaxAge_ms: {
+    env: 'REMORA_POLICY_MAX_AGE',
+    key: 'gateway.policy_max_age',
+    summary: 'how old a cached policy may be before the gateway refuses',
+    schema: duration,
+    fallback: '10m',
+  },
+  policyRefresh_ms: {
+    env: 'REMORA_POLICY_REFRESH',
+    key: 'gateway.policy_refresh',
+    summary: 'how often policies are fetched again',
+    schema: duration,
+    fallback: '60s',
+  },
+  bodyCap_bytes: {
+    env: 'REMORA_BODY_LIMIT',
+    key: 'gateway.body_limit',
+    summary: 'largest request body through the gateway, in bytes',
+    schema: byteCount,
+    fallback: '33554432',
+  },
+  shutdown_ms: {
+    env: 'REMORA_SHUTDOWN_TIMEOUT',
+    key: 'shutdown_timeout',
+    summary: 'how long answers may take to finish after SIGTERM',
+    schema: duration,
+    fallback: '10s',
+  },
+  logLevel: {
+    env: 'REMORA_LOG_LEVEL',
+    key: 'log_level',
+    summary: 'trace, debug, info, warn, error or silent',
+    schema: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']),
+    fallback: 'info',
+  },
+} as const satisfies Record<string, Setting>;
+
+export type SettingName = keyof typeof settings;
+
+/** A setting with a fallback always has a value; the others may be undefined. */
+export type SettingValues = {
+  readonly [K in SettingName]: (typeof settings)[K] extends { fallback: string }
+    ? z.output<(typeof settings)[K]['schema']>
+    : z.output<(typeof settings)[K]['schema']> | undefined;
+};

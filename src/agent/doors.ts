@@ -1,0 +1,83 @@
+// Who may do what through which listener: the socket is the capability, the second socket only reads, and loopback TCP takes a
+// capability token and a loopback Host (design.md, section 3).
+import type { IncomingMessage } from 'node:http';
+import type { Operation } from '../contract/operation.ts';
+import { RemoraError } from '../core/remora-error.ts';
+import { isLoopback } from '../http/listen.ts';
+
+export const doors = ['socket', 'readonly', 'loopback'] as const;
+export type Door = (typeof doors)[number];
+
+export interface Caller {
+  readonly door: Door;
+}
+
+/** What a capability token opens: one connector, or all of them and the reading rows. */
+export interface Capability {
+  readonly connector_id?: string;
+}
+
+const readingTags = new Set(['status', 'ports', 'events', 'replication']);
+
+export interface DoorOptions {
+  readonly verifyToken: (token: string) => Capability | undefined;
+}
+
+/** For the edge's `authenticate`. Throws `read_only`, `unauthorized` or `forbidden`. */
+export function createDoorkeeper(options: DoorOptions) {
+  return (request: IncomingMessage, row: Operation, door: string): Caller => {
+    switch (toDoor(door)) {
+      case 'socket':
+        return { door: 'socket' };
+      case 'readonly':
+        if (!onlyReads(row)) throw new RemoraError('read_only', 'this socket only reads; use the main socket');
+        return { door: 'readonly' };
+      case 'loopback':
+        admitLoopback(request, row, options);
+        return { door: 'loopback' };
+    }
+  };
+}
+
+function admitLoopback(request: IncomingMessage, row: Operation, options: DoorOptions): void {
+  const host = (request.headers.host ?? '').replace(/:\d+$/, '');
+  if (!isLoopback(host)) throw new RemoraError('forbidden', 'the Host of this listener must be a loopback address');
+  const token = bearer(request);
+  const capability = token === undefined ? undefined : options.verifyToken(token);
+  if (capability === undefined) {
+    throw new RemoraError(
+      'unauthorized',
+      'this listener needs a capability token; POST /v1/gateway/tokens on the socket makes one',
+    );
+  }
+  const isGateway = row.answer.kind === 'raw' && row.tag === 'gateway';
+  if (
+    isGateway &&
+    (capability.connector_id === undefined || connectorOf(request.url ?? '') === capability.connector_id)
+  )
+    return;
+  if (capability.connector_id === undefined && onlyReads(row)) return;
+  throw new RemoraError('forbidden', 'this token does not open that; it was made for something else');
+}
+
+/** SDKs of providers send what they believe is an API key in one of two headers. */
+function bearer(request: IncomingMessage): string | undefined {
+  const authorization = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
+  const key = request.headers['x-api-key'];
+  return authorization ?? (typeof key === 'string' ? key : undefined);
+}
+
+/** The fourth segment, unread: `/v1/gateway/{provider}/{connector_id}/…`. */
+function connectorOf(target: string): string | undefined {
+  return target.split(/[/?]/, 6)[4];
+}
+
+function onlyReads(row: Operation): boolean {
+  return row.method === 'GET' && readingTags.has(row.tag);
+}
+
+function toDoor(door: string): Door {
+  const known = doors.find((name) => name === door);
+  if (known === undefined) throw new Error(`there is no door ${door}`);
+  return known;
+}

@@ -1,0 +1,180 @@
+// The machine's own rows: who this is, whether it may be suspended, suspending it, and what is passed to the machines API.
+
+import { createClient } from '../../client/client.ts';
+import { UpstreamError } from '../../client/upstream-error.ts';
+import type { machineOperations as localRows } from '../../contract/local/machine.ts';
+import { machineOperations } from '../../contract/machines.ts';
+import type { Clock } from '../../core/clock.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import { judgeEligibility } from '../../core/suspend-eligibility.ts';
+import type { Handlers } from '../../http/handler.ts';
+import type { Caller } from '../doors.ts';
+import type { EventHub } from '../events/event-hub.ts';
+import type { Part } from '../parts.ts';
+import type { LastResume } from '../resume/last-resume.ts';
+import { askSuspend } from './ask-suspend.ts';
+import { type FactSources, readMachineFacts } from './machine-facts.ts';
+import { createMachineRecord } from './machine-record.ts';
+import type { MachinesApi } from './machines-api.ts';
+import { createSuspender, type Suspender } from './suspender.ts';
+
+/** What the answer of a wait may take on top of the wait. */
+const PASS_MARGIN_MS = 5_000;
+
+export interface MachineOptions {
+  readonly clock: Clock;
+  readonly hub: EventHub;
+  readonly part: Part;
+  readonly identity: {
+    readonly app: string | undefined;
+    readonly machine: string | undefined;
+    readonly sprite: string | undefined;
+  };
+  /** Undefined when no machines API is configured: suspending answers `not_configured`. */
+  readonly api: MachinesApi | undefined;
+  readonly sources: FactSources;
+  readonly settle: () => Promise<void>;
+  readonly check: () => void;
+  readonly onFence: (up: boolean) => void;
+  readonly generation: () => number;
+  readonly lastResume: () => LastResume | undefined;
+}
+
+export interface Machine extends Disposable {
+  readonly handlers: Handlers<typeof localRows, Caller>;
+  readonly suspender: Suspender;
+  start(): void;
+}
+
+export function createMachine(options: MachineOptions): Machine {
+  const { api, identity, part } = options;
+  const client =
+    api === undefined
+      ? undefined
+      : createClient(machineOperations, { origin: api.origin, dispatcher: api.dispatcher, headers: api.headers });
+  const record = createMachineRecord(options.clock, async () => {
+    if (client === undefined || identity.app === undefined || identity.machine === undefined) return undefined;
+    const params = { app_name: identity.app, machine_id: identity.machine };
+    return await client.call('readMachine', { params, timeout_ms: 2_000 });
+  });
+
+  async function eligibility() {
+    return judgeEligibility(readMachineFacts(await record.read(), options.sources));
+  }
+
+  const suspender = createSuspender({
+    clock: options.clock,
+    hub: options.hub,
+    check: options.check,
+    settle: options.settle,
+    onFence: options.onFence,
+    async mayStart() {
+      configured();
+      const { eligible, conditions } = await eligibility();
+      if (eligible) return;
+      const reasons = conditions.filter((condition) => condition.verdict === 'fails');
+      const message = `this machine cannot be suspended: ${reasons.map((reason) => reason.message).join('; ')}`;
+      throw new RemoraError('not_eligible', message, { details: { reasons } });
+    },
+    async ask() {
+      const { api: where, app, machine } = configured();
+      await askSuspend(where, `/v1/apps/${encodeURIComponent(app)}/machines/${encodeURIComponent(machine)}/suspend`);
+    },
+  });
+
+  function configured() {
+    const { app, machine } = identity;
+    if (api === undefined || client === undefined) {
+      throw new RemoraError(
+        'not_configured',
+        'no machines API is known; set REMORA_MACHINES_API to unix:/path or a URL',
+      );
+    }
+    if (app === undefined || machine === undefined) {
+      throw new RemoraError('not_configured', 'this machine does not know its name; set REMORA_APP and REMORA_MACHINE');
+    }
+    return { api, client, app, machine };
+  }
+
+  /** The parameters of a path, after they proved to name this machine. */
+  function thisMachine(params: { app_name: string; machine_id: string }) {
+    const known = configured();
+    if (params.app_name === known.app && params.machine_id === known.machine) return { params, client: known.client };
+    const message = `this is machine ${known.machine} of ${known.app}; only its own calls are passed on`;
+    throw new RemoraError('not_this_machine', message);
+  }
+
+  return {
+    suspender,
+    start() {
+      if (api === undefined) part.set('off', 'no machines API is known; set REMORA_MACHINES_API');
+      else if (identity.app === undefined || identity.machine === undefined) {
+        part.set('degraded', 'this machine does not know its name; set REMORA_APP and REMORA_MACHINE');
+      } else part.set('ok');
+    },
+    handlers: {
+      async machine() {
+        const { eligible, conditions } = await eligibility();
+        return {
+          app: identity.app ?? null,
+          id: identity.machine ?? null,
+          sprite: identity.sprite ?? null,
+          state: suspender.state,
+          generation: options.generation(),
+          eligibility: { eligible, conditions: [...conditions] },
+          last_suspend: suspender.last ?? null,
+          last_resume: options.lastResume() ?? null,
+        };
+      },
+      async suspendMe({ query }) {
+        await suspender.suspend(query.force);
+        return { ok: true };
+      },
+      async suspendThis({ params, query }) {
+        thisMachine(params);
+        await suspender.suspend(query.force);
+        return { ok: true };
+      },
+      async waitThis({ params, query, signal }) {
+        const me = thisMachine(params);
+        const timeout_ms = query.timeout * 1_000 + PASS_MARGIN_MS;
+        return await passed(me.client.call('waitMachine', { params, query, signal, timeout_ms }));
+      },
+      async startThis({ params, signal }) {
+        return await passed(thisMachine(params).client.call('startMachine', { params, signal }));
+      },
+      async stopThis({ params, body, signal }) {
+        return await passed(thisMachine(params).client.call('stopMachine', { params, body, signal }));
+      },
+    },
+    [Symbol.dispose]() {
+      suspender[Symbol.dispose]();
+    },
+  };
+}
+
+/** What the machines API said, in our words: its 4xx keep their meaning, everything else is a failed or late upstream. */
+async function passed<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) throw error;
+    const said = `the machines API said: ${error.message}`;
+    switch (error.status) {
+      case 400:
+        throw new RemoraError('invalid_request', said, { cause: error });
+      case 404:
+        throw new RemoraError('not_found', said, { cause: error });
+      case 408:
+        throw new RemoraError('timeout', said, { cause: error });
+      case 409:
+        throw new RemoraError('invalid_state', said, { cause: error });
+      case undefined:
+        throw new RemoraError('upstream_failed', `the machines API could not be reached: ${error.message}`, {
+          cause: error,
+        });
+      default:
+        throw new RemoraError('upstream_refused', said, { cause: error });
+    }
+  }
+}

@@ -1,0 +1,138 @@
+// Suspending this machine: prepare, ask once, and put everything back when the answer is no or nothing happens.
+//
+//   awake ──ask──▶ preparing ──2xx──▶ fenced ──wake──▶ resuming ──done──▶ awake
+//     ▲               │ refused, error    │ no gap within 15 s of run time
+//     └───────────────┴───────────────────┘
+//
+// design.md, section 4; the table itself is core/suspend-machine.ts.
+import type { z } from 'zod';
+import type { lastSuspend } from '../../contract/local/machine.ts';
+import { type Clock, toDateTime } from '../../core/clock.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import { type SuspendEvent, type SuspendState, transition } from '../../core/suspend-machine.ts';
+import type { EventHub } from '../events/event-hub.ts';
+import { ASK_LIMIT_MS } from './ask-suspend.ts';
+
+/** Run time after which an accepted suspend that never came counts as not taken. */
+export const INTERRUPTED_AFTER_MS = 15_000;
+
+export interface SuspenderOptions {
+  readonly clock: Clock;
+  readonly hub: EventHub;
+  /** Asks the machines API once; see ask-suspend.ts. */
+  readonly ask: () => Promise<void>;
+  /** Looks for a resume now, before a timer that may be overdue is believed. */
+  readonly check: () => void;
+  /** Throws `not_eligible`, `held` and the like when the machine must stay awake. */
+  readonly mayStart: (force: boolean) => Promise<void>;
+  /** Checkpoints what is on disk and closes idle connections, so that nothing is frozen half open. */
+  readonly settle: () => Promise<void>;
+  /** The fence went up, or came down again. */
+  readonly onFence: (up: boolean) => void;
+  readonly interruptedAfter_ms?: number;
+}
+
+export type LastSuspend = z.infer<typeof lastSuspend>;
+
+export interface Suspender extends Disposable {
+  /** Resolves when the platform accepted. A second caller joins the first one's attempt. Rejects with the machine awake. */
+  suspend(force: boolean): Promise<void>;
+  /** A resume was noticed, or its recovery is complete. */
+  onWake(): void;
+  onRecovered(): void;
+  readonly state: SuspendState;
+  readonly last: LastSuspend | undefined;
+}
+
+export function createSuspender(options: SuspenderOptions): Suspender {
+  const { clock, hub } = options;
+  let state: SuspendState = 'awake';
+  let last: LastSuspend | undefined;
+  let running: Promise<void> | undefined;
+  let watchdog: NodeJS.Timeout | undefined;
+  let woken = Promise.withResolvers<void>();
+
+  function move(event: SuspendEvent): void {
+    const before = state;
+    state = transition(state, event);
+    const fenced = (value: SuspendState) => value === 'fenced' || value === 'preparing';
+    if (fenced(before) !== fenced(state)) options.onFence(fenced(state));
+  }
+
+  function settleOutcome(outcome: LastSuspend['outcome'], message?: string): void {
+    const at = last?.at ?? toDateTime(clock.wall_ms());
+    last = message === undefined ? { at, outcome } : { at, outcome, message };
+  }
+
+  async function attempt(force: boolean): Promise<void> {
+    await options.mayStart(force);
+    if (state !== 'awake') throw new RemoraError('conflict', `the machine is ${state}; try again when it is awake`);
+    last = { at: toDateTime(clock.wall_ms()), outcome: 'asking' };
+    woken = Promise.withResolvers<void>();
+    move('ask');
+    hub.publish('suspending', { deadline: toDateTime(clock.wall_ms() + ASK_LIMIT_MS), forced: force });
+    try {
+      await options.settle();
+      await Promise.race([options.ask(), woken.promise]);
+    } catch (error) {
+      refused(error);
+      throw error;
+    }
+    if (state !== 'preparing') return;
+    move('accepted');
+    settleOutcome('accepted');
+    hub.publish('suspend_accepted');
+    watchdog = setTimeout(interrupted, options.interruptedAfter_ms ?? INTERRUPTED_AFTER_MS);
+    watchdog.unref();
+  }
+
+  function refused(error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error);
+    if (state !== 'preparing') return;
+    move('refused');
+    const unknown = error instanceof RemoraError && error.code === 'upstream_timeout';
+    settleOutcome(unknown ? 'unknown' : 'refused', message);
+    hub.publish('suspend_failed', { outcome: last?.outcome, message });
+  }
+
+  function interrupted(): void {
+    options.check();
+    if (state !== 'fenced') return;
+    move('interrupted');
+    const message = 'the platform accepted the suspend and the machine went on running';
+    settleOutcome('interrupted', message);
+    hub.publish('suspend_interrupted', { message });
+  }
+
+  return {
+    suspend(force) {
+      running ??= attempt(force).finally(() => {
+        running = undefined;
+      });
+      return running;
+    },
+    onWake() {
+      clearTimeout(watchdog);
+      if (
+        last !== undefined &&
+        (last.outcome === 'asking' || last.outcome === 'accepted' || last.outcome === 'unknown')
+      ) {
+        settleOutcome('resumed');
+      }
+      move('wake');
+      woken.resolve();
+    },
+    onRecovered() {
+      move('done');
+    },
+    get state() {
+      return state;
+    },
+    get last() {
+      return last;
+    },
+    [Symbol.dispose]() {
+      clearTimeout(watchdog);
+    },
+  };
+}

@@ -1,0 +1,18 @@
+// Every row that the agent serves on its socket.
+import { eventOperations } from './local/events.ts';
+import { gatewayOperations } from './local/gateway.ts';
+import { machineOperations } from './local/machine.ts';
+import { portOperations } from './local/ports.ts';
+import { replicationOperations } from './local/replication.ts';
+import { resumeOperations } from './local/resume.ts';
+import { statusOperations } from './local/status.ts';
+
+export const agentOperations = {
+  ...statusOperations,
+  ...eventOperations,
+  ...machineOperations,
+  ...resumeOperations,
+  ...gatewayOperations,
+  ...portOperations,
+  ...replicationOperations,
+} as const;
