@@ -1,0 +1,22 @@
+// The `address` of a port as others are told it: the proxy URL, from a template or the sprite's URL, or the bind address.
+import type { OpenPort } from './port-table.ts';
+
+export interface PortAddressSettings {
+  /** A template with `{port}` and `{sprite}`, or `bind`. Absent: the sprite's URL with the port. */
+  readonly portAddress?: string | undefined;
+  readonly sprite?: string | undefined;
+  /** The URL of the sprite, as far as the platform has told it. */
+  readonly spriteUrl?: string | undefined;
+}
+
+/** Document 1, "Port notification message": the proxy URL. A path or query of the sprite's URL is not kept. */
+export function toPortAddress(open: OpenPort, settings: PortAddressSettings): string {
+  const { portAddress, sprite, spriteUrl } = settings;
+  if (portAddress === 'bind') return open.addresses[0] ?? '';
+  if (portAddress !== undefined) {
+    return portAddress.replaceAll('{port}', String(open.port)).replaceAll('{sprite}', sprite ?? 'localhost');
+  }
+  const url = spriteUrl !== undefined && URL.canParse(spriteUrl) ? new URL(spriteUrl) : undefined;
+  if (url === undefined) return `http://${sprite ?? 'localhost'}:${open.port}`;
+  return `${url.protocol}//${url.hostname}:${open.port}`;
+}

@@ -1,0 +1,74 @@
+// Folds the listeners of a machine into one entry per port: dual stack, several addresses and SO_REUSEPORT are one open port.
+import type { TcpListener } from './proc-net-tcp.ts';
+
+/** The process that holds a socket open. */
+export interface SocketHolder {
+  readonly pid: number;
+  readonly command: string;
+}
+
+export interface OpenPort {
+  readonly port: number;
+  /** The one that opened it, as far as it can be seen: 0 and no command when it cannot. */
+  readonly pid: number;
+  readonly command: string | undefined;
+  readonly uid: number;
+  /** Bind addresses, the widest first. Never empty. */
+  readonly addresses: readonly string[];
+  /** Inodes of its sockets, the one known longest first. Empty for what an earlier boot left behind. */
+  readonly sockets: readonly number[];
+}
+
+export type PortTable = ReadonlyMap<number, OpenPort>;
+
+/** Stands for a process that cannot be seen: of another user, or of another pid namespace. */
+export const PID_UNKNOWN = 0;
+
+/**
+ * One entry per port. `before` keeps the order of sockets, so that the pid of a port stays that of the socket known longest.
+ */
+export function foldPorts(
+  listeners: readonly TcpListener[],
+  holderOf: (inode: number) => SocketHolder | undefined,
+  before: PortTable,
+): PortTable {
+  const byPort = new Map<number, TcpListener[]>();
+  for (const listener of listeners) {
+    const group = byPort.get(listener.port);
+    if (group === undefined) byPort.set(listener.port, [listener]);
+    else group.push(listener);
+  }
+  const table = new Map<number, OpenPort>();
+  for (const [port, group] of byPort) table.set(port, foldPort(port, group, holderOf, before.get(port)?.sockets ?? []));
+  return table;
+}
+
+function foldPort(
+  port: number,
+  group: readonly TcpListener[],
+  holderOf: (inode: number) => SocketHolder | undefined,
+  known: readonly number[],
+): OpenPort {
+  const present = new Set(group.map((listener) => listener.inode));
+  const added = [...present].filter((inode) => !known.includes(inode)).sort((a, b) => a - b);
+  const sockets = [...known.filter((inode) => present.has(inode)), ...added];
+  const visible = sockets.find((inode) => holderOf(inode) !== undefined);
+  const holder = visible === undefined ? undefined : holderOf(visible);
+  const first = group.find((listener) => listener.inode === (visible ?? sockets[0]));
+  const addresses = [...new Set(group.map((listener) => listener.address))].sort(byWidth);
+  return {
+    port,
+    pid: holder?.pid ?? PID_UNKNOWN,
+    command: holder?.command,
+    uid: first?.uid ?? 0,
+    addresses,
+    sockets,
+  };
+}
+
+const wildcards: readonly string[] = ['0.0.0.0', '::'];
+
+function byWidth(a: string, b: string): number {
+  const width = (address: string) => (wildcards.includes(address) ? 0 : 1);
+  return width(a) - width(b) || (a < b ? -1 : 1);
+}

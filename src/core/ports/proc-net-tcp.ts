@@ -1,0 +1,94 @@
+// Reads the kernel's table of TCP sockets, /proc/net/tcp and /proc/net/tcp6, for its listeners. A table that is cut short or
+// damaged is an error: an empty answer would mean that everything closed (design.md, section 6).
+
+export type IpFamily = 'ipv4' | 'ipv6';
+
+export interface TcpListener {
+  readonly family: IpFamily;
+  /** The bind address as text; a v4-mapped one in its IPv4 form. */
+  readonly address: string;
+  readonly port: number;
+  /** The identity of the socket while it lives. */
+  readonly inode: number;
+  readonly uid: number;
+}
+
+/** The text is not a whole table of the kernel. */
+export class SocketTableError extends Error {
+  override readonly name = 'SocketTableError';
+}
+
+const LISTEN = '0A';
+const HEADER = '  sl  local_address';
+const HEX_DIGITS: Record<IpFamily, number> = { ipv4: 8, ipv6: 32 };
+
+interface RowReader {
+  readonly start: RegExp;
+  readonly rest: RegExp;
+}
+
+/** What stands before the state is checked in every row; the rest only where a listener needs it, since rows can be many. */
+function toRowReader(family: IpFamily): RowReader {
+  const address = `[0-9A-F]{${HEX_DIGITS[family]}}`;
+  return {
+    start: new RegExp(` *\\d+: (${address}):([0-9A-F]{4}) ${address}:[0-9A-F]{4} ([0-9A-F]{2}) `, 'y'),
+    rest: /[0-9A-F]+:[0-9A-F]+ [0-9A-F]{2}:[0-9A-F]+ [0-9A-F]+ +(\d+) +\d+ (\d+) /y,
+  };
+}
+
+const readers: Record<IpFamily, RowReader> = { ipv4: toRowReader('ipv4'), ipv6: toRowReader('ipv6') };
+
+/**
+ * The listeners of one table, in its order. Rows of inode 0 are left out: such a socket is being closed.
+ * Throws `SocketTableError` for a missing header, a broken row, or a last line without its end.
+ */
+export function parseProcNetTcp(text: string, family: IpFamily): TcpListener[] {
+  if (!text.startsWith(HEADER)) throw new SocketTableError('the table of TCP sockets has no header');
+  const { start, rest } = readers[family];
+  const listeners: TcpListener[] = [];
+  let at = lineEnd(text, 0) + 1;
+  for (let row = 1; at < text.length; row += 1) {
+    const end = lineEnd(text, at);
+    start.lastIndex = at;
+    const head = start.exec(text);
+    if (head === null) throw new SocketTableError(`row ${row} of the table of TCP sockets cannot be read`);
+    const [whole, address = '', port = '', state] = head;
+    if (state === LISTEN) {
+      rest.lastIndex = at + whole.length;
+      const tail = rest.exec(text);
+      if (tail === null || rest.lastIndex > end + 1) {
+        throw new SocketTableError(`row ${row} of the table of TCP sockets is cut short`);
+      }
+      const inode = Number(tail[2]);
+      const listener = { family, address: toAddress(address), port: Number.parseInt(port, 16), inode };
+      if (inode !== 0) listeners.push({ ...listener, uid: Number(tail[1]) });
+    }
+    at = end + 1;
+  }
+  return listeners;
+}
+
+function lineEnd(text: string, from: number): number {
+  const end = text.indexOf('\n', from);
+  if (end < 0) throw new SocketTableError('the table of TCP sockets ends in the middle of a row');
+  return end;
+}
+
+/** The kernel prints each 32-bit word of an address with its bytes reversed. */
+function toAddress(hex: string): string {
+  const bytes: number[] = [];
+  for (let word = 0; word < hex.length; word += 8) {
+    for (let byte = 6; byte >= 0; byte -= 2) {
+      bytes.push(Number.parseInt(hex.slice(word + byte, word + byte + 2), 16));
+    }
+  }
+  if (bytes.length === 4) return bytes.join('.');
+  const mapped = bytes.slice(0, 10).every((byte) => byte === 0) && bytes[10] === 0xff && bytes[11] === 0xff;
+  return mapped ? bytes.slice(12).join('.') : toIpv6(bytes);
+}
+
+function toIpv6(bytes: readonly number[]): string {
+  const groups: string[] = [];
+  for (let at = 0; at < 16; at += 2) groups.push((((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)).toString(16));
+  return new URL(`http://[${groups.join(':')}]/`).hostname.slice(1, -1);
+}
