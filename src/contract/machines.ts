@@ -23,14 +23,18 @@ export const httpServiceSettings = z.object({
 });
 export type HttpServiceSettings = z.infer<typeof httpServiceSettings>;
 
-/** The part of a machine's configuration that document 3, "Suspend eligibility" asks about. */
+/**
+ * The part of a machine's configuration that document 3, "Suspend eligibility" asks about. `driver` is ours: how the
+ * platform runs the machine; `process` shares the kernel, and so its memory and swap, with the host.
+ */
 export const machineConfig = z.object({
   guest: z.object({ memory_mb: z.int().positive().optional(), cpus: z.int().positive().optional() }).optional(),
   init: z.object({ swap_size_mb: z.int().nonnegative().nullable().optional() }).optional(),
   schedule: z.string().nullable().optional(),
-  /** Ours: what runs the machine. Under `process` the kernel is the host's, and its memory and swap say nothing here. */
-  driver: z.string().optional(),
   http_service: httpServiceSettings.optional(),
+  /** Ours: what runs the machine. Under `process` the kernel is the host's, and its memory and swap say nothing here. */
+
+  driver: z.string().optional(),
 });
 export type MachineConfig = z.infer<typeof machineConfig>;
 

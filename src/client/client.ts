@@ -1,0 +1,158 @@
+// A typed client made from the rows of the contract: parameters in, a parsed value or a stream of parsed lines out.
+import type { Dispatcher } from 'undici';
+import type { z } from 'zod';
+import type { Operation, Operations, ValueOf } from '../contract/operation.ts';
+import { startDeadline } from './deadline.ts';
+import { toConnectionFailure, toRefusal } from './failure.ts';
+import { parseAnswer, readLines, readText } from './read-answer.ts';
+import { toTarget } from './request-target.ts';
+
+export const CALL_DEADLINE_MS = 10_000;
+
+export interface ClientOptions {
+  /** Scheme, host and, when the server has one, a base path. `http://remora` for a dispatcher over a Unix socket. */
+  readonly origin: string;
+  /** Read for each call, so that a replaced pool is used at once. */
+  readonly dispatcher: () => Dispatcher;
+  /** Read for each call. */
+  readonly headers?: () => Readonly<Record<string, string>>;
+  /** The deadline of a call, and of a stream until its headers; 10 s unless said otherwise. */
+  readonly timeout_ms?: number;
+}
+
+type Slot<Name extends string, S> = [S] extends [z.ZodType]
+  ? Record<never, never> extends z.input<S>
+    ? { readonly [K in Name]?: z.input<S> | undefined }
+    : undefined extends z.input<S>
+      ? { readonly [K in Name]?: z.input<S> }
+      : { readonly [K in Name]: z.input<S> }
+  : Record<never, never>;
+
+type Schema<O extends Operation, K extends 'params' | 'query' | 'body'> =
+  O extends Readonly<Record<K, infer S>> ? S : undefined;
+
+export interface Common {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+  readonly timeout_ms?: number | undefined;
+}
+
+/** What a call of this row takes; what the row requires is required. */
+export type Input<O extends Operation> = Common &
+  Slot<'params', Schema<O, 'params'>> &
+  Slot<'query', Schema<O, 'query'>> &
+  Slot<'body', Schema<O, 'body'>>;
+
+type Arguments<O extends Operation> = Record<never, never> extends Input<O> ? [input?: Input<O>] : [input: Input<O>];
+
+/** The ids of the rows whose answer is of this kind. */
+type IdsOf<Ops extends Operations, Kind> = {
+  [K in keyof Ops]: Ops[K]['answer']['kind'] extends Kind ? K : never;
+}[keyof Ops] &
+  string;
+
+/** The value of a call: parsed for `json`, a string for `text`, undefined for `empty`. */
+export type Result<O extends Operation> = O['answer'] extends { kind: 'text' } ? string : ValueOf<O>;
+
+export interface Client<Ops extends Operations> {
+  /** Throws UpstreamError: refused, not reached, late, or not in the shape of the row. */
+  call<K extends IdsOf<Ops, 'json' | 'empty' | 'text'>>(id: K, ...input: Arguments<Ops[K]>): Promise<Result<Ops[K]>>;
+  /** Lines as they come. Leaving the loop ends the call; a broken stream throws UpstreamError; a clean end ends the loop. */
+  stream<K extends IdsOf<Ops, 'stream'>>(id: K, ...input: Arguments<Ops[K]>): AsyncIterable<ValueOf<Ops[K]>>;
+}
+
+interface Parts extends Common {
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+}
+
+export function createClient<const Ops extends Operations>(operations: Ops, options: ClientOptions): Client<Ops> {
+  const { origin, pathname } = new URL(options.origin);
+  const base = pathname.replace(/\/+$/, '');
+  const limit_ms = options.timeout_ms ?? CALL_DEADLINE_MS;
+
+  async function send(row: Operation, input: Parts, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    const body = toBody(row, input.body);
+    const answer = await options.dispatcher().request({
+      origin,
+      path: base + toTarget(row, input.params, input.query),
+      method: row.method,
+      headers: { accept: acceptOf(row), ...body.headers, ...options.headers?.(), ...input.headers },
+      body: body.text,
+      signal,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+    const { statusCode: status, headers } = answer;
+    if (isSuccess(row, status)) return answer;
+    const text = await readText(answer.body).catch(() => '');
+    throw toRefusal({ status, text, retryAfter: single(headers['retry-after']), date: single(headers.date) });
+  }
+
+  async function call(row: Operation, input: Parts): Promise<unknown> {
+    using deadline = startDeadline(input.timeout_ms ?? limit_ms, input.signal);
+    try {
+      const answer = await send(row, input, deadline.signal);
+      switch (row.answer.kind) {
+        case 'json':
+          return parseAnswer(row.answer.schema, await readText(answer.body), answer.statusCode);
+        case 'text':
+          return await readText(answer.body);
+        default:
+          await answer.body.dump();
+          return undefined;
+      }
+    } catch (error) {
+      throw toConnectionFailure(deadline.signal.aborted ? deadline.signal.reason : error);
+    }
+  }
+
+  async function* stream(row: Operation, input: Parts): AsyncGenerator<unknown> {
+    if (row.answer.kind !== 'stream') return;
+    using deadline = startDeadline(input.timeout_ms ?? limit_ms, input.signal);
+    try {
+      const answer = await send(row, input, deadline.signal);
+      deadline.clear();
+      for await (const line of readLines(answer.body)) yield parseAnswer(row.answer.schema, line, answer.statusCode);
+    } catch (error) {
+      throw toConnectionFailure(deadline.signal.aborted ? deadline.signal.reason : error);
+    }
+  }
+
+  function rowOf(id: string): Operation {
+    const row = operations[id];
+    if (row === undefined) throw new TypeError(`there is no operation ${id}`);
+    return row;
+  }
+
+  // The rows are data, so the link between an id and its types ends here; `parseAnswer` has made the value the row's.
+  return {
+    call: (id: string, input: Parts = {}) => call(rowOf(id), input),
+    stream: (id: string, input: Parts = {}) => stream(rowOf(id), input),
+  } as unknown as Client<Ops>;
+}
+
+function toBody(row: Operation, body: unknown): { text: string | null; headers: Record<string, string> } {
+  if (body === undefined || body === null) return { text: null, headers: {} };
+  if (row.bodyType === 'form') {
+    const form = new URLSearchParams();
+    for (const [name, value] of Object.entries(body)) if (value !== undefined) form.append(name, String(value));
+    return { text: form.toString(), headers: { 'content-type': 'application/x-www-form-urlencoded' } };
+  }
+  return { text: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
+}
+
+function acceptOf(row: Operation): string {
+  if (row.answer.kind === 'stream') return 'application/x-ndjson';
+  return row.answer.kind === 'text' ? '*/*' : 'application/json';
+}
+
+function isSuccess(row: Operation, status: number): boolean {
+  if (status >= 200 && status < 300) return true;
+  return row.answer.kind === 'json' && row.answer.also?.includes(status) === true;
+}
+
+function single(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : value?.[0];
+}

@@ -1,0 +1,82 @@
+// From a refused answer or a failed connection to an UpstreamError. Pure.
+import { z } from 'zod';
+import { RemoraError } from '../core/remora-error.ts';
+import { UpstreamError } from './upstream-error.ts';
+
+/** A `Retry-After` beyond this is not believed. */
+const RETRY_AFTER_CAP_MS = 3_600_000;
+const MESSAGE_CAP = 500;
+
+/** The error bodies of the servers we know: ours, and those of the Machines API and of OAuth servers. */
+const refusalBody = z.object({
+  error: z.string(),
+  message: z.string().optional(),
+  error_description: z.string().optional(),
+  details: z.unknown().optional(),
+});
+
+/** Errors of the system and of undici that come before the first byte of a request. */
+const UNSENT = new Set([
+  'ECONNREFUSED',
+  'ENOENT',
+  'EACCES',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+export interface Refusal {
+  readonly status: number;
+  readonly text: string;
+  readonly retryAfter: string | undefined;
+  /** The `Date` of the answer: what a `Retry-After` date is counted from. */
+  readonly date: string | undefined;
+}
+
+export function toRefusal(refusal: Refusal): UpstreamError {
+  const { status, text } = refusal;
+  const body = refusalBody.safeParse(parseJson(text));
+  const said = body.success ? (body.data.message ?? body.data.error_description ?? body.data.error) : text.trim();
+  return new UpstreamError(said === '' ? `status ${status}` : said.slice(0, MESSAGE_CAP), {
+    status,
+    code: body.success && /^[a-z0-9_]{1,64}$/.test(body.data.error) ? body.data.error : `status_${status}`,
+    retryable: status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501),
+    sent: true,
+    retryAfter_ms: parseRetryAfter(refusal.retryAfter, refusal.date),
+    details: body.success ? body.data.details : undefined,
+  });
+}
+
+/** Seconds or a date, in milliseconds; undefined for neither. */
+export function parseRetryAfter(value: string | undefined, date: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const wait = /^\d{1,9}$/.test(value.trim()) ? Number(value) * 1_000 : Date.parse(value) - Date.parse(date ?? '');
+  return Number.isNaN(wait) ? undefined : Math.min(RETRY_AFTER_CAP_MS, Math.max(0, wait));
+}
+
+/** What a call throws: errors that say enough already as they are, anything else as a connection that failed. */
+export function toConnectionFailure(error: unknown): UpstreamError | RemoraError {
+  if (error instanceof UpstreamError || error instanceof RemoraError) return error;
+  const reason = error instanceof Error ? error.message : String(error);
+  const code = codeOf(error);
+  return new UpstreamError(reason === '' ? (code ?? 'the connection failed') : reason, {
+    code: 'connection_failed',
+    retryable: true,
+    sent: code === undefined || !UNSENT.has(code),
+    cause: error,
+  });
+}
+
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}

@@ -1,0 +1,42 @@
+// What went wrong with a call to another server: its status and its words, or how the connection failed.
+
+export interface UpstreamErrorFields {
+  /** The code of the other side's error body, or one of `UpstreamFailure`. */
+  readonly code: string;
+  /** Undefined when no answer came. */
+  readonly status?: number | undefined;
+  /** Trying the same again later may help. Whether it is safe is the caller's to know. */
+  readonly retryable: boolean;
+  /** False when certainly no byte of the request was sent. */
+  readonly sent: boolean;
+  readonly retryAfter_ms?: number | undefined;
+  readonly details?: unknown;
+  readonly cause?: unknown;
+}
+
+/**
+ * The codes that are ours. `connection_failed`: no connection, or it broke off. `timeout`: no whole answer within the
+ * deadline. `aborted`: the caller gave up. `invalid_answer`: a success that is not what the row says. `answer_too_large`.
+ * `status_<n>`: an answer that is no success and names no code.
+ */
+export type UpstreamFailure = 'connection_failed' | 'timeout' | 'aborted' | 'invalid_answer' | 'answer_too_large';
+
+export class UpstreamError extends Error {
+  override readonly name = 'UpstreamError';
+  readonly code: string;
+  readonly status: number | undefined;
+  readonly retryable: boolean;
+  readonly sent: boolean;
+  readonly retryAfter_ms: number | undefined;
+  readonly details: unknown;
+
+  constructor(message: string, fields: UpstreamErrorFields) {
+    super(message, fields.cause === undefined ? undefined : { cause: fields.cause });
+    this.code = fields.code;
+    this.status = fields.status;
+    this.retryable = fields.retryable;
+    this.sent = fields.sent;
+    this.retryAfter_ms = fields.retryAfter_ms;
+    this.details = fields.details;
+  }
+}
