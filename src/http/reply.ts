@@ -1,6 +1,7 @@
 // Writing one JSON answer or one error in the shape that every door shares (design.md, section 3).
 import type { ServerResponse } from 'node:http';
 import { type ErrorBody, errorStatus } from '../contract/errors.ts';
+import { ERROR_MARKER } from '../core/header-hygiene.ts';
 import { RemoraError } from '../core/remora-error.ts';
 
 export function sendJson(
@@ -22,9 +23,9 @@ export function sendJson(
 export function toErrorAnswer(error: unknown): { status: number; body: ErrorBody; headers: Record<string, string> } {
   if (!(error instanceof RemoraError)) {
     const message = 'something went wrong inside; the log of the daemon has the cause';
-    return { status: 500, body: { error: 'internal', message }, headers: {} };
+    return { status: 500, body: { error: 'internal', message }, headers: { [ERROR_MARKER]: 'internal' } };
   }
-  const headers: Record<string, string> = {};
+  const headers: Record<string, string> = { [ERROR_MARKER]: error.code };
   if (error.retryAfter_ms !== undefined)
     headers['retry-after'] = String(Math.max(1, Math.ceil(error.retryAfter_ms / 1_000)));
   if (error.code === 'unauthorized') headers['www-authenticate'] = 'Bearer';
