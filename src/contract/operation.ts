@@ -35,6 +35,8 @@ export interface Operation {
   /** How the body is written; `json` unless said otherwise. */
   readonly bodyType?: 'json' | 'form';
   readonly answer: Answer;
+  /** Served on an upgrade only; a row without it may have the same method and path. */
+  readonly upgrade?: 'websocket';
   readonly errors: readonly ErrorCode[];
 }
 

@@ -1,0 +1,99 @@
+// Checkpoints of a sprite and the stream of making and restoring one (document 1, "Checkpoint records" and "Checkpoint
+// stream events"; paths from wire-facts.md, section 3).
+import { z } from 'zod';
+import { defineOperation } from './operation.ts';
+import { spriteParams } from './sprites.ts';
+import { dateTime } from './time.ts';
+
+export const checkpointId = z.string().regex(/^v\d{1,15}$/, 'expected v and a number');
+
+/** Document 1, "CheckpointInfo". An empty `health` means healthy. */
+export const checkpointInfo = z.object({
+  id: checkpointId,
+  create_time: dateTime,
+  comment: z.string().optional(),
+  source_id: z.string().optional(),
+  health: z.enum(['', 'mount_failed']).optional(),
+});
+export type CheckpointInfo = z.infer<typeof checkpointInfo>;
+
+export const checkpointListResponse = z.array(checkpointInfo);
+export type CheckpointListResponse = z.infer<typeof checkpointListResponse>;
+
+/** Document 1, "CreateCheckpointRequest". */
+export const createCheckpointRequest = z.object({ comment: z.string().max(4096).optional() });
+export type CreateCheckpointRequest = z.infer<typeof createCheckpointRequest>;
+
+/** Document 1, "Checkpoint stream events". */
+export const checkpointEvent = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('info'), data: z.string(), time: dateTime }),
+  z.object({ type: z.literal('complete'), data: z.string(), time: dateTime }),
+  z.object({ type: z.literal('error'), error: z.string(), time: dateTime }),
+]);
+export type CheckpointEvent = z.infer<typeof checkpointEvent>;
+
+export const checkpointParams = spriteParams.extend({ id: checkpointId });
+
+const tag = 'Checkpoints';
+const access = 'any';
+const source = 'document 1, Checkpoint records (path not shown); wire-facts.md, section 3';
+const progress = { kind: 'stream', status: 200, schema: checkpointEvent } as const;
+
+export const checkpointOperations = {
+  createCheckpoint: defineOperation({
+    method: 'POST',
+    path: '/v1/sprites/{name}/checkpoint',
+    summary: 'Make a checkpoint and report its progress',
+    source,
+    tag,
+    access,
+    params: spriteParams,
+    body: createCheckpointRequest.optional(),
+    answer: progress,
+    errors: ['invalid_request', 'unauthorized', 'not_found', 'conflict'],
+  }),
+  listCheckpoints: defineOperation({
+    method: 'GET',
+    path: '/v1/sprites/{name}/checkpoints',
+    summary: 'The checkpoints of a sprite',
+    source,
+    tag,
+    access,
+    params: spriteParams,
+    answer: { kind: 'json', status: 200, schema: checkpointListResponse },
+    errors: ['unauthorized', 'not_found'],
+  }),
+  readCheckpoint: defineOperation({
+    method: 'GET',
+    path: '/v1/sprites/{name}/checkpoints/{id}',
+    summary: 'One checkpoint',
+    source,
+    tag,
+    access,
+    params: checkpointParams,
+    answer: { kind: 'json', status: 200, schema: checkpointInfo },
+    errors: ['unauthorized', 'not_found'],
+  }),
+  deleteCheckpoint: defineOperation({
+    method: 'DELETE',
+    path: '/v1/sprites/{name}/checkpoints/{id}',
+    summary: 'Delete a checkpoint',
+    source,
+    tag,
+    access,
+    params: checkpointParams,
+    answer: { kind: 'empty', status: 204 },
+    errors: ['unauthorized', 'not_found', 'conflict'],
+  }),
+  restoreCheckpoint: defineOperation({
+    method: 'POST',
+    path: '/v1/sprites/{name}/checkpoints/{id}/restore',
+    summary: 'Restore a checkpoint and report the progress',
+    source,
+    tag,
+    access,
+    params: checkpointParams,
+    answer: progress,
+    errors: ['unauthorized', 'not_found', 'conflict'],
+  }),
+} as const;

@@ -1,0 +1,45 @@
+// Which names a sprite may resolve (document 1, "Network policy records"; paths from wire-facts.md, section 3).
+import { z } from 'zod';
+import { defineOperation } from './operation.ts';
+import { spriteParams } from './sprites.ts';
+
+/** Document 1, "NetworkPolicyRule": all fields are optional. `domain` may begin with `*.`; `include` names a preset. */
+export const networkPolicyRule = z.object({
+  action: z.enum(['allow', 'deny']).optional(),
+  domain: z.string().optional(),
+  include: z.string().optional(),
+});
+export type NetworkPolicyRule = z.infer<typeof networkPolicyRule>;
+
+/** Document 1, "NetworkPolicyRequest". No rules = no restriction. */
+export const networkPolicyRequest = z.object({ rules: z.array(networkPolicyRule).max(1_000) });
+export type NetworkPolicyRequest = z.infer<typeof networkPolicyRequest>;
+
+const tag = 'Network policy';
+const source = 'document 1, Network policy records (path not shown); wire-facts.md, section 3';
+
+export const networkPolicyOperations = {
+  readNetworkPolicy: defineOperation({
+    method: 'GET',
+    path: '/v1/sprites/{name}/policy/network',
+    summary: 'The network policy of a sprite',
+    source,
+    tag,
+    access: 'any',
+    params: spriteParams,
+    answer: { kind: 'json', status: 200, schema: networkPolicyRequest },
+    errors: ['unauthorized', 'not_found'],
+  }),
+  setNetworkPolicy: defineOperation({
+    method: 'POST',
+    path: '/v1/sprites/{name}/policy/network',
+    summary: 'Replace the network policy of a sprite',
+    source,
+    tag,
+    access: 'organization',
+    params: spriteParams,
+    body: networkPolicyRequest,
+    answer: { kind: 'empty', status: 204 },
+    errors: ['invalid_request', 'unauthorized', 'not_found'],
+  }),
+} as const;

@@ -1,0 +1,142 @@
+// The OpenAPI document made from the rows: complete, without dangling references, and true to what the rows say.
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { checkpointOperations } from '../../src/contract/checkpoints.ts';
+import { extensionHookOperations } from '../../src/contract/extension-webhooks.ts';
+import { providerOperations } from '../../src/contract/extensions.ts';
+import { fileOperations } from '../../src/contract/files.ts';
+import { networkPolicyOperations } from '../../src/contract/network-policy.ts';
+import { oauthOperations } from '../../src/contract/oauth.ts';
+import type { Operations } from '../../src/contract/operation.ts';
+import { platformOperations } from '../../src/contract/platform-operations.ts';
+import { processOperations } from '../../src/contract/processes.ts';
+import { nodeOperations } from '../../src/contract/replication.ts';
+import { serviceOperations } from '../../src/contract/services.ts';
+import { signOnOperations } from '../../src/contract/sign-on.ts';
+import { spriteChangeOperations } from '../../src/contract/sprites.ts';
+import { toOpenApi } from '../../src/http/openapi.ts';
+
+const everything: Operations = {
+  ...platformOperations,
+  ...spriteChangeOperations,
+  ...oauthOperations,
+  ...nodeOperations,
+  ...serviceOperations,
+  ...networkPolicyOperations,
+  ...checkpointOperations,
+  ...fileOperations,
+  ...processOperations,
+  ...providerOperations,
+  ...extensionHookOperations,
+  ...signOnOperations,
+};
+
+const content = z.record(z.string(), z.looseObject({ schema: z.record(z.string(), z.unknown()).optional() }));
+const operation = z.object({
+  operationId: z.string(),
+  tags: z.array(z.string()),
+  parameters: z
+    .array(z.object({ name: z.string(), in: z.string(), required: z.boolean(), schema: z.looseObject({}) }))
+    .default([]),
+  requestBody: z.object({ required: z.boolean(), content }).optional(),
+  responses: z.record(z.string(), z.object({ description: z.string().min(1), content: content.optional() })),
+  security: z.array(z.record(z.string(), z.array(z.string()))).optional(),
+});
+const document = z.object({
+  openapi: z.literal('3.1.0'),
+  info: z.object({ title: z.string(), version: z.string() }),
+  tags: z.array(z.object({ name: z.string() })),
+  paths: z.record(z.string().startsWith('/'), z.record(z.string(), operation)),
+  components: z.looseObject({ schemas: z.record(z.string(), z.unknown()) }),
+});
+
+function read(operations: Operations) {
+  const text = JSON.stringify(toOpenApi(operations, { title: 'Remora', version: '1' }));
+  return { text, api: document.parse(JSON.parse(text)) };
+}
+
+const { text, api } = read(everything);
+const all = Object.entries(api.paths).flatMap(([path, item]) =>
+  Object.entries(item).map(([method, row]) => ({ path, method, row })),
+);
+
+test('every row appears, and every operation id once', () => {
+  const ids = all.map(({ row }) => row.operationId);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids.filter((id) => !id.startsWith('gateway_')).sort()).toEqual(
+    Object.keys(everything)
+      .filter((id) => id !== 'gateway')
+      .sort(),
+  );
+});
+
+test('every parameter of a path is declared, required, and declared once', () => {
+  for (const { path, row } of all) {
+    const declared = row.parameters.filter((parameter) => parameter.in === 'path');
+    expect(declared.map((parameter) => parameter.name)).toEqual(
+      [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]),
+    );
+    expect(declared.every((parameter) => parameter.required)).toBe(true);
+    expect(path).not.toContain('...');
+  }
+});
+
+test('every reference leads somewhere', () => {
+  const references = [...text.matchAll(/"\$ref":"([^"]+)"/g)].map((match) => match[1] ?? '');
+  expect(references.length).toBeGreaterThan(0);
+  for (const reference of references) {
+    const name = reference.replace('#/components/schemas/', '');
+    expect(Object.keys(api.components.schemas)).toContain(name);
+  }
+});
+
+test('every tag that is used is declared', () => {
+  expect([...new Set(all.flatMap(({ row }) => row.tags))].sort()).toEqual(api.tags.map((tag) => tag.name).sort());
+});
+
+test('a row says its statuses, its bearer token and its body', () => {
+  const create = api.paths['/v1/sprites']?.post;
+  expect(Object.keys(create?.responses ?? {}).sort()).toEqual(['201', '400', '401', '409', 'default']);
+  expect(create?.security).toEqual([{ bearer: [] }]);
+  expect(create?.requestBody?.required).toBe(true);
+  expect(create?.requestBody?.content['application/json']?.schema).toMatchObject({ required: ['name'] });
+  expect(api.paths['/v1/health']?.get?.security).toBeUndefined();
+  expect(api.paths['/v1/apps/{app_name}/machines/{machine_id}/stop']?.post?.requestBody?.required).toBe(false);
+  expect(Object.keys(api.paths['/oauth/token']?.post?.requestBody?.content ?? {})).toEqual([
+    'application/x-www-form-urlencoded',
+  ]);
+});
+
+test('a query says what is required, its limits and its defaults', () => {
+  const list = api.paths['/v1/sprites']?.get?.parameters.find((parameter) => parameter.name === 'max_results');
+  expect(list).toMatchObject({ required: false, schema: { type: 'integer', minimum: 1, maximum: 500, default: 50 } });
+  const signed = api.paths['/extensions/{extension_id}']?.get?.parameters.find(
+    (parameter) => parameter.name === 'nonce',
+  );
+  expect(signed?.required).toBe(true);
+});
+
+test('an answer shows the word that is emitted, and a stream its types', () => {
+  const machine = api.paths['/v1/apps/{app_name}/machines/{machine_id}']?.get?.responses['200']?.content;
+  expect(JSON.stringify(machine)).toContain('"running"');
+  expect(JSON.stringify(machine)).not.toContain('"started"');
+  const log = api.paths['/v1/sprites/{name}/services/{service}/logs']?.get?.responses['200']?.content;
+  expect(Object.keys(log ?? {})).toEqual(['application/x-ndjson', 'text/event-stream']);
+  expect(Object.keys(api.paths['/events']?.get?.responses['200']?.content ?? {})).toContain('application/json');
+});
+
+test('a row for every method becomes one operation a method, and an upgrade stands beside the plain row', () => {
+  const gateway = api.paths['/v1/gateway/{provider}/{connector_id}/{path}'];
+  expect(Object.keys(gateway ?? {})).toEqual(['get', 'post', 'put', 'patch', 'delete', 'options', 'head']);
+  const exec = api.paths['/v1/sprites/{name}/exec'];
+  expect(exec?.get?.operationId).toBe('listProcesses');
+  expect(exec?.['x-websocket']?.operationId).toBe('exec');
+  expect(Object.keys(exec?.['x-websocket']?.responses ?? {})).toContain('101');
+});
+
+test('unknown fields are forbidden only where the contract refuses them', () => {
+  const update = api.paths['/v1/oauth/connections/{id}']?.patch;
+  const policy = JSON.stringify(update?.requestBody?.content['application/json']?.schema);
+  expect(policy.match(/"additionalProperties":false/g)).toHaveLength(1);
+  expect(JSON.stringify(update?.responses['200'])).not.toContain('"additionalProperties":false');
+});
