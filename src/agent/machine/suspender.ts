@@ -59,6 +59,9 @@ export function createSuspender(options: SuspenderOptions): Suspender {
     if (fenced(before) !== fenced(state)) options.onFence(fenced(state));
   }
 
+  /** Asked through a function, because every await and every `move` may have changed it. */
+  const is = (wanted: SuspendState): boolean => state === wanted;
+
   function settleOutcome(outcome: LastSuspend['outcome'], message?: string): void {
     const at = last?.at ?? toDateTime(clock.wall_ms());
     last = message === undefined ? { at, outcome } : { at, outcome, message };
@@ -66,7 +69,7 @@ export function createSuspender(options: SuspenderOptions): Suspender {
 
   async function attempt(force: boolean): Promise<void> {
     await options.mayStart(force);
-    if (state !== 'awake') throw new RemoraError('conflict', `the machine is ${state}; try again when it is awake`);
+    if (!is('awake')) throw new RemoraError('conflict', `the machine is ${state}; try again when it is awake`);
     last = { at: toDateTime(clock.wall_ms()), outcome: 'asking' };
     woken = Promise.withResolvers<void>();
     move('ask');
@@ -78,7 +81,7 @@ export function createSuspender(options: SuspenderOptions): Suspender {
       refused(error);
       throw error;
     }
-    if (state !== 'preparing') return;
+    if (!is('preparing')) return;
     move('accepted');
     settleOutcome('accepted');
     hub.publish('suspend_accepted');
@@ -88,7 +91,7 @@ export function createSuspender(options: SuspenderOptions): Suspender {
 
   function refused(error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
-    if (state !== 'preparing') return;
+    if (!is('preparing')) return;
     move('refused');
     const unknown = error instanceof RemoraError && error.code === 'upstream_timeout';
     settleOutcome(unknown ? 'unknown' : 'refused', message);
@@ -97,7 +100,7 @@ export function createSuspender(options: SuspenderOptions): Suspender {
 
   function interrupted(): void {
     options.check();
-    if (state !== 'fenced') return;
+    if (!is('fenced')) return;
     move('interrupted');
     const message = 'the platform accepted the suspend and the machine went on running';
     settleOutcome('interrupted', message);
