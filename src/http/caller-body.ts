@@ -1,12 +1,10 @@
 // The caller's request body on its way upstream: nothing, a small one in one piece, or a stream with a cap that is counted
 // while it passes. A small one is collected first, because one write costs less and can be repeated when none was made.
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { RemoraError } from '../core/remora-error.ts';
 
 export const COLLECT_MAX_BYTES = 64 * 1024;
-/** How long the rest of a body may keep coming after the answer. */
-const LINGER_MS = 5_000;
 
 export interface CallerBody {
   /** What to hand to one try. A stream is made anew for each, and only the first may have been read from. */
@@ -15,22 +13,27 @@ export interface CallerBody {
   readonly bytes: number;
   /** True while another try would send the same body. */
   readonly repeatable: boolean;
-  /** Reads and drops the rest, which nobody wants any more, for a while; then cuts the connection. */
-  discard(): void;
+  /** Lets go of the request; what is left of its body is for somebody else to read. */
+  close(): void;
 }
 
 /**
- * Throws `payload_too_large` when the declared length is over the cap; a stream fails with it when it grows over it.
- * `undefined` when the caller went away before a small body was complete.
+ * Throws `payload_too_large` when the declared length is over the cap; a stream fails with it when it grows over it. A caller
+ * that asked whether to send its body is told to. `undefined` when the caller went away before a small body was complete.
  */
-export async function readCallerBody(request: IncomingMessage, cap_bytes: number): Promise<CallerBody | undefined> {
-  if (request.headers['transfer-encoding'] !== undefined) return new StreamedBody(request, cap_bytes);
+export async function readCallerBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  cap_bytes: number,
+): Promise<CallerBody | undefined> {
   const declared_bytes = Number(request.headers['content-length'] ?? 0);
   if (declared_bytes > cap_bytes) throw tooLarge(cap_bytes);
-  if (declared_bytes === 0) return { open: () => null, bytes: 0, repeatable: true, discard: () => undefined };
+  if (request.headers.expect !== undefined) response.writeContinue();
+  if (request.headers['transfer-encoding'] !== undefined) return new StreamedBody(request, cap_bytes);
+  if (declared_bytes === 0) return { open: () => null, bytes: 0, repeatable: true, close: () => undefined };
   if (declared_bytes > COLLECT_MAX_BYTES) return new StreamedBody(request, cap_bytes);
   const buffer = await collect(request);
-  return buffer && { open: () => buffer, bytes: buffer.length, repeatable: true, discard: () => undefined };
+  return buffer && { open: () => buffer, bytes: buffer.length, repeatable: true, close: () => undefined };
 }
 
 class StreamedBody implements CallerBody {
@@ -78,13 +81,8 @@ class StreamedBody implements CallerBody {
     return stream;
   }
 
-  discard(): void {
-    const request = this.#request;
+  close(): void {
     this.#stream?.destroy();
-    if (request.complete || request.destroyed) return;
-    const cut = setTimeout(() => request.destroy(), LINGER_MS);
-    request.once('close', () => clearTimeout(cut)).once('end', () => clearTimeout(cut));
-    request.resume();
   }
 }
 

@@ -10,6 +10,8 @@ import { isRetryable, toUpstreamError } from './upstream-error.ts';
 /** A model that thinks before its first byte may take minutes; ten is what the clients of the large providers wait. */
 export const HEADERS_TIMEOUT_MS = 600_000;
 export const BODY_CAP_BYTES = 32 * 1024 * 1024;
+/** How long the rest of a body that nobody wants may keep coming after the answer, before the connection is cut. */
+const LINGER_MS = 5_000;
 
 export interface ExchangeUpstream {
   /** Read once for each try, so that a getter can give the pool of now. */
@@ -50,7 +52,7 @@ export async function streamExchange(
   upstream: ExchangeUpstream,
 ): Promise<ExchangeOutcome> {
   response.on('error', () => undefined);
-  const body = await readCallerBody(request, upstream.bodyCap_bytes ?? BODY_CAP_BYTES);
+  const body = await readCallerBody(request, response, upstream.bodyCap_bytes ?? BODY_CAP_BYTES);
   if (body === undefined) return { ended: 'caller_gone', status: undefined, request_bytes: 0, response_bytes: 0 };
   const first = await new Attempt(request, response, upstream, body).run(true);
   if (first !== 'not_sent') return first;
@@ -147,8 +149,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     const trailers = toCallerHeaders(toTexts(controller.rawTrailers), this.#upstream.from);
     if (trailers.length > 0) this.#response.addTrailers(toPairs(trailers));
     this.#response.end(() => this.#settle('complete'));
-    // An upstream may answer before it has the whole body; left unread, the rest would block the connection.
-    this.#body.discard();
+    this.#dropRest();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -213,7 +214,7 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   #fail(error: unknown): void {
     this.#finish();
-    this.#body.discard();
+    this.#body.close();
     this.#reject(error);
   }
 
@@ -222,6 +223,16 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#response.off('close', this.#onClose);
     this.#response.off('drain', this.#onDrain);
     this.#upstream.signal?.removeEventListener('abort', this.#onCut);
+  }
+
+  /** An upstream may answer before it has the whole body. Left unread, the rest would block the caller's connection. */
+  #dropRest(): void {
+    const request = this.#request;
+    this.#body.close();
+    if (request.complete) return;
+    const cut = setTimeout(() => request.destroy(), LINGER_MS);
+    request.once('close', () => clearTimeout(cut)).once('end', () => clearTimeout(cut));
+    request.resume();
   }
 }
 

@@ -1,0 +1,159 @@
+// The gateway on the local socket: calls through a connector, what may be called, why a call is refused, tokens for the
+// loopback listener, and the audit log (design.md, sections 3 and 5; document 1, "What the service does", 4).
+import { z } from 'zod';
+import { accessPolicy } from '../access-policy.ts';
+import { connectorOperations } from '../connectors.ts';
+import { gatewayListResponse, gatewayOperations as platformGateway } from '../gateway.ts';
+import { defineOperation } from '../operation.ts';
+import { queryDuration } from '../query-duration.ts';
+import { queryInteger } from '../query-values.ts';
+import { dateTime } from '../time.ts';
+
+const TOKEN_MIN_MS = 1_000;
+const TOKEN_MAX_MS = 30 * 24 * 3_600_000;
+const TOKEN_DEFAULT_MS = 3_600_000;
+const PAGE_DEFAULT = 100;
+const PAGE_MAX = 1_000;
+
+/** `allow`: it would be forwarded. `deny`: the policy refuses it. `reject`: refused before any policy was asked. */
+export const gatewayVerdict = z.enum(['allow', 'deny', 'reject']);
+export type GatewayVerdict = z.infer<typeof gatewayVerdict>;
+
+export const explainRequest = z.object({
+  provider: z.string(),
+  connector_id: z.string(),
+  method: z.string().default('GET'),
+  /** As the provider would see it, with a slash at its beginning; a query may follow. */
+  path: z.string().startsWith('/', 'expected a path that begins with "/"'),
+});
+export type ExplainRequest = z.infer<typeof explainRequest>;
+
+export const gatewayExplanation = z.object({
+  decision: gatewayVerdict,
+  /** The error code that a call would get; absent when it would be forwarded. */
+  code: z.string().optional(),
+  message: z.string(),
+  /** The rule of the policy that decided, as it is written there; null when none did. */
+  rule: z.string().nullable(),
+  /** The reading of the path that decided; null when no path was judged. */
+  reading: z.string().nullable(),
+  sprite: z.object({ name: z.string(), labels: z.array(z.string()) }).nullable(),
+  policy: accessPolicy.nullable(),
+  policy_age_ms: z.int().nullable(),
+});
+export type GatewayExplanation = z.infer<typeof gatewayExplanation>;
+
+export const gatewayTokenRequest = z.object({
+  /** The only connector that the token opens; absent = every one, and the reading rows. */
+  connector_id: z.string().min(1).max(256).optional(),
+  /** Seconds, or text such as "30m"; an hour unless said otherwise, at most 30 days. */
+  expire: queryDuration(TOKEN_MIN_MS, TOKEN_MAX_MS).default(TOKEN_DEFAULT_MS),
+});
+
+/** The token is shown here and nowhere else. */
+export const gatewayToken = z.object({
+  id: z.string(),
+  token: z.string(),
+  connector_id: z.string().nullable(),
+  expires_at: dateTime,
+});
+
+/** One call of the gateway. Never a header, a query or a body. */
+export const gatewayRecord = z.object({
+  seq: z.int().positive(),
+  time: dateTime,
+  provider: z.string(),
+  connector_id: z.string(),
+  method: z.string(),
+  /** As it was judged, without its query. */
+  path: z.string(),
+  decision: gatewayVerdict,
+  /** Our error code, when the call was refused or failed. */
+  code: z.string().nullable(),
+  rule: z.string().nullable(),
+  /** Of the answer that the caller got; null when it went away before. */
+  status: z.int().nullable(),
+  /** How the exchange ended; null when nothing was forwarded. */
+  ended: z.enum(['complete', 'caller_gone', 'upstream_broke', 'cut']).nullable(),
+  request_bytes: z.int().nonnegative(),
+  response_bytes: z.int().nonnegative(),
+  ms: z.int().nonnegative(),
+});
+export type GatewayRecord = z.infer<typeof gatewayRecord>;
+
+export const gatewayLog = z.object({
+  records: z.array(gatewayRecord),
+  /** Give it as `after` to read on; null when there is nothing after this page yet. */
+  next: z.int().nullable(),
+  /** Records that could not be kept since the start. */
+  lost: z.int().nonnegative(),
+});
+
+const tag = 'gateway';
+
+export const gatewayOperations = {
+  listGateway: defineOperation({
+    ...platformGateway.listGateway,
+    tag,
+    summary: 'The connectors that this sprite may use, with a base URL and a line that works as pasted',
+    source: 'design.md, section 3; wire-facts.md, section 4',
+    access: 'none',
+    answer: { kind: 'json', status: 200, schema: gatewayListResponse },
+    errors: ['not_configured', 'policy_unavailable'],
+  }),
+  explainGateway: defineOperation({
+    method: 'POST',
+    path: '/v1/gateway/explain',
+    summary: 'What the gateway would do with a call, with the rule and the reading of the path that decided',
+    source: 'design.md, sections 3 and 5',
+    tag,
+    body: explainRequest,
+    answer: { kind: 'json', status: 200, schema: gatewayExplanation },
+    errors: ['invalid_request', 'not_configured'],
+  }),
+  createGatewayToken: defineOperation({
+    method: 'POST',
+    path: '/v1/gateway/tokens',
+    summary: 'A token for the loopback listener, for one connector or all of them',
+    source: 'design.md, section 3',
+    tag,
+    body: gatewayTokenRequest.optional(),
+    answer: { kind: 'json', status: 201, schema: gatewayToken },
+    errors: ['invalid_request', 'too_many_requests', 'unknown_connector'],
+  }),
+  gatewayLog: defineOperation({
+    method: 'GET',
+    path: '/v1/gateway/log',
+    summary: 'What was called and what was decided, oldest first; without `after` the newest',
+    source: 'design.md, section 3',
+    tag,
+    query: z.object({
+      limit: queryInteger(1, PAGE_MAX).default(PAGE_DEFAULT),
+      after: queryInteger(0, Number.MAX_SAFE_INTEGER).optional(),
+    }),
+    answer: { kind: 'json', status: 200, schema: gatewayLog },
+    errors: ['invalid_request'],
+  }),
+  gateway: defineOperation({
+    ...platformGateway.gateway,
+    tag,
+    summary: 'Call a provider through a connector; no credential is needed, the path reaches it byte for byte',
+    source: 'document 1, What the service does, 4; design.md, section 5',
+    access: 'none',
+    errors: [...platformGateway.gateway.errors, 'not_configured', 'policy_unavailable', 'suspending'],
+  }),
+  listConnections: defineOperation({
+    ...connectorOperations.listConnections,
+    tag,
+    summary: "The platform's list of connectors, from the agent's cache; the Age header says how old it is",
+    access: 'none',
+    errors: ['not_configured', 'policy_unavailable'],
+  }),
+  readConnection: defineOperation({
+    ...connectorOperations.readConnection,
+    tag,
+    summary: "One connector as the platform shows it, from the agent's cache",
+    access: 'none',
+    errors: ['not_configured', 'policy_unavailable', 'not_found'],
+  }),
+} as const;
