@@ -1,16 +1,22 @@
 // The edge: takes requests from any listener, finds the row, parses once, calls the handler and writes the answer. Whatever a
 // handler throws becomes an error body, and nothing it throws ends the process.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
+import { errorStatus } from '../contract/errors.ts';
 import type { Operation, Operations } from '../contract/operation.ts';
 import { RemoraError } from '../core/remora-error.ts';
+import { toCall } from './call.ts';
+import { checkRequest } from './check-request.ts';
+import { createConnections } from './connections.ts';
 import { clampKeepAlive, ResponseSink } from './event-sink.ts';
 import { type Call, type Handlers, Reply } from './handler.ts';
-import { sendError, sendJson, toErrorAnswer } from './reply.ts';
-import { parseWith, readBody, readQuery } from './request-body.ts';
+import { refuse, toParseError } from './refuse.ts';
+import { sendError, sendJson } from './reply.ts';
+import { readQuery } from './request-body.ts';
 import { createRouter } from './router.ts';
 
-export const TARGET_CAP_BYTES = 8 * 1024;
+const HEADER_CAP_BYTES = 32 * 1024;
+const HEADER_DEADLINE_MS = 30_000;
+const KEPT_CONNECTION_MS = 65_000;
 
 export interface EdgeLog {
   error(fields: object, message: string): void;
@@ -32,7 +38,7 @@ export interface Edge extends AsyncDisposable {
   createServer(door: string): Server;
   /** Streams that are open now. */
   readonly streams: number;
-  /** Ends streams, lets answers finish for at most `deadline_ms`, then cuts what is left. */
+  /** Refuses what is new, ends streams, lets answers finish for at most `deadline_ms`, then cuts. Again: a new deadline. */
   drain(deadline_ms: number): Promise<void>;
 }
 
@@ -42,35 +48,28 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
   const router = createRouter(options.operations);
   const handlers = options.handlers as unknown as Readonly<Record<string, AnyHandler>>;
   const servers = new Set<Server>();
+  const connections = createConnections();
   const sinks = new Set<ResponseSink<unknown>>();
   let draining = false;
 
   async function serve(request: IncomingMessage, response: ServerResponse, door: string): Promise<void> {
+    checkRequest(request);
+    checkOpen();
     const target = request.url ?? '';
-    checkTarget(target);
-    if (draining) throw new RemoraError('shutting_down', 'the daemon is stopping; try again', { retryAfter_ms: 1_000 });
-    const question = target.indexOf('?');
-    const match = router.match(request.method ?? '', question < 0 ? target : target.slice(0, question));
-    const { row } = match;
+    const { id, row, params } = router.match(request.method ?? '', pathOf(request));
     const principal = await options.authenticate(request, row, door);
-    const handler = handlers[match.id];
-    if (handler === undefined) throw new Error(`row ${match.id} has no handler`);
-    const call = await toCall(request, response, row, match.params, principal);
+    const handler = handlers[id];
+    if (handler === undefined) throw new Error(`row ${id} has no handler`);
+    const call = await toCall({ request, response, row, params, principal });
     switch (row.answer.kind) {
       case 'raw':
         await handler(call, response);
         return;
       case 'stream': {
+        const { type } = row.answer;
         const keepAlive_ms = clampKeepAlive(readQuery(target).keepalive);
-        const type = row.answer.type;
-        const sink = new ResponseSink(
-          request,
-          response,
-          type === undefined ? { keepAlive_ms } : { keepAlive_ms, type },
-        );
-        sinks.add(sink);
-        sink.onClose(() => sinks.delete(sink));
-        await handler(call, sink);
+        checkOpen();
+        await serveStream(handler, call, response, type === undefined ? { keepAlive_ms } : { keepAlive_ms, type });
         return;
       }
       case 'json': {
@@ -94,26 +93,84 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
     }
   }
 
+  async function serveStream(
+    handler: AnyHandler,
+    call: Call<Operation, unknown>,
+    response: ServerResponse,
+    form: { readonly keepAlive_ms: number; readonly type?: string },
+  ): Promise<void> {
+    const onError = (error: unknown) => report(error, call.request, response);
+    const sink = new ResponseSink(call.request, response, { ...form, onError });
+    sinks.add(sink);
+    sink.onClose(() => sinks.delete(sink));
+    try {
+      await handler(call, sink);
+    } catch (error) {
+      if (!response.headersSent) throw error;
+      report(error, call.request, response);
+      sink.failWith(error);
+    }
+  }
+
+  function checkOpen(): void {
+    if (draining) throw new RemoraError('shutting_down', 'the daemon is stopping; try again', { retryAfter_ms: 1_000 });
+  }
+
   function onRequest(request: IncomingMessage, response: ServerResponse, door: string): void {
+    connections.begin(request, response);
     response.on('error', () => undefined);
-    serve(request, response, door).catch((error: unknown) => {
-      if (!(error instanceof RemoraError) || error.code === 'internal') {
-        options.log.error({ err: error, method: request.method, path: pathOf(request) }, 'a handler failed');
-      }
-      sendError(response, error);
+    if (draining) response.setHeader('connection', 'close');
+    response.once('close', () => {
+      if (draining) for (const server of servers) server.closeIdleConnections();
     });
+    serve(request, response, door).catch((error: unknown) => {
+      report(error, request, response);
+      try {
+        sendError(response, error);
+      } catch (cause) {
+        report(cause, request, response);
+        sendError(response, cause);
+      }
+    });
+  }
+
+  /** What a caller did wrong is its own business; what went wrong in here, and what another server did, goes to the log. */
+  function report(error: unknown, request: IncomingMessage, response: ServerResponse): void {
+    const known = error instanceof RemoraError;
+    if (known && (error.cause === undefined || errorStatus[error.code] < 500) && error.code !== 'internal') return;
+    const fields = { err: error, method: request.method, path: pathOf(request) };
+    const isGone = response.destroyed && !response.writableFinished;
+    if (isGone && (known || isAbort(error))) options.log.debug(fields, 'the caller went away');
+    else options.log.error(fields, 'a handler failed');
   }
 
   return {
     createServer(door) {
       const server = createServer(
-        { maxHeaderSize: 32 * 1024, requestTimeout: 0, headersTimeout: 30_000, keepAliveTimeout: 65_000 },
+        {
+          maxHeaderSize: HEADER_CAP_BYTES,
+          requestTimeout: 0,
+          headersTimeout: HEADER_DEADLINE_MS,
+          keepAliveTimeout: KEPT_CONNECTION_MS,
+          requireHostHeader: false,
+        },
         (request, response) => onRequest(request, response, door),
       );
+      // The parser silently drops headers beyond a count; their size is what is limited here.
+      server.maxHeadersCount = 0;
+      connections.watch(server);
+      server.on('checkContinue', (request, response) => onRequest(request, response, door));
+      server.on('checkExpectation', (_request, response) => {
+        sendError(response, new RemoraError('expectation_failed', 'the only expectation met here is 100-continue'));
+      });
       server.on('connect', (_request, socket) => {
         refuse(socket, new RemoraError('method_not_allowed', 'CONNECT is not served here', { details: { allow: '' } }));
       });
-      server.on('clientError', (error: NodeJS.ErrnoException, socket) => refuse(socket, toParseError(error)));
+      server.on('clientError', (error, socket) => {
+        if (connections.isAnswering(socket)) socket.destroy();
+        else refuse(socket, toParseError(error));
+      });
+      server.on('error', (error) => options.log.error({ err: error, door }, 'a listener failed'));
       servers.add(server);
       server.once('close', () => servers.delete(server));
       return server;
@@ -124,11 +181,10 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
     async drain(deadline_ms) {
       draining = true;
       const closed = [...servers].map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
-      for (const server of servers) server.closeIdleConnections();
+      connections.lastAnswers();
       for (const sink of sinks) sink.end();
-      const cut = setTimeout(() => {
-        for (const server of servers) server.closeAllConnections();
-      }, deadline_ms);
+      for (const server of servers) server.closeIdleConnections();
+      const cut = setTimeout(() => connections.cut(), deadline_ms);
       await Promise.all(closed);
       clearTimeout(cut);
     },
@@ -138,72 +194,13 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
   };
 }
 
-async function toCall(
-  request: IncomingMessage,
-  response: ServerResponse,
-  row: Operation,
-  params: Readonly<Record<string, string>>,
-  principal: unknown,
-): Promise<Call<Operation, unknown>> {
-  let controller: AbortController | undefined;
-  const parsed = {
-    params: row.params === undefined ? params : parseWith(row.params, params, 'path'),
-    query: row.query === undefined ? {} : parseWith(row.query, readQuery(request.url ?? ''), 'query'),
-    body:
-      row.body === undefined ? undefined : parseWith(row.body, await readBody(request, row.bodyType ?? 'json'), 'body'),
-  };
-  return {
-    ...parsed,
-    principal,
-    request,
-    get signal() {
-      if (controller === undefined) {
-        const made = new AbortController();
-        controller = made;
-        if (response.destroyed) made.abort();
-        response.once('close', () => {
-          if (!response.writableFinished) made.abort();
-        });
-      }
-      return controller.signal;
-    },
-  } as Call<Operation, unknown>;
-}
-
-function checkTarget(target: string): void {
-  if (target.length > TARGET_CAP_BYTES) {
-    throw new RemoraError('target_too_long', `the request target may have at most ${TARGET_CAP_BYTES} bytes`);
-  }
-  if (!target.startsWith('/')) {
-    throw new RemoraError('invalid_target', 'the request target must be a path that begins with "/"');
-  }
-}
-
+/** The path of the raw target, without its query. */
 function pathOf(request: IncomingMessage): string {
-  return (request.url ?? '').split('?')[0] ?? '';
+  const target = request.url ?? '';
+  const question = target.indexOf('?');
+  return question < 0 ? target : target.slice(0, question);
 }
 
-function toParseError(error: NodeJS.ErrnoException): RemoraError {
-  if (error.code === 'HPE_HEADER_OVERFLOW')
-    return new RemoraError('headers_too_large', 'the request headers are too large');
-  if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') return new RemoraError('timeout', 'the request headers took too long');
-  return new RemoraError('invalid_request', 'the request is not valid HTTP/1.1');
-}
-
-function refuse(socket: Duplex, error: RemoraError): void {
-  socket.on('error', () => undefined);
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const { status, body, headers } = toErrorAnswer(error);
-  const text = `${JSON.stringify(body)}\n`;
-  const lines = [
-    `HTTP/1.1 ${status} ${error.code}`,
-    'content-type: application/json',
-    `content-length: ${Buffer.byteLength(text)}`,
-    'connection: close',
-    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
-  ];
-  socket.end(`${lines.join('\r\n')}\r\n\r\n${text}`);
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError';
 }

@@ -1,12 +1,19 @@
-// One reader of an event stream: NDJSON or server-sent events, keep-alive, and a cap after which a slow reader is cut.
+// One reader of an event stream: NDJSON or server-sent events, keep-alive, and caps after which a slow reader is cut.
+//
+//   idle ──open──▶ open ──end, fail, cut──▶ ending ──all read, or the grace is over──▶ closed
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorCode } from '../contract/errors.ts';
+import { acceptsEventStream } from './accepts-event-stream.ts';
+import { toErrorAnswer } from './reply.ts';
 
 export const KEEP_ALIVE_MS = 15_000;
-/** What may wait for one reader before it is cut. */
+/** What may wait for a reader that takes nothing for `READER_STALL_MS`. */
 export const READER_CAP_BYTES = 1024 * 1024;
-/** How long a cut reader has to take what is waiting for it. */
-const CUT_GRACE_MS = 5_000;
+/** What may wait for any reader, however quick: a burst beyond this cuts at once, so that memory stays bounded. */
+export const READER_HARD_CAP_BYTES = 8 * 1024 * 1024;
+export const READER_STALL_MS = 5_000;
+/** How long a cut reader has to take what is waiting for it, the reason being the last line. */
+const CUT_GRACE_MS = 10_000;
 
 export interface EventSink<T> {
   /** Starts the answer if it has not begun: status and headers are sent, keep-alives begin. */
@@ -19,7 +26,7 @@ export interface EventSink<T> {
   end(): void;
   /** Sends `{"type":"error","error":code,"message":…}` as the last line and ends. */
   fail(code: ErrorCode | 'slow_reader', message: string): void;
-  /** Runs once, when the reader is gone or the stream has ended. */
+  /** Runs once, when the reader is gone or the stream has ended; at once when that is already so. */
   onClose(listener: () => void): void;
   readonly closed: boolean;
 }
@@ -27,34 +34,46 @@ export interface EventSink<T> {
 export interface EventSinkOptions {
   readonly keepAlive_ms?: number;
   readonly cap_bytes?: number;
+  readonly hardCap_bytes?: number;
+  /** How long a reader may take nothing while more than `cap_bytes` wait for it. */
+  readonly stall_ms?: number;
+  readonly grace_ms?: number;
   /** The content type of the plain form; `application/x-ndjson` unless a document says otherwise. */
   readonly type?: string;
+  /** Told of what an `onClose` listener throws. */
+  readonly onError?: (error: unknown) => void;
 }
 
 /** `keepalive` of a query, in seconds: clamped to 1–300, and the default for what is not a number (lessons.md, 8). */
 export function clampKeepAlive(seconds: string | undefined): number {
-  const value = Number(seconds ?? Number.NaN);
+  const value = seconds === undefined || seconds.trim() === '' ? Number.NaN : Number(seconds);
   if (Number.isNaN(value)) return KEEP_ALIVE_MS;
   return Math.min(300, Math.max(1, value)) * 1_000;
 }
 
 export class ResponseSink<T> implements EventSink<T> {
   readonly #response: ServerResponse;
-  readonly #events: boolean;
-  readonly #cap: number;
-  readonly #type: string;
-  readonly #keepAlive: NodeJS.Timeout;
+  readonly #isEvents: boolean;
+  readonly #options: Required<Omit<EventSinkOptions, 'onError'>> & Pick<EventSinkOptions, 'onError'>;
   readonly #listeners: (() => void)[] = [];
+  #keepAlive: NodeJS.Timeout | undefined;
+  #isWatched = false;
   #state: 'idle' | 'open' | 'ending' | 'closed' = 'idle';
 
   constructor(request: IncomingMessage, response: ServerResponse, options: EventSinkOptions = {}) {
     this.#response = response;
-    this.#events = acceptsEventStream(request.headers.accept);
-    this.#cap = options.cap_bytes ?? READER_CAP_BYTES;
-    this.#type = options.type ?? 'application/x-ndjson';
-    this.#keepAlive = setInterval(() => this.#keep(), options.keepAlive_ms ?? KEEP_ALIVE_MS);
-    this.#keepAlive.unref();
-    response.once('close', () => this.#close());
+    this.#options = {
+      keepAlive_ms: KEEP_ALIVE_MS,
+      cap_bytes: READER_CAP_BYTES,
+      hardCap_bytes: READER_HARD_CAP_BYTES,
+      stall_ms: READER_STALL_MS,
+      grace_ms: CUT_GRACE_MS,
+      type: 'application/x-ndjson',
+      ...options,
+    };
+    this.#isEvents = acceptsEventStream(request.headers.accept, this.#options.type);
+    if (response.destroyed) this.#state = 'closed';
+    else response.once('close', () => this.#close());
   }
 
   get closed(): boolean {
@@ -65,13 +84,15 @@ export class ResponseSink<T> implements EventSink<T> {
     if (this.#state !== 'idle') return;
     this.#state = 'open';
     this.#response.writeHead(200, {
-      'content-type': this.#events ? 'text/event-stream' : this.#type,
+      'content-type': this.#isEvents ? 'text/event-stream' : this.#options.type,
       'cache-control': 'no-cache',
       'x-content-type-options': 'nosniff',
       'x-accel-buffering': 'no',
       ...headers,
     });
     this.#response.flushHeaders();
+    this.#keepAlive = setInterval(() => this.#keep(), this.#options.keepAlive_ms);
+    this.#keepAlive.unref();
     if (this.#response.req.method === 'HEAD') this.end();
   }
 
@@ -82,49 +103,83 @@ export class ResponseSink<T> implements EventSink<T> {
   sendText(json: string): void {
     this.open();
     if (this.#state !== 'open') return;
-    if (this.#response.writableLength > this.#cap) {
-      this.fail('slow_reader', `more than ${this.#cap} bytes were waiting for this reader; read faster and reconnect`);
+    const waiting_bytes = this.#response.writableLength;
+    if (waiting_bytes > this.#options.hardCap_bytes) {
+      this.#cut(`more than ${this.#options.hardCap_bytes} bytes were waiting for this reader`);
       return;
     }
-    this.#response.write(this.#frame(json));
+    this.#response.write(this.#isEvents ? frames.events(json) : frames.lines(json));
+    if (waiting_bytes > this.#options.cap_bytes) this.#watch();
   }
 
   end(): void {
-    if (this.#state === 'closed' || this.#state === 'ending') return;
-    this.open();
     if (this.closed) return;
-    this.#finish(undefined);
+    this.open();
+    if (!this.closed) this.#finish(undefined);
   }
 
   fail(code: ErrorCode | 'slow_reader', message: string): void {
     if (this.closed) return;
     this.open();
-    this.#finish(this.#frame(JSON.stringify({ type: 'error', error: code, message })));
+    if (this.closed) return;
+    const json = JSON.stringify({ type: 'error', error: code, message });
+    this.#finish(this.#isEvents ? frames.events(json) : frames.lines(json));
+  }
+
+  /** As `fail`, with the public form of whatever a handler threw. */
+  failWith(error: unknown): void {
+    const { body } = toErrorAnswer(error);
+    this.fail(body.error as ErrorCode, body.message);
   }
 
   onClose(listener: () => void): void {
-    if (this.#state === 'closed') listener();
-    else this.#listeners.push(listener);
-  }
-
-  #frame(json: string): string {
-    return this.#events ? `data: ${json}\n\n` : `${json}\n`;
+    this.#listeners.push(listener);
+    if (this.closed) this.#notify();
   }
 
   #keep(): void {
     if (this.#state === 'open' && this.#response.writableLength === 0)
-      this.#response.write(this.#events ? ':\n\n' : '\n');
+      this.#response.write(this.#isEvents ? ':\n\n' : '\n');
+  }
+
+  /**
+   * Over the cap: from here the reader must take something every `stall_ms`. node:net judges that by what the kernel has
+   * taken, so that a slow reader that does read is left alone.
+   */
+  #watch(): void {
+    if (this.#isWatched) return;
+    this.#isWatched = true;
+    const onStall = () => {
+      this.#unwatch();
+      if (this.#response.writableLength > this.#options.cap_bytes)
+        this.#cut(`more than ${this.#options.cap_bytes} bytes were waiting for this reader and it took none of them`);
+    };
+    this.#response.setTimeout(this.#options.stall_ms, onStall);
+    this.#response.on('drain', this.#unwatch);
+  }
+
+  readonly #unwatch = (): void => {
+    if (!this.#isWatched) return;
+    this.#isWatched = false;
+    this.#response.off('drain', this.#unwatch);
+    this.#response.removeAllListeners('timeout');
+    this.#response.setTimeout(0);
+  };
+
+  #cut(reason: string): void {
+    this.fail('slow_reader', `${reason}; read faster and reconnect`);
   }
 
   #finish(last: string | undefined): void {
     this.#state = 'ending';
     clearInterval(this.#keepAlive);
-    this.#notify();
+    this.#unwatch();
     if (last === undefined) this.#response.end();
     else this.#response.end(last);
-    const deadline = setTimeout(() => this.#response.destroy(), CUT_GRACE_MS);
+    const deadline = setTimeout(() => this.#response.destroy(), this.#options.grace_ms);
     deadline.unref();
     this.#response.once('close', () => clearTimeout(deadline));
+    this.#notify();
   }
 
   #close(): void {
@@ -135,10 +190,30 @@ export class ResponseSink<T> implements EventSink<T> {
   }
 
   #notify(): void {
-    for (const listener of this.#listeners.splice(0)) listener();
+    for (const listener of this.#listeners.splice(0)) {
+      try {
+        listener();
+      } catch (error) {
+        this.#options.onError?.(error);
+      }
+    }
   }
 }
 
-function acceptsEventStream(accept: string | undefined): boolean {
-  return accept !== undefined && /(?:^|,)\s*text\/event-stream\s*(?:;|,|$)/i.test(accept);
+/** The last frame of each form is kept, so that a thousand readers of one event hold one string. */
+const frames = {
+  lines: remember((json) => `${json}\n`),
+  events: remember((json) => `data: ${json}\n\n`),
+};
+
+function remember(toFrame: (json: string) => string): (json: string) => string {
+  let last = '';
+  let frame = toFrame(last);
+  return (json) => {
+    if (json !== last) {
+      last = json;
+      frame = toFrame(json);
+    }
+    return frame;
+  };
 }

@@ -1,8 +1,13 @@
 // Writing one JSON answer or one error in the shape that every door shares (design.md, section 3).
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type ErrorBody, errorStatus } from '../contract/errors.ts';
 import { ERROR_MARKER } from '../core/header-hygiene.ts';
 import { RemoraError } from '../core/remora-error.ts';
+
+/** A declared body up to this size is read and dropped after an error, rather than the connection closed. */
+const DROP_CAP_BYTES = 64 * 1024;
+/** How long a caller may go on sending after it got an error. */
+const LINGER_MS = 2_000;
 
 export function sendJson(
   response: ServerResponse,
@@ -10,13 +15,17 @@ export function sendJson(
   body: unknown,
   headers: Readonly<Record<string, string>> = {},
 ): void {
-  const text = `${JSON.stringify(body)}\n`;
-  response.writeHead(status, {
-    'content-type': 'application/json',
-    'content-length': Buffer.byteLength(text),
-    ...headers,
-  });
+  const text = toText(body);
+  response.writeHead(status, { ...toHeaders(text), ...headers });
   response.end(text);
+}
+
+function toText(body: unknown): string {
+  return `${JSON.stringify(body)}\n`;
+}
+
+function toHeaders(text: string): Record<string, string | number> {
+  return { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
 }
 
 /** The public form of anything thrown: a RemoraError as it is, all else as `internal` without a word of its own. */
@@ -38,15 +47,46 @@ export function toErrorAnswer(error: unknown): { status: number; body: ErrorBody
   };
 }
 
-/** Answers with an error, or breaks the connection off when the answer has already begun: never a clean end. */
+/**
+ * Answers with an error, or breaks the connection off when the answer has already begun: never a clean end. A caller that is
+ * still sending a large body can read the answer while what it sends is thrown away for a moment, then the connection closes.
+ */
 export function sendError(response: ServerResponse, error: unknown): void {
+  if (response.writableEnded) return;
   if (response.headersSent) {
     response.destroy();
     return;
   }
-  const answer = toErrorAnswer(error);
-  if (!response.req.complete) answer.headers.connection = 'close';
-  sendJson(response, answer.status, answer.body, answer.headers);
+  const { status, body, headers } = toErrorAnswer(error);
+  if (endsSoon(response.req)) sendJson(response, status, body, headers);
+  else sendBeforeEnd(response, status, body, headers);
+}
+
+/** True when the rest of the request can be read and dropped, so that the connection stays of use. */
+function endsSoon(request: IncomingMessage): boolean {
+  if (request.complete || request.destroyed) return true;
+  const declared = request.headers['content-length'];
+  return declared !== undefined && Number(declared) <= DROP_CAP_BYTES && request.headers.expect === undefined;
+}
+
+function sendBeforeEnd(
+  response: ServerResponse,
+  status: number,
+  body: ErrorBody,
+  headers: Readonly<Record<string, string>>,
+): void {
+  const text = toText(body);
+  response.writeHead(status, { ...toHeaders(text), ...headers, connection: 'close' });
+  response.write(text);
+  const end = () => {
+    clearTimeout(linger);
+    response.end();
+  };
+  const linger = setTimeout(end, LINGER_MS);
+  linger.unref();
+  response.req.once('end', end);
+  response.once('close', () => clearTimeout(linger));
+  response.req.resume();
 }
 
 function allowOf(details: unknown): string {

@@ -7,6 +7,7 @@ import { RemoraError } from '../core/remora-error.ts';
 export interface Match {
   readonly id: string;
   readonly row: Operation;
+  /** Decoded. Empty for a `{name...}` row. */
   readonly params: Readonly<Record<string, string>>;
 }
 
@@ -15,46 +16,46 @@ export interface Router {
   match(method: string, path: string): Match;
 }
 
-interface Entry {
-  readonly allow: string[];
-  readonly rows: Map<string, { readonly id: string; readonly row: Operation }>;
-}
+/** The rows of one path by method. */
+type Entry = Map<string, { readonly id: string; readonly row: Operation }>;
 
+/** Throws when two rows claim one method of one path, or name its parameters differently. */
 export function createRouter(operations: Operations): Router {
   const tree = createTree<Entry>();
-  const entries = new Map<string, Entry>();
-  const prefixes: { readonly prefix: string; readonly id: string; readonly row: Operation }[] = [];
+  const entries = new Map<string, { readonly path: string; readonly rows: Entry }>();
+  const prefixes: { readonly prefix: string; readonly rows: Entry }[] = [];
   for (const [id, row] of Object.entries(operations)) {
-    if (row.path.endsWith('...}')) {
-      prefixes.push({ prefix: row.path.slice(0, row.path.indexOf('{')), id, row });
-      continue;
-    }
-    const pattern = row.path.replaceAll(/\{(\w+)\}/g, ':$1');
-    let entry = entries.get(pattern);
+    const isPrefix = row.path.endsWith('...}');
+    const key = isPrefix ? row.path.slice(0, row.path.indexOf('{')) : row.path.replaceAll(/\{\w+\}/g, '{}');
+    let entry = entries.get(key);
     if (entry === undefined) {
-      entry = { allow: [], rows: new Map() };
-      entries.set(pattern, entry);
-      addRoute(tree, '', pattern, entry);
+      entry = { path: row.path, rows: new Map() };
+      entries.set(key, entry);
+      if (isPrefix) prefixes.push({ prefix: key, rows: entry.rows });
+      else addRoute(tree, '', row.path.replaceAll(/\{(\w+)\}/g, ':$1'), entry.rows);
+    }
+    if (entry.path !== row.path || entry.rows.has(row.method)) {
+      throw new Error(`row ${id}: ${row.method} ${row.path} collides with another row at ${entry.path}`);
     }
     entry.rows.set(row.method, { id, row });
-    entry.allow.push(...(row.method === 'GET' ? ['GET', 'HEAD'] : [row.method]));
   }
+  prefixes.sort((one, other) => other.prefix.length - one.prefix.length);
   return {
     match(method, path) {
       const found = path.includes('//') ? undefined : findRoute(tree, '', path);
-      if (found !== undefined) {
-        const hit = found.data.rows.get(method === 'HEAD' ? 'GET' : method);
-        if (hit !== undefined) return { ...hit, params: decodeParams(found.params ?? {}) };
-        const allow = found.data.allow.join(', ');
-        throw new RemoraError('method_not_allowed', `${method} is not allowed here; use ${allow}`, {
-          details: { allow },
-        });
-      }
+      if (found !== undefined) return { ...pick(found.data, method), params: decodeParams(found.params ?? {}) };
       const rest = prefixes.find((candidate) => path.startsWith(candidate.prefix));
-      if (rest !== undefined) return { id: rest.id, row: rest.row, params: {} };
+      if (rest !== undefined) return { ...pick(rest.rows, method), params: {} };
       throw new RemoraError('not_found', `there is nothing at ${path}; GET /openapi.json lists what is`);
     },
   };
+}
+
+function pick(rows: Entry, method: string) {
+  const hit = rows.get(method) ?? (method === 'HEAD' ? rows.get('GET') : undefined) ?? rows.get('*');
+  if (hit !== undefined) return hit;
+  const allow = [...rows.keys()].flatMap((name) => (name === 'GET' ? ['GET', 'HEAD'] : [name])).join(', ');
+  throw new RemoraError('method_not_allowed', `${method} is not allowed here; use ${allow}`, { details: { allow } });
 }
 
 function decodeParams(params: Readonly<Record<string, string>>): Record<string, string> {

@@ -1,0 +1,44 @@
+// An edge with rows of a test, serving on a Unix socket in a directory of the test.
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { Operations } from '../../src/contract/operation.ts';
+import { createEdge, type Edge } from '../../src/http/edge.ts';
+import type { Handlers } from '../../src/http/handler.ts';
+import { listenOnPath } from '../../src/http/listen.ts';
+import { tempDir } from './temp-dir.ts';
+
+export interface LogRecord {
+  readonly level: 'error' | 'debug';
+  readonly message: string;
+  readonly err?: unknown;
+}
+
+export interface ServedEdge {
+  readonly edge: Edge;
+  readonly path: string;
+  readonly log: readonly LogRecord[];
+}
+
+export async function serveEdge<const Ops extends Operations>(
+  operations: Ops,
+  handlers: Handlers<Ops, undefined>,
+): Promise<ServedEdge> {
+  const log: LogRecord[] = [];
+  const to = (level: LogRecord['level']) => (fields: object, message: string) => {
+    log.push({ level, message, ...fields });
+  };
+  const edge = createEdge({
+    operations,
+    handlers,
+    authenticate: () => undefined,
+    log: { error: to('error'), debug: to('debug') },
+    checkAnswers: true,
+  });
+  const path = join(tempDir(), 'edge.sock');
+  const listening = await listenOnPath(edge.createServer('socket'), { path, mode: 0o600 });
+  onTestFinished(async () => {
+    await edge.drain(0);
+    listening[Symbol.dispose]();
+  });
+  return { edge, path, log };
+}
