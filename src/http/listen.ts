@@ -1,24 +1,44 @@
 // Getting a server to listen: on a Unix path that nobody can reach before it has its mode and group, on a descriptor handed
 // over by systemd, or on loopback TCP. A live socket is refused, a stale one replaced, anything else left alone.
-import { chmodSync, chownSync, lstatSync, mkdirSync, readFileSync, renameSync, unlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+} from 'node:fs';
 import type { Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
+import { randomHex } from '../core/urandom.ts';
 
-/** sun_path holds 108 bytes with the final zero; the name used before the rename is one byte longer than the path. */
-const PATH_CAP_BYTES = 106;
+/** sun_path holds 108 bytes with the final zero. */
+const PATH_CAP_BYTES = 107;
 const PROBE_MS = 2_000;
 const BACKLOG = 1_024;
+/** How often a path may change under us before we give up. */
+const ATTEMPTS = 5;
+const INHERITED_CAP = 16;
 
-export type ListenErrorCode = 'socket_in_use' | 'not_a_socket' | 'path_too_long' | 'unknown_group' | 'not_loopback';
+export type ListenErrorCode =
+  | 'socket_in_use'
+  | 'not_a_socket'
+  | 'path_too_long'
+  | 'unknown_group'
+  | 'not_loopback'
+  | 'bad_descriptor';
 
 /** Why a listener could not be opened, for the person who starts the daemon. */
 export class ListenError extends Error {
   override readonly name = 'ListenError';
   readonly code: ListenErrorCode;
 
-  constructor(code: ListenErrorCode, message: string) {
-    super(message);
+  constructor(code: ListenErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
     this.code = code;
   }
 }
@@ -31,59 +51,73 @@ export interface UnixListen {
   readonly group?: string;
 }
 
-/** Listens on `path`. The result removes the socket file again, if it is still the one that was made here. */
+/**
+ * Listens on `path`. The socket is made in a directory that only this user can enter, gets its mode and group there, and
+ * is then linked to its name in one step that fails when the name is taken: so nobody connects too early, and of several
+ * starters one wins. The result removes the file again, if it is still the one that was made here.
+ */
 export async function listenOnPath(server: Server, options: UnixListen): Promise<Disposable> {
   const { path, mode } = options;
-  if (Buffer.byteLength(path) > PATH_CAP_BYTES) {
+  const gid = options.group === undefined ? undefined : toGroupId(options.group);
+  const directory = dirname(path);
+  mkdirSync(directory, { recursive: true, mode: 0o755 });
+  const cradle = join(directory, `.${randomHex(4)}`);
+  const early = join(cradle, 's');
+  if (Math.max(Buffer.byteLength(path), Buffer.byteLength(early)) > PATH_CAP_BYTES) {
     throw new ListenError(
       'path_too_long',
-      `the socket path ${path} has more than ${PATH_CAP_BYTES} bytes; choose a shorter one`,
+      `the socket path ${path} is too long for a Unix socket; choose a shorter one`,
     );
   }
-  const gid = options.group === undefined ? undefined : toGroupId(options.group);
-  mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
-  await clearStale(path);
-  const early = `${path}~`;
-  await clearStale(early);
-  const umask = process.umask(0o777);
-  const listening = started(server);
+  await checkStale(path);
+  mkdirSync(cradle, { mode: 0o700 });
   try {
-    server.listen({ path: early, backlog: BACKLOG });
+    await started(server, () => server.listen({ path: early, backlog: BACKLOG }));
+    try {
+      if (gid !== undefined) chownSync(early, -1, gid);
+      chmodSync(early, mode);
+      const { ino } = lstatSync(early);
+      await linkOver(early, path);
+      return {
+        [Symbol.dispose]() {
+          if (statOf(path)?.ino === ino) unlinkSync(path);
+        },
+      };
+    } catch (error) {
+      await new Promise((resolve) => server.close(resolve));
+      throw error;
+    }
   } finally {
-    process.umask(umask);
+    rmSync(cradle, { recursive: true });
   }
-  await listening;
-  if (gid !== undefined) chownSync(early, -1, gid);
-  chmodSync(early, mode);
-  const { ino } = lstatSync(early);
-  renameSync(early, path);
-  return {
-    [Symbol.dispose]() {
-      if (inodeOf(path) === ino) unlinkSync(path);
-    },
-  };
 }
 
 /** Listens on an inherited descriptor (systemd socket activation). The file stays: it belongs to who handed it over. */
 export async function listenOnDescriptor(server: Server, fd: number): Promise<void> {
-  const listening = started(server);
-  server.listen({ fd });
-  await listening;
+  try {
+    await started(server, () => server.listen({ fd }));
+  } catch (cause) {
+    throw new ListenError('bad_descriptor', `descriptor ${fd} was handed over but is not a listening socket`, {
+      cause,
+    });
+  }
 }
 
 /** Listens on a loopback address. Port 0 takes a free one. Any other host throws `not_loopback`. */
 export async function listenOnLoopback(server: Server, host: string, port: number): Promise<AddressInfo> {
-  if (!isLoopback(host)) {
-    throw new ListenError('not_loopback', `${host} is not a loopback address; listen on 127.0.0.1 or ::1`);
-  }
-  return await listenOnTcp(server, host, port);
+  const refusal = () =>
+    new ListenError('not_loopback', `${host} is not a loopback address; listen on 127.0.0.1 or ::1`);
+  if (!isLoopback(host)) throw refusal();
+  const address = await listenOnTcp(server, host, port);
+  if (isLoopback(address.address)) return address;
+  await new Promise((resolve) => server.close(resolve));
+  throw refusal();
 }
 
 /** Listens on any TCP address, for the platform. */
 export async function listenOnTcp(server: Server, host: string, port: number): Promise<AddressInfo> {
-  const listening = started(server);
-  server.listen({ host, port, backlog: BACKLOG });
-  await listening;
+  const bare = host.replace(/^\[(.*)\]$/, '$1');
+  await started(server, () => server.listen({ host: bare, port, backlog: BACKLOG }));
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('a TCP listener has no address');
   return address;
@@ -91,7 +125,7 @@ export async function listenOnTcp(server: Server, host: string, port: number): P
 
 /** True for `localhost`, 127.0.0.0/8 and ::1, with or without brackets. */
 export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
+  return /^localhost$/i.test(host) || host === '::1' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
 export interface InheritedSocket {
@@ -101,39 +135,70 @@ export interface InheritedSocket {
 }
 
 /**
- * The sockets that systemd handed over (sd_listen_fds(3)): descriptors from 3 on, when LISTEN_PID is this process. The
- * variables are taken out of `env`, so that children do not believe they are meant.
+ * The sockets that systemd handed over (sd_listen_fds(3)): descriptors from 3 on, when LISTEN_PID is this process or, for a
+ * launcher that cannot know our pid, not set. The variables are taken out of `env`, so that children do not believe they
+ * are meant.
  */
 export function takeInheritedSockets(env: NodeJS.ProcessEnv, pid: number): InheritedSocket[] {
   const count = Number(env.LISTEN_FDS ?? 0);
-  const meant = env.LISTEN_PID === undefined || Number(env.LISTEN_PID) === pid;
+  const isMeant = env.LISTEN_PID === undefined || Number(env.LISTEN_PID) === pid;
   const names = (env.LISTEN_FDNAMES ?? '').split(':');
   delete env.LISTEN_FDS;
   delete env.LISTEN_PID;
   delete env.LISTEN_FDNAMES;
-  if (!meant || !Number.isInteger(count) || count < 1) return [];
-  return Array.from({ length: Math.min(count, 16) }, (_, index) => ({ fd: 3 + index, name: names[index] ?? '' }));
+  if (!isMeant || !Number.isInteger(count) || count < 1) return [];
+  return Array.from({ length: Math.min(count, INHERITED_CAP) }, (_, index) => ({
+    fd: 3 + index,
+    name: names[index] ?? '',
+  }));
 }
 
-async function clearStale(path: string): Promise<void> {
-  const before = statOf(path);
-  if (before === undefined) return;
-  if (!before.isSocket()) {
+/** Gives `early` the name `path`, whose stale socket it replaces. Throws when the name belongs to anything else. */
+async function linkOver(early: string, path: string): Promise<void> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    try {
+      linkSync(early, path);
+      return;
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    }
+    await removeStale(path, await checkStale(path), `${early}~`);
+  }
+  throw new ListenError('socket_in_use', `others keep taking ${path}; stop them or choose another path`);
+}
+
+/**
+ * Throws `not_a_socket` or `socket_in_use` unless nothing, or the socket of a process that is gone, is at `path`.
+ * @returns the inode of that stale socket.
+ */
+async function checkStale(path: string): Promise<number | undefined> {
+  const stat = statOf(path);
+  if (stat === undefined) return undefined;
+  if (!stat.isSocket()) {
     throw new ListenError('not_a_socket', `${path} exists and is not a socket; it is left alone, choose another path`);
   }
-  if (await answers(path)) {
-    throw new ListenError('socket_in_use', `another process is serving on ${path}; stop it or choose another path`);
+  if (await answers(path)) throw inUse(path);
+  return stat.ino;
+}
+
+/** Takes the stale socket aside before it is removed: should it be another starter's by now, it gets its name back. */
+async function removeStale(path: string, ino: number | undefined, aside: string): Promise<void> {
+  if (ino === undefined || statOf(path)?.ino !== ino) return;
+  renameSync(path, aside);
+  if (await answers(aside)) {
+    renameSync(aside, path);
+    throw inUse(path);
   }
-  if (inodeOf(path) === before.ino) unlinkSync(path);
+  unlinkSync(aside);
 }
 
 /** True unless the kernel says that nobody listens there. A full backlog (EAGAIN) or silence counts as somebody. */
 function answers(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ path });
-    const done = (live: boolean) => {
+    const done = (isLive: boolean) => {
       socket.destroy();
-      resolve(live);
+      resolve(isLive);
     };
     socket.setTimeout(PROBE_MS, () => done(true));
     socket.once('connect', () => done(true));
@@ -143,19 +208,28 @@ function answers(path: string): Promise<boolean> {
   });
 }
 
-function started(server: Server): Promise<void> {
+function inUse(path: string): ListenError {
+  return new ListenError('socket_in_use', `another process is serving on ${path}; stop it or choose another path`);
+}
+
+function started(server: Server, listen: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('listening', resolve);
-    server.once('error', reject);
+    const onListening = () => {
+      server.off('error', onError);
+      resolve();
+    };
+    const onError = (error: Error) => {
+      server.off('listening', onListening);
+      reject(error);
+    };
+    server.once('listening', onListening);
+    server.once('error', onError);
+    listen();
   });
 }
 
 function statOf(path: string) {
   return lstatSync(path, { throwIfNoEntry: false });
-}
-
-function inodeOf(path: string): number | undefined {
-  return statOf(path)?.ino;
 }
 
 function toGroupId(group: string): number {
