@@ -1,8 +1,10 @@
-// How long to wait before the next try: full jitter between nothing and a ceiling that doubles from 250 ms to 30 s
-// (design.md, section 4).
+// How long to wait before the next try: full jitter between 250 ms and a ceiling that doubles up to 30 s (design.md, section
+// 4). The floor keeps any number of unlucky draws from becoming a hot loop (lessons.md, 13).
 
 export const BACKOFF_MIN_MS = 250;
 export const BACKOFF_MAX_MS = 30_000;
+/** What another server may ask us to wait at the most. */
+export const RETRY_AFTER_MAX_MS = 300_000;
 
 export interface BackoffOptions {
   readonly min_ms?: number;
@@ -12,23 +14,27 @@ export interface BackoffOptions {
 }
 
 export interface Backoff {
-  /** The delay before the next try in milliseconds, and one more failure counted. At least `retryAfter_ms` if given. */
+  /**
+   * The delay before the next try in whole milliseconds, and one more failure counted. At least `retryAfter_ms` if given,
+   * which is clamped to `RETRY_AFTER_MAX_MS` because it comes from outside.
+   */
   next(retryAfter_ms?: number): number;
   /** The peer has proved healthy, or the machine was resumed: start over. */
   reset(): void;
   readonly failures: number;
 }
 
-/** Full jitter: a delay is drawn from [0, ceiling), the ceiling being min·2ⁿ and at most max. */
+/** A delay is drawn from [min, ceiling), the ceiling being 2·min at first, doubling with each failure, at most max. */
 export function createBackoff(options: BackoffOptions): Backoff {
   const min = options.min_ms ?? BACKOFF_MIN_MS;
   const max = options.max_ms ?? BACKOFF_MAX_MS;
   let failures = 0;
   return {
     next(retryAfter_ms = 0) {
-      const ceiling = Math.min(max, min * 2 ** Math.min(failures, 30));
       failures += 1;
-      return Math.max(Math.floor(options.random() * ceiling), Math.min(retryAfter_ms, max));
+      const ceiling = Math.max(min, Math.min(max, min * 2 ** Math.min(failures, 30)));
+      const delay = Math.floor(min + options.random() * (ceiling - min));
+      return retryAfter_ms > delay ? Math.ceil(Math.min(retryAfter_ms, RETRY_AFTER_MAX_MS)) : delay;
     },
     reset() {
       failures = 0;

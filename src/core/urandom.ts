@@ -9,7 +9,11 @@ export function randomBytes(length: number): Buffer {
   descriptor ??= openSync('/dev/urandom', 'r');
   const bytes = Buffer.alloc(length);
   let filled = 0;
-  while (filled < length) filled += readSync(descriptor, bytes, filled, length - filled, null);
+  while (filled < length) {
+    const read = readSync(descriptor, bytes, filled, length - filled, null);
+    if (read === 0) throw new Error("/dev/urandom has ended; it is not the kernel's");
+    filled += read;
+  }
   return bytes;
 }
 

@@ -1,5 +1,5 @@
 // Opening a database file that may be missing, damaged, read-only or on a full disk, and saying which it was.
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, renameSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 
@@ -29,10 +29,8 @@ export function openDatabase(path: string, options: OpenOptions): OpenedDatabase
   try {
     return { db: openAndMigrate(path, options), state: 'file', reason: undefined };
   } catch (error) {
-    if (!isDamage(error) || !existsSync(path)) throw error;
-    const aside = `${path}.damaged`;
-    renameSync(path, aside);
-    for (const suffix of ['-wal', '-shm']) rmSync(path + suffix, { force: true });
+    if (!isDamage(error)) throw error;
+    const aside = setAside(path);
     return {
       db: openAndMigrate(path, options),
       state: 'rebuilt',
@@ -55,8 +53,10 @@ export function openDatabaseOrMemory(path: string, options: OpenOptions): Opened
 }
 
 function openAndMigrate(path: string, options: OpenOptions): Sqlite {
+  const isNew = path !== ':memory:' && !existsSync(path);
   const db = new Database(path, { timeout: 2_000 });
   try {
+    if (isNew) chmodSync(path, 0o600);
     db.pragma('journal_mode = WAL');
     db.pragma('synchronous = NORMAL');
     db.pragma('foreign_keys = ON');
@@ -84,7 +84,20 @@ function migrate(db: Sqlite, migrations: readonly string[]): void {
       db.pragma(`user_version = ${index + 1}`);
     })();
   }
-  if (migrations.length === done) db.exec('BEGIN IMMEDIATE; ROLLBACK');
+  proveWritable(db);
+}
+
+/** A file that can only be read is found out here and not at the first write: the same number is written again. */
+function proveWritable(db: Sqlite): void {
+  const version = Number(db.pragma('user_version', { simple: true }));
+  db.transaction(() => db.pragma(`user_version = ${version}`)).immediate();
+}
+
+/** Moves the file and its log out of the way, together, so that what can be rescued still can be. */
+function setAside(path: string): string {
+  const aside = `${path}.damaged`;
+  for (const suffix of ['', '-wal', '-shm']) if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
+  return aside;
 }
 
 class DamagedError extends Error {}
