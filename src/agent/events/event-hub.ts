@@ -1,4 +1,4 @@
-// Every event of the agent, numbered, kept in a bounded ring, and handed to any number of readers. Numbers are reserved in
+// Every event of the agent: numbered, kept in a ring, and handed to any number of readers. Numbers are reserved in
 // blocks in the store, so that they never repeat or go back, also after a crash.
 import type { Clock } from '../../core/clock.ts';
 import { toDateTime } from '../../core/clock.ts';
@@ -25,16 +25,22 @@ export interface EventHubOptions {
   readonly generation: () => number;
   readonly sequence: SequenceStore;
   readonly ringSize?: number;
+  /** Told of what a reader throws; it has been dropped. */
+  readonly onReaderError?: (error: unknown) => void;
 }
 
 export interface EventReader {
-  /** `json` is the event as one line of text, shared by all readers. */
+  /** `json` is the event as one line of text, shared by all readers. One that throws gets nothing more. */
   readonly onEvent: (event: AgentEvent, json: string) => void;
 }
 
 export interface EventHub {
+  /** The event gets its number and reaches every reader before this returns. Throws when `fields` are not JSON. */
   publish(type: string, fields?: Readonly<Record<string, unknown>>): AgentEvent;
-  /** Everything kept after `since`, then what comes, with nothing in between lost. Returns the way to stop. */
+  /**
+   * Everything kept after `since`, then what comes, in order, with nothing lost or twice. Without `since` only what comes.
+   * Returns the way to stop.
+   */
   subscribe(reader: EventReader, since?: number): () => void;
   /** The last number used, and the oldest that is still kept (`seq + 1` when none is). */
   readonly seq: number;
@@ -42,33 +48,73 @@ export interface EventHub {
   readonly readers: number;
 }
 
+interface Kept {
+  readonly event: AgentEvent;
+  readonly json: string;
+}
+
 export function createEventHub(options: EventHubOptions): EventHub {
   const ringSize = options.ringSize ?? RING_SIZE;
-  const ring: { readonly event: AgentEvent; readonly json: string }[] = [];
-  const readers = new Set<EventReader>();
+  const ring: Kept[] = [];
+  /** Each reader with the last number it has been given. */
+  const readers = new Map<EventReader, number>();
   let seq = options.sequence.load();
   let reserved = seq;
+  let isDelivering = false;
+
+  /**
+   * Brings every reader up to date. A reader that publishes or subscribes while it is given an event ends up in the round
+   * that is under way, so that each reader sees the numbers in order.
+   */
+  function deliver(): void {
+    if (isDelivering) return;
+    isDelivering = true;
+    let done: number;
+    do {
+      done = seq;
+      for (const reader of readers.keys()) catchUp(reader);
+    } while (done !== seq);
+    isDelivering = false;
+  }
+
+  function catchUp(reader: EventReader): void {
+    for (const { event, json } of keptAfter(readers.get(reader) ?? seq)) {
+      if (!readers.has(reader)) return;
+      readers.set(reader, event.seq);
+      try {
+        reader.onEvent(event, json);
+      } catch (error) {
+        readers.delete(reader);
+        options.onReaderError?.(error);
+      }
+    }
+  }
+
+  function keptAfter(since: number): Kept[] {
+    return ring.slice(Math.max(0, since + 1 - (ring[0]?.event.seq ?? 0)));
+  }
 
   return {
     publish(type, fields = {}) {
+      const stamp = { seq: seq + 1, time: toDateTime(options.clock.wall_ms()), generation: options.generation(), type };
+      const event: AgentEvent = { ...stamp, ...fields, ...stamp };
+      const kept = { event, json: JSON.stringify(event) };
       if (seq >= reserved) {
+        options.sequence.reserve(seq + BLOCK);
         reserved = seq + BLOCK;
-        options.sequence.reserve(reserved);
       }
       seq += 1;
-      const stamp = { seq, time: toDateTime(options.clock.wall_ms()), generation: options.generation(), type };
-      const event: AgentEvent = { ...stamp, ...fields, ...stamp };
-      const json = JSON.stringify(event);
-      ring.push({ event, json });
+      ring.push(kept);
       if (ring.length > ringSize) ring.shift();
-      for (const reader of readers) reader.onEvent(event, json);
+      deliver();
       return event;
     },
-    subscribe(reader, since) {
-      if (since !== undefined)
-        for (const kept of ring) if (kept.event.seq > since) reader.onEvent(kept.event, kept.json);
-      readers.add(reader);
-      return () => readers.delete(reader);
+    subscribe(reader, since = seq) {
+      readers.set(reader, Math.min(since, seq));
+      deliver();
+      return () => {
+        readers.delete(reader);
+      };
     },
     get seq() {
       return seq;
