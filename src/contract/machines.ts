@@ -38,7 +38,23 @@ export const machineConfig = z.object({
 });
 export type MachineConfig = z.infer<typeof machineConfig>;
 
-/** One machine (fields not shown in document 3; wire-facts.md, section 2). `instance_id` names one life of the machine. */
+/** How the last life of a machine ended; both null when nobody saw it. `requested`: somebody had asked for a stop. */
+export const machineExit = z.object({
+  exit_code: z.int().nullable(),
+  signal: z.string().nullable(),
+  requested: z.boolean(),
+  at: dateTime,
+});
+export type MachineExit = z.infer<typeof machineExit>;
+
+/** What a database node says of itself (wire-facts.md, section 1). */
+export const machineRole = z.enum(['primary', 'replica']);
+export type MachineRole = z.infer<typeof machineRole>;
+
+/**
+ * One machine (fields not shown in document 3; wire-facts.md, section 2). `instance_id` names one life of the machine. A crash
+ * leaves the state `stopped` and a `last_exit` that was not requested.
+ */
 export const machine = z.object({
   id: z.string(),
   name: z.string().optional(),
@@ -47,6 +63,8 @@ export const machine = z.object({
   instance_id: z.string().optional(),
   private_ip: z.string().optional(),
   config: machineConfig.optional(),
+  metadata: z.object({ role: machineRole.optional() }).optional(),
+  last_exit: machineExit.optional(),
   created_at: dateTime.optional(),
   updated_at: dateTime.optional(),
 });
@@ -78,8 +96,8 @@ export const startMachineResponse = z.object({
 });
 export type StartMachineResponse = z.infer<typeof startMachineResponse>;
 
-/** What a database node says of itself (wire-facts.md, section 1). */
-export const machineRoleRequest = z.object({ value: z.enum(['primary', 'replica']) });
+/** Sent by a database node (wire-facts.md, section 1). */
+export const machineRoleRequest = z.object({ value: machineRole });
 export type MachineRoleRequest = z.infer<typeof machineRoleRequest>;
 
 export const machineParams = z.object({ app_name: z.string().min(1), machine_id: z.string().min(1) });
