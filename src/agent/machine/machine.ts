@@ -8,7 +8,6 @@ import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { judgeEligibility } from '../../core/suspend-eligibility.ts';
 import type { Handlers } from '../../http/handler.ts';
-import type { Caller } from '../doors.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { Part } from '../parts.ts';
 import type { LastResume } from '../resume/last-resume.ts';
@@ -41,7 +40,7 @@ export interface MachineOptions {
 }
 
 export interface Machine extends Disposable {
-  readonly handlers: Handlers<typeof localRows, Caller>;
+  readonly handlers: Handlers<typeof localRows, unknown>;
   readonly suspender: Suspender;
   start(): void;
 }

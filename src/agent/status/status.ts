@@ -5,7 +5,6 @@ import type { Operations } from '../../contract/operation.ts';
 import { type Clock, toDateTime } from '../../core/clock.ts';
 import { type Handlers, Reply } from '../../http/handler.ts';
 import type { Config } from '../config/load-config.ts';
-import type { Caller } from '../doors.ts';
 import type { PartBoard } from '../parts.ts';
 import type { OwnCostMeter } from './own-cost.ts';
 
@@ -27,7 +26,7 @@ export interface StatusOptions {
   };
 }
 
-export function createStatus(options: StatusOptions): Handlers<typeof statusOperations, Caller> {
+export function createStatus(options: StatusOptions): Handlers<typeof statusOperations, unknown> {
   const { board, clock, config, cost } = options;
   const startedWall_ms = clock.wall_ms();
   const startedMono_ms = clock.mono_ms();

@@ -1,0 +1,137 @@
+// Holds in force: made and renewed over the socket, kept on disk, ended by time, by their process or by their connection.
+import { readFileSync } from 'node:fs';
+import type { Task } from '../../contract/local/tasks.ts';
+import type { Clock } from '../../core/clock.ts';
+import {
+  createHoldBook,
+  HOLDS_MAX,
+  type Hold,
+  type HoldProcess,
+  type HoldRequest,
+  type HoldTime,
+  type ReleaseReason,
+} from '../../core/hold-book.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { RunClock } from '../../core/run-clock.ts';
+import type { Sqlite } from '../../sqlite/open.ts';
+import type { EventHub } from '../events/event-hub.ts';
+import type { Log } from '../log.ts';
+import { createHoldStore } from './hold-store.ts';
+import { readProcessStart } from './process-start.ts';
+import { toTask } from './to-task.ts';
+
+/** A hold whose process died ends within a second of that. */
+const SWEEP_MS = 400;
+
+export interface HoldsOptions {
+  readonly clock: Clock;
+  readonly runClock: RunClock;
+  readonly hub: EventHub;
+  readonly db: Sqlite;
+  readonly log: Log;
+  readonly procRoot?: string;
+}
+
+export interface Holds extends Disposable {
+  /** Takes back what was held before a restart of the agent, and begins to look for holds that end. */
+  start(): void;
+  list(): Task[];
+  get(name: string): Task | undefined;
+  /** Throws `invalid_request` for a pid that does not run, `too_many_requests` when there are too many. */
+  put(request: Omit<HoldRequest, 'process'> & { readonly pid: number | undefined }): Task;
+  release(name: string, why: ReleaseReason): Task | undefined;
+  /** What is in force now, after what has ended was taken out. */
+  inForce(): readonly Hold[];
+  onResume(): void;
+}
+
+export function createHolds(options: HoldsOptions): Holds {
+  const { clock, runClock, hub, log } = options;
+  const procRoot = options.procRoot ?? '/proc';
+  const book = createHoldBook();
+  const store = createHoldStore(options.db, readBootId(procRoot));
+  let timer: NodeJS.Timeout | undefined;
+
+  const now = (): HoldTime => ({ run_ms: runClock.now_ms(), wall_ms: clock.wall_ms() });
+  const isRunning = ({ pid, started }: HoldProcess) => readProcessStart(procRoot, pid) === started;
+
+  /** The hold counts whether or not it could be written down; a full disk must not let the machine fall asleep. */
+  function onDisk(name: string, write: () => void): void {
+    try {
+      write();
+    } catch (error) {
+      log.warn({ err: error, hold: name }, 'a hold is in force and not on disk; a restart of the agent would lose it');
+    }
+  }
+
+  function sweep(): void {
+    for (const { hold, why } of book.sweep(now(), isRunning)) ended(hold, why);
+    if (book.all().length === 0) stop();
+  }
+
+  function ended(hold: Hold, why: ReleaseReason): void {
+    onDisk(hold.name, () => store.remove(hold.name));
+    hub.publish('hold_released', { name: hold.name, reason: why });
+  }
+
+  function run(): void {
+    timer ??= setInterval(sweep, SWEEP_MS).unref();
+  }
+
+  function stop(): void {
+    clearInterval(timer);
+    timer = undefined;
+  }
+
+  function toProcess(pid: number | undefined): HoldProcess | undefined {
+    if (pid === undefined) return undefined;
+    const started = readProcessStart(procRoot, pid);
+    if (started !== undefined) return { pid, started };
+    const details = { fields: [{ field: 'body.pid' }] };
+    throw new RemoraError('invalid_request', `body.pid: no process ${pid} is running`, { details });
+  }
+
+  return {
+    start() {
+      onDisk('all', () => book.restore(store.load(now())));
+      if (book.all().length > 0) run();
+    },
+    list: () => book.all().map((hold) => toTask(hold, now())),
+    get(name) {
+      const hold = book.get(name);
+      return hold === undefined ? undefined : toTask(hold, now());
+    },
+    put({ pid, ...request }) {
+      const fresh = book.get(request.name) === undefined;
+      const result = book.put({ ...request, process: toProcess(pid) }, now());
+      if (result.type === 'full') throw new RemoraError('too_many_requests', `there are already ${HOLDS_MAX} holds`);
+      const { hold } = result;
+      if (!hold.connection) onDisk(hold.name, () => store.save(hold, now()));
+      if (fresh) hub.publish('hold_created', { name: hold.name, mode: hold.mode });
+      run();
+      return toTask(hold, now());
+    },
+    release(name, why) {
+      const hold = book.remove(name);
+      if (hold === undefined) return undefined;
+      ended(hold, why);
+      return toTask(hold, now());
+    },
+    inForce() {
+      sweep();
+      return book.all();
+    },
+    onResume() {
+      book.resume(now());
+    },
+    [Symbol.dispose]: stop,
+  };
+}
+
+function readBootId(procRoot: string): string {
+  try {
+    return readFileSync(`${procRoot}/sys/kernel/random/boot_id`, 'utf8').trim();
+  } catch {
+    return 'unknown';
+  }
+}

@@ -1,0 +1,20 @@
+// Run time: how long the machine has been running. The monotonic clock, less the gaps during which it ran on although
+// nothing in the machine did (a stopped process, a VM paused with its clock running).
+import type { Clock } from './clock.ts';
+
+export interface RunClock {
+  /** Milliseconds; only differences mean something. */
+  now_ms(): number;
+  /** A resume told that the monotonic clock ran on for `gap_ms` while the machine did not. */
+  skip(gap_ms: number): void;
+}
+
+export function createRunClock(clock: Clock): RunClock {
+  let skipped_ms = 0;
+  return {
+    now_ms: () => clock.mono_ms() - skipped_ms,
+    skip(gap_ms) {
+      skipped_ms += Math.max(0, gap_ms);
+    },
+  };
+}
