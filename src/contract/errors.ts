@@ -19,6 +19,7 @@ export const errorStatus = {
   timeout: 408,
   conflict: 409,
   held: 409,
+  hook_failed: 409,
   already_exists: 409,
   invalid_state: 409,
   gone: 410,

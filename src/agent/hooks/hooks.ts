@@ -1,0 +1,93 @@
+// Hooks around a suspend: those of `pre-suspend.d` last in first out, undone when one of them fails; those of
+// `post-resume.d` first in first out (design.md, section 4; lessons.md, 36).
+import { join } from 'node:path';
+import { RemoraError } from '../../core/remora-error.ts';
+import { type Hook, listHooks } from './list-hooks.ts';
+import { type HookContext, type HookPhase, type HookResult, runHook } from './run-hook.ts';
+
+export const HOOK_DEADLINE_MS = 5_000;
+export const HOOKS_DEADLINE_MS = 10_000;
+
+export interface HooksOptions {
+  /** Holds `pre-suspend.d` and `post-resume.d`; undefined = no hooks. */
+  readonly directory: string | undefined;
+  readonly generation: () => number;
+  readonly hookDeadline_ms?: number;
+  readonly hooksDeadline_ms?: number;
+}
+
+export interface Hooks {
+  /** Throws `hook_failed` after those that had run were undone; `details.hooks` has what happened to each. */
+  preSuspend(fields: Readonly<Record<string, unknown>>): Promise<readonly HookResult[]>;
+  /** The suspend was refused or interrupted: undoes what the last `preSuspend` did. Once. */
+  undo(reason: string): Promise<readonly HookResult[]>;
+  /** A resume: there is nothing to undo any more. */
+  postResume(fields: Readonly<Record<string, unknown>>): Promise<readonly HookResult[]>;
+  /** What lies in the directories, for /v1/status. */
+  describe(): Record<string, unknown>;
+}
+
+export function createHooks(options: HooksOptions): Hooks {
+  const each_ms = options.hookDeadline_ms ?? HOOK_DEADLINE_MS;
+  const all_ms = options.hooksDeadline_ms ?? HOOKS_DEADLINE_MS;
+  /** In the order in which they ran. */
+  let prepared: Hook[] = [];
+
+  const list = (name: string) =>
+    options.directory === undefined ? { hooks: [], skipped: [] } : listHooks(join(options.directory, name));
+
+  /** Runs one after the other within the common deadline, until `goOn` says no. */
+  async function run(
+    hooks: readonly Hook[],
+    phase: HookPhase,
+    fields: Readonly<Record<string, unknown>>,
+    goOn: (hook: Hook, result: HookResult) => boolean,
+  ): Promise<HookResult[]> {
+    const end_ms = performance.now() + all_ms;
+    const context: HookContext = { ...fields, phase, generation: options.generation() };
+    const results: HookResult[] = [];
+    for (const hook of hooks) {
+      const left_ms = end_ms - performance.now();
+      const late = { name: hook.name, ok: false, ms: 0, reason: `not run: the hooks together have ${all_ms} ms` };
+      const result = left_ms <= 0 ? late : await runHook(hook, context, Math.min(each_ms, Math.floor(left_ms)));
+      results.push(result);
+      if (!goOn(hook, result)) break;
+    }
+    return results;
+  }
+
+  async function undo(reason: string): Promise<HookResult[]> {
+    const hooks = prepared.toReversed();
+    prepared = [];
+    return await run(hooks, 'undo', { reason }, () => true);
+  }
+
+  return {
+    undo,
+    async preSuspend(fields) {
+      prepared = [];
+      const results = await run(list('pre-suspend.d').hooks.toReversed(), 'pre-suspend', fields, (hook, result) => {
+        if (result.ok) prepared.push(hook);
+        return result.ok;
+      });
+      const failed = results.find((result) => !result.ok);
+      if (failed === undefined) return results;
+      const undone = await undo(`the hook ${failed.name} failed`);
+      const message = `the pre-suspend hook ${failed.name} stopped the suspend: ${failed.reason}; the machine stays awake`;
+      throw new RemoraError('hook_failed', message, { details: { hooks: results, undone } });
+    },
+    async postResume(fields) {
+      prepared = [];
+      return await run(list('post-resume.d').hooks, 'post-resume', fields, () => true);
+    },
+    describe: () => ({
+      directory: options.directory ?? null,
+      ...summary(list('pre-suspend.d'), list('post-resume.d')),
+    }),
+  };
+}
+
+function summary(before: ReturnType<typeof listHooks>, after: ReturnType<typeof listHooks>) {
+  const names = ({ hooks }: typeof before) => hooks.map((hook) => hook.name);
+  return { pre_suspend: names(before), post_resume: names(after), skipped: [...before.skipped, ...after.skipped] };
+}

@@ -1,0 +1,121 @@
+// One hook, run to its end or to its deadline: an executable with the context as JSON on stdin, or a POST of the same JSON to
+// a program's socket. Whatever it started is ended with it.
+import { spawn } from 'node:child_process';
+import { Client } from 'undici';
+import type { Hook } from './list-hooks.ts';
+
+/** `undo`: the suspend was cancelled after this hook had prepared for it. */
+export type HookPhase = 'pre-suspend' | 'undo' | 'post-resume';
+
+/** What a hook is told. Never a secret: it goes into the environment and the stdin of other people's programs. */
+export interface HookContext {
+  readonly phase: HookPhase;
+  readonly generation: number;
+  readonly [field: string]: unknown;
+}
+
+export interface HookResult {
+  readonly name: string;
+  readonly ok: boolean;
+  /** Run time in milliseconds. */
+  readonly ms: number;
+  /** Why it is not ok, with the end of what it wrote to stderr. */
+  readonly reason?: string;
+}
+
+const WORDS_KEPT = 500;
+const WORDS_WAIT_MS = 100;
+
+/** Never rejects: a hook that fails, hangs or cannot be started is a result. */
+export async function runHook(hook: Hook, context: HookContext, deadline_ms: number): Promise<HookResult> {
+  const started = performance.now();
+  const run = hook.kind === 'socket' ? postHook : spawnHook;
+  const reason = await run(hook, context, Math.max(1, deadline_ms)).catch((error: Error) => error.message);
+  const ms = Math.round(performance.now() - started);
+  return reason === undefined ? { name: hook.name, ok: true, ms } : { name: hook.name, ok: false, ms, reason };
+}
+
+/** Resolves with the reason of the failure, or with nothing. */
+function spawnHook(hook: Hook, context: HookContext, deadline_ms: number): Promise<string | undefined> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(hook.path, [context.phase], {
+      cwd: '/',
+      env: toEnvironment(context),
+      stdio: ['pipe', 'ignore', 'pipe'],
+      detached: true,
+    });
+    let words = '';
+    let late = false;
+    const deadline = setTimeout(() => {
+      late = true;
+      endGroup(child.pid);
+    }, deadline_ms);
+    child.stderr.setEncoding('utf8');
+    child.stderr.on('data', (text: string) => {
+      words = (words + text).slice(-WORDS_KEPT);
+    });
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(`${JSON.stringify(context)}\n`);
+    child.once('error', (error) => {
+      clearTimeout(deadline);
+      reject(error);
+    });
+    child.once('exit', (code, signal) => {
+      clearTimeout(deadline);
+      const end = () => {
+        if (late) resolve(`did not end within ${deadline_ms} ms and was killed`);
+        else if (code === 0) resolve(undefined);
+        else
+          resolve(
+            `${code === null ? `was ended by ${signal}` : `exit code ${code}`}${words === '' ? '' : `: ${words.trim()}`}`,
+          );
+      };
+      // What it wrote is complete at `close`, which a process that it left behind may keep from coming.
+      const rest = setTimeout(end, WORDS_WAIT_MS);
+      child.once('close', () => {
+        clearTimeout(rest);
+        end();
+      });
+    });
+  });
+}
+
+async function postHook(hook: Hook, context: HookContext, deadline_ms: number): Promise<string | undefined> {
+  const client = new Client('http://hook', { connect: { socketPath: hook.path, timeout: deadline_ms } });
+  try {
+    const answer = await client.request({
+      method: 'POST',
+      path: `/${context.phase}`,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(context),
+      signal: AbortSignal.timeout(deadline_ms),
+    });
+    const words = (await answer.body.text()).slice(0, WORDS_KEPT).trim();
+    if (answer.statusCode >= 200 && answer.statusCode <= 299) return undefined;
+    return `answered ${answer.statusCode}${words === '' ? '' : `: ${words}`}`;
+  } catch (error) {
+    const timedOut = error instanceof Error && error.name === 'TimeoutError';
+    return timedOut ? `did not answer within ${deadline_ms} ms` : `cannot be reached: ${String(error)}`;
+  } finally {
+    await client.destroy();
+  }
+}
+
+/** Only what a hook needs: nothing of the agent's own environment but the path and the language. */
+function toEnvironment(context: HookContext): Record<string, string> {
+  return {
+    PATH: process.env.PATH ?? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    LANG: process.env.LANG ?? 'C.UTF-8',
+    REMORA_HOOK: context.phase,
+    REMORA_GENERATION: String(context.generation),
+  };
+}
+
+function endGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // The group has ended by itself in the meantime.
+  }
+}
