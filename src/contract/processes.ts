@@ -19,7 +19,7 @@ export type ProcessKillEvent = z.infer<typeof processKillEvent>;
 /** The first byte of a binary frame of an exec WebSocket. */
 export const execFrame = { stdin: 0, stdout: 1, stderr: 2, exitCode: 3, endOfStdin: 4 } as const;
 
-/** Query. `cmd` and `env` may be repeated, so the handler reads them from the target itself. */
+/** Query. `cmd` and `env` may be repeated, which the edge refuses, so the handler reads the target itself. */
 export const execRequest = z.object({
   path: z.string().optional(),
   tty: queryBoolean().optional(),
@@ -60,7 +60,6 @@ export const processOperations = {
     tag,
     access,
     params: spriteParams,
-    query: execRequest,
     answer: { kind: 'raw' },
     upgrade: 'websocket',
     errors: ['invalid_request', 'unauthorized', 'not_found'],

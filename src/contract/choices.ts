@@ -1,0 +1,226 @@
+// What the documents leave open, and how it is settled here: every choice of our own, with its reason.
+
+export interface Choice {
+  readonly topic: string;
+  readonly choice: string;
+  readonly reason: string;
+}
+
+/** In the order of the documents: errors and requests, sprites, connectors, records, extensions, machines, replication. */
+export const choices: readonly Choice[] = [
+  {
+    topic: 'error body',
+    choice: '{"error": "<stable_code>", "message": "<text>", "details"?: …} everywhere, also where a stream breaks off',
+    reason:
+      'One shape for every door; programs read the code, people the message. It is the shape of the sprites service.',
+  },
+  {
+    topic: 'error statuses',
+    choice:
+      'Each code has one status (errors.ts). Besides 400, 401 and 404: 403, 405, 408, 409, 410, 413 to 415, 422, 429, 5xx',
+    reason: 'The documents name three statuses; a caller that retries must be able to tell the rest apart.',
+  },
+  {
+    topic: 'OAuth errors',
+    choice: 'The token endpoint answers errors in the same body; a client also reads error_description',
+    reason: 'The error field of RFC 6749 and ours have the same name and meaning.',
+  },
+  {
+    topic: 'unknown fields',
+    choice: 'Ignored in requests, dropped from answers; an access policy with an unknown field is refused',
+    reason: 'The ecosystem adds fields freely. A misspelt block rule, though, would open a path in silence.',
+  },
+  {
+    topic: 'records of another organization',
+    choice: '404, as if it did not exist',
+    reason: 'A 403 would say that the name is taken somewhere else.',
+  },
+  {
+    topic: 'repeated query parameter',
+    choice: '400',
+    reason: 'Readers disagree about which one counts, so one of them would be surprised.',
+  },
+  {
+    topic: 'keepalive',
+    choice: 'Query parameter of every stream, in seconds, moved into 1 to 300; 15 when absent or not a number',
+    reason: 'Proxies differ in patience; zero, negative or huge periods have taken such servers down.',
+  },
+  {
+    topic: 'keep-alive on a stream',
+    choice: 'An empty line in NDJSON, a comment line in server-sent events',
+    reason: 'Readers of both skip them, and no event type is taken.',
+  },
+  {
+    topic: 'wire encoding of streams',
+    choice: 'NDJSON; server-sent events when the caller accepts text/event-stream',
+    reason: 'Document 1 gives event shapes and no encoding; NDJSON is what document 3 and the ecosystem use.',
+  },
+  {
+    topic: 'sprite name',
+    choice: '1 to 63 lower-case letters, digits and dashes, no dash at either end',
+    reason: 'The name becomes part of a host name.',
+  },
+  {
+    topic: 'sprite name taken',
+    choice: '409 already_exists',
+    reason: 'The request is valid, so 400 would send the caller looking for a mistake in it.',
+  },
+  {
+    topic: 'sprite list order and continuation token',
+    choice: 'By name; the token is opaque, has no expiry, and stands for the last name of the page before',
+    reason: 'A page then stays right when sprites come and go between two requests, and no state is kept.',
+  },
+  {
+    topic: 'max_results out of range',
+    choice: '400 with the field',
+    reason: 'A limit that is moved in silence makes a client believe that it has seen everything.',
+  },
+  {
+    topic: 'counts of a sprite list',
+    choice: 'Of the sprites in this page',
+    reason: 'Document 1: "count of returned sprites".',
+  },
+  {
+    topic: 'sprite update',
+    choice: 'PUT /v1/sprites/{name} with url_settings, and labels when given; DELETE answers 204',
+    reason: 'The paths are not shown; these are the ones of the sprites service, and labels have no other way in.',
+  },
+  {
+    topic: 'connectors and a sprite’s own token',
+    choice: 'A sprite may read connectors; only an organization may create, change or delete them',
+    reason: 'The agent needs the policies; a process in a sprite must not widen them.',
+  },
+  {
+    topic: 'length of an access policy',
+    choice: 'At most 256 rules of 2048 characters a list, 64 labels',
+    reason: 'Every call is matched against every rule.',
+  },
+  {
+    topic: 'base_api_url',
+    choice:
+      'Any provider may be asked for it by the catalogue; which ones need it, and which URLs pass, is decided there',
+    reason: 'A custom API has no fixed host either.',
+  },
+  {
+    topic: 'gateway refusals',
+    choice: '403 connection_denied, endpoint_blocked, endpoint_not_allowed; 400 invalid_target before any policy',
+    reason: 'The texts of the real gateway as codes, so that a refusal is not mistaken for the provider’s.',
+  },
+  {
+    topic: 'gateway list',
+    choice: 'GET /v1/gateway/list in the shape of the ecosystem, with the connector’s id besides',
+    reason: 'The explain operation and the logs speak of connectors by id.',
+  },
+  {
+    topic: 'httpPort',
+    choice: 'Read as http_port in a service definition; http_port wins when both are there',
+    reason: 'Clients of the ecosystem send it.',
+  },
+  {
+    topic: 'lists of services and of checkpoints',
+    choice: 'A bare JSON array',
+    reason: 'No list record is shown for them, and the ecosystem answers arrays.',
+  },
+  {
+    topic: 'uid and gid of a chown request',
+    choice:
+      'Any number, name or object is read; a number or a name can be used, anything else is refused by the operation',
+    reason: 'Document 1 types them as "object", which its source uses for "any value".',
+  },
+  {
+    topic: 'file deletion',
+    choice: 'DELETE with the fields of DeleteRequest in the query',
+    reason: 'Many clients and proxies drop the body of a DELETE.',
+  },
+  {
+    topic: 'port pid',
+    choice: '0 when the process could not be found',
+    reason: 'Document 1 gives an integer, and another user’s process cannot always be seen.',
+  },
+  {
+    topic: 'port notices',
+    choice:
+      'POST /v1/sprites/{name}/ports/notices with a list in order, idempotent by id; GET /v1/sprites/{name}/ports',
+    reason: 'The path is not shown. An outbox that sends again needs ids, and order makes the last word the true one.',
+  },
+  {
+    topic: 'extension status and removal',
+    choice:
+      'GET and DELETE {provider_base_url}/extensions/{extension_id}, signed in the query; 200 with the resource, 204',
+    reason: 'Document 2 speaks of the GET endpoint of a resource without its path; this is where it would be.',
+  },
+  {
+    topic: 'answer to an extension update',
+    choice: 'Any part of the provisioning response, also an empty object',
+    reason: 'Not shown; an update may change the configuration, and a provider may have nothing to say.',
+  },
+  {
+    topic: 'signature encoding',
+    choice: 'Lower-case hex is sent; hex in any case, with or without sha256= before it, and base64 are read',
+    reason: 'Not published; these are the three that signers use, and none can be taken for another.',
+  },
+  {
+    topic: 'signature window',
+    choice:
+      '300 s either way; a nonce counts once and is kept for 600 s, and is recorded only after the signature holds',
+    reason: 'A GET’s signature fits a DELETE of the same URL, so that the nonce is what tells them apart.',
+  },
+  {
+    topic: 'webhook timestamp',
+    choice: 'Text is sent; text and number are read',
+    reason: 'The examples of document 2 show text where its field list says UNIX time.',
+  },
+  {
+    topic: 'answer to a webhook',
+    choice: '204 without a body; any 2xx is taken',
+    reason: 'Not shown, and there is nothing to say.',
+  },
+  {
+    topic: 'CloudEvents',
+    choice: 'Binary mode: ce- headers, values percent-encoded, the same ce-id when sent again',
+    reason: 'Document 2 puts the attributes into HTTP headers, which is what binary mode means.',
+  },
+  {
+    topic: 'sign-on query',
+    choice: 'organization_id carries the organization; state is passed back; scope may be left out and is read then',
+    reason: 'Document 2 says that the organization is passed without naming the parameter; state is RFC 6749’s.',
+  },
+  {
+    topic: 'machine status words',
+    choice: 'started is read as running everywhere; running is what is emitted',
+    reason: 'The wire of the real service says started where document 3 says running.',
+  },
+  {
+    topic: 'answers of suspend, stop, wait and start',
+    choice: '{"ok":true}, and for start the previous state; suspend answers when it is accepted, before the freeze',
+    reason: 'Not shown in document 3; these are the answers of the real service.',
+  },
+  {
+    topic: 'wait',
+    choice:
+      '200 when the state is reached or is so already, 408 at the limit, 409 when it can no longer come; timeout moved into 1 to 60 s',
+    reason: 'A waiter must be able to tell "not yet" from "never".',
+  },
+  {
+    topic: 'machine driver in the configuration',
+    choice: 'config.driver names how a machine is run; process shares memory and swap with its host',
+    reason: 'Eligibility read from the host’s memory would be wrong for such a machine.',
+  },
+  {
+    topic: 'type of the event stream',
+    choice: 'GET /events of a node answers application/json, one value a line',
+    reason: 'That is what the real node sends; readers that look at the type then see what they know.',
+  },
+  {
+    topic: 'events without data',
+    choice:
+      'init and primaryChange may come without data or hostname: no primary is known; tx needs its database and position',
+    reason: 'Empty fields are left out by the real node, and a transaction without them says nothing.',
+  },
+  {
+    topic: 'replication state of a database',
+    choice: 'live, stale, rewound, diverged, dropped',
+    reason:
+      'Ids that go back or repeat with another checksum happen after a split; they are reported, never assumed away.',
+  },
+];
