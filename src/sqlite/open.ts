@@ -18,18 +18,20 @@ export interface OpenedDatabase {
 export interface OpenOptions {
   /** Each entry is run once, in order; how many have run is kept in `user_version`. Append, never edit. */
   readonly migrations: readonly string[];
+  /** What a damaged file means: `set_aside` (the default) for what can be fetched again, `refuse` for what nobody else has. */
+  readonly onDamage?: 'set_aside' | 'refuse';
 }
 
 /**
- * Opens `path` in WAL mode and migrates it. A damaged file is moved aside to `<path>.damaged` and a new one is made. Throws
- * where there is no usable file: a read-only or full disk, no permission, a newer schema.
+ * Opens `path` in WAL mode and migrates it. A damaged file is moved aside to `<path>.damaged` and a new one is made, unless
+ * the options refuse that. Throws where there is no usable file: a read-only or full disk, no permission, a newer schema.
  */
 export function openDatabase(path: string, options: OpenOptions): OpenedDatabase {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   try {
     return { db: openAndMigrate(path, options), state: 'file', reason: undefined };
   } catch (error) {
-    if (!isDamage(error)) throw error;
+    if (!isDamage(error) || options.onDamage === 'refuse') throw error;
     const aside = setAside(path);
     return {
       db: openAndMigrate(path, options),
