@@ -1,4 +1,4 @@
-// Every row that the platform serves.
+// Every row that the platform serves. A row without `access` would be open to the tokens of an organization only.
 import { connectorOperations } from './connectors.ts';
 import { gatewayOperations } from './gateway.ts';
 import { statusOperations } from './local/status.ts';
@@ -7,8 +7,8 @@ import { portNoticeOperations } from './port-notices.ts';
 import { spriteOperations } from './sprites.ts';
 
 export const platformOperations = {
-  health: statusOperations.health,
-  openapi: statusOperations.openapi,
+  health: { ...statusOperations.health, access: 'none' },
+  openapi: { ...statusOperations.openapi, access: 'none' },
   ...spriteOperations,
   ...connectorOperations,
   ...gatewayOperations,
