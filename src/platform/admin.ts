@@ -1,0 +1,148 @@
+// What an operator does without a token: making organizations, tokens, sprites and connectors, and moving machines. Used by
+// `remora dev` and by the platform's own command line.
+import { join } from 'node:path';
+import type { AccessPolicyRequest } from '../contract/access-policy.ts';
+import type { Connection } from '../contract/connectors.ts';
+import type { MachineConfig, MachineStatus } from '../contract/machines.ts';
+import type { Sprite, UrlSettings } from '../contract/sprites.ts';
+import type { Clock } from '../core/clock.ts';
+import { RemoraError } from '../core/remora-error.ts';
+import type { Secret } from '../core/secret.ts';
+import type { Catalogue } from './catalogue/catalogue.ts';
+import { toConnectionRecord } from './connectors/connector-record.ts';
+import type { ConnectorService } from './connectors/connector-service.ts';
+import type { StopOptions } from './machines/driver.ts';
+import type { MachineService } from './machines/machine-service.ts';
+import type { MachineRow, MachineStore } from './machines/machine-store.ts';
+import type { Organization, OrganizationStore } from './organizations/organization-store.ts';
+import { toSpriteRecord } from './sprites/sprite-record.ts';
+import type { SpriteService } from './sprites/sprite-service.ts';
+import type { SpriteRow, SpriteStore } from './sprites/sprite-store.ts';
+import type { TokenStore } from './tokens/token-store.ts';
+
+/** A sprite by the slug of its organization and its name. */
+export interface SpriteName {
+  readonly organization: string;
+  readonly sprite: string;
+}
+
+export interface NewAdminSprite {
+  readonly organization: string;
+  readonly name: string;
+  readonly labels?: readonly string[];
+  readonly url_settings?: UrlSettings;
+  readonly config?: MachineConfig;
+}
+
+export interface NewAdminConnector {
+  readonly organization: string;
+  readonly provider: string;
+  readonly api_key: Secret;
+  readonly base_api_url?: string;
+  readonly access_policy?: AccessPolicyRequest;
+  /** Up to 64 letters, digits, dashes and underscores; made up when absent. */
+  readonly id?: string;
+}
+
+export interface AdminMachine {
+  readonly app: string;
+  readonly id: string;
+  readonly state: MachineStatus;
+  readonly instance_id: string;
+  /** Where its socket, token, state and log are: `agent.sock`, `token`, `state`, `agent.log`. */
+  readonly dir: string;
+  readonly socket: string;
+}
+
+/** Everything throws `not_found` for an organization or a sprite that is not there. */
+export interface PlatformAdmin {
+  createOrganization(slug: string): Organization;
+  hasOrganization(slug: string): boolean;
+  /** The text is not kept: it can be shown only now. */
+  createToken(owner: { readonly organization: string; readonly sprite?: string }): Secret;
+  createSprite(sprite: NewAdminSprite): Sprite;
+  findSprite(name: SpriteName): Sprite | undefined;
+  createConnector(connector: NewAdminConnector): Connection;
+  listConnectors(organization: string): readonly Connection[];
+  readMachine(name: SpriteName): AdminMachine;
+  /** Returns the state before. */
+  startMachine(name: SpriteName): Promise<MachineStatus>;
+  suspendMachine(name: SpriteName): void;
+  /** Resolves when nothing of it runs. */
+  stopMachine(name: SpriteName, options?: StopOptions): Promise<void>;
+  destroyMachine(name: SpriteName): Promise<void>;
+}
+
+export interface AdminDeps {
+  readonly organizations: OrganizationStore;
+  readonly tokens: TokenStore;
+  readonly sprites: SpriteStore;
+  readonly machines: MachineStore;
+  readonly spriteService: SpriteService;
+  readonly connectorService: ConnectorService;
+  readonly machineService: MachineService;
+  readonly catalogue: Catalogue;
+  readonly clock: Clock;
+  readonly machinesDir: string;
+  readonly spriteUrl: () => string;
+  readonly platformUrl: () => string;
+}
+
+const STOP: StopOptions = { signal: 'SIGTERM', timeout_ms: 5_000 };
+
+export function createAdmin(deps: AdminDeps): PlatformAdmin {
+  function organizationOf(slug: string): Organization {
+    const found = deps.organizations.findBySlug(slug);
+    if (found === undefined) throw new RemoraError('not_found', `there is no organization ${slug}`);
+    return found;
+  }
+
+  function spriteOf({ organization, sprite }: SpriteName): SpriteRow {
+    const found = deps.sprites.findByName(organizationOf(organization).id, sprite);
+    if (found === undefined) throw new RemoraError('not_found', `there is no sprite ${sprite} in ${organization}`);
+    return found;
+  }
+
+  function machineOf(name: SpriteName): MachineRow {
+    const found = deps.machines.findBySprite(spriteOf(name).id);
+    if (found === undefined) throw new RemoraError('not_found', `the sprite ${name.sprite} has no machine`);
+    return found;
+  }
+
+  return {
+    createOrganization: (slug) => deps.organizations.create(slug, deps.clock.wall_ms()),
+    hasOrganization: (slug) => deps.organizations.findBySlug(slug) !== undefined,
+    createToken({ organization, sprite }) {
+      const organization_id = organizationOf(organization).id;
+      const sprite_id = sprite === undefined ? null : spriteOf({ organization, sprite }).id;
+      return deps.tokens.create({ organization_id, sprite_id }, deps.clock.wall_ms());
+    },
+    createSprite({ organization: slug, ...sprite }) {
+      const organization = organizationOf(slug);
+      return toSpriteRecord(deps.spriteService.create(organization, sprite), organization, deps.spriteUrl());
+    },
+    findSprite({ organization: slug, sprite }) {
+      const organization = organizationOf(slug);
+      const row = deps.sprites.findByName(organization.id, sprite);
+      return row === undefined ? undefined : toSpriteRecord(row, organization, deps.spriteUrl());
+    },
+    createConnector({ organization, api_key, ...connector }) {
+      const { id } = organizationOf(organization);
+      const row = deps.connectorService.create(id, { ...connector, api_key: api_key.reveal() });
+      return toConnectionRecord(row, deps.catalogue.find(row.provider), deps.platformUrl());
+    },
+    listConnectors(organization) {
+      const rows = deps.connectorService.list(organizationOf(organization).id);
+      return rows.map((row) => toConnectionRecord(row, deps.catalogue.find(row.provider), deps.platformUrl()));
+    },
+    readMachine(name) {
+      const { app, id, state, instance_id } = machineOf(name);
+      const dir = join(deps.machinesDir, id);
+      return { app, id, state, instance_id, dir, socket: join(dir, 'agent.sock') };
+    },
+    startMachine: (name) => deps.machineService.start(machineOf(name).id),
+    suspendMachine: (name) => deps.machineService.suspend(machineOf(name).id),
+    stopMachine: (name, options = STOP) => deps.machineService.stop(machineOf(name).id, options),
+    destroyMachine: (name) => deps.machineService.destroy(machineOf(name).id),
+  };
+}

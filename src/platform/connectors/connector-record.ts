@@ -1,0 +1,42 @@
+// A connector as document 1 shows it. The answer is parsed, which drops every field that the record does not name.
+import { type AccessPolicy, accessPolicy } from '../../contract/access-policy.ts';
+import { type Connection, connection } from '../../contract/connectors.ts';
+import { toDateTime } from '../../core/clock.ts';
+import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
+import type { ConnectorRow } from './connector-store.ts';
+import { parseStoredPolicy } from './stored-policy.ts';
+
+/** `entry` is undefined for a provider that has left the catalogue. */
+export function toConnectionRecord(
+  row: ConnectorRow,
+  entry: CatalogueEntry | undefined,
+  platformUrl: string,
+): Connection {
+  return connection.parse({
+    ...row,
+    access_policy: toShownPolicy(row.access_policy),
+    inserted_at: toDateTime(row.inserted_at),
+    updated_at: toDateTime(row.updated_at),
+    ...(entry === undefined ? {} : { usage_snippet: toUsageSnippet(row, entry, platformUrl) }),
+    ...(entry === undefined || entry.notes.length === 0 ? {} : { notes: entry.notes }),
+    provider_info: {
+      display_name: entry?.display_name ?? row.provider,
+      ...(row.base_api_url === null ? {} : { base_api_url: row.base_api_url }),
+    },
+  });
+}
+
+export function toGatewayUrl(row: ConnectorRow, platformUrl: string): string {
+  return `${platformUrl}/v1/gateway/${row.provider}/${row.id}`;
+}
+
+/** From inside a sprite no credential is written: the agent brings the sprite's. */
+export function toUsageSnippet(row: ConnectorRow, entry: CatalogueEntry, platformUrl: string): string {
+  return `curl ${toGatewayUrl(row, platformUrl)}${entry.sample_path}`;
+}
+
+/** Undefined for a policy that cannot be read, which is what it counts as. */
+function toShownPolicy(stored: string | null): AccessPolicy | undefined {
+  const parsed = accessPolicy.safeParse(parseStoredPolicy(stored));
+  return parsed.success ? parsed.data : undefined;
+}

@@ -1,0 +1,114 @@
+// The gateway of the platform: who calls, through which connector, whether the policy lets it, and then the call itself with
+// the credential put in last (document 1, "What the service does", 4; design.md, section 5).
+import type { Dispatcher } from 'undici';
+import type { gatewayOperations } from '../../contract/gateway.ts';
+import { decide, type SpriteIdentity } from '../../core/access-policy.ts';
+import { parseGatewayTarget } from '../../core/gateway-target.ts';
+import { toUpstreamHeaders } from '../../core/header-hygiene.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { Handlers } from '../../http/handler.ts';
+import { streamExchange } from '../../http/streaming-proxy.ts';
+import type { Catalogue } from '../catalogue/catalogue.ts';
+import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
+import type { ConnectorService } from '../connectors/connector-service.ts';
+import type { ConnectorRow, ConnectorStore } from '../connectors/connector-store.ts';
+import { organizationOf, type Principal } from '../tokens/principal.ts';
+import type { Vault } from '../vault/vault.ts';
+import { toGatewayList } from './gateway-list.ts';
+import { createOpenCalls } from './open-calls.ts';
+import { createPolicyCache } from './policy-cache.ts';
+import { toProviderCall } from './provider-call.ts';
+
+export interface GatewayDeps {
+  readonly connectors: ConnectorStore;
+  readonly service: ConnectorService;
+  readonly catalogue: Catalogue;
+  readonly vault: Vault;
+  readonly dispatcher: Dispatcher;
+  readonly platformUrl: () => string;
+  readonly log: { info(fields: object, message: string): void };
+}
+
+export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewayOperations, Principal> {
+  const policyOf = createPolicyCache();
+  const calls = createOpenCalls();
+  deps.service.onChange((id) => calls.recheck(id));
+
+  /** One body for a connector that is not there, of another organization, or of another provider. */
+  function findConnector(organization_id: string, provider: string, id: string): [ConnectorRow, CatalogueEntry] {
+    const row = deps.connectors.find(organization_id, id);
+    const entry = row === undefined ? undefined : deps.catalogue.find(row.provider);
+    if (row === undefined || entry === undefined || row.provider !== provider) {
+      throw new RemoraError('unknown_connector', 'there is no such connector; GET /v1/gateway/list names yours');
+    }
+    return [row, entry];
+  }
+
+  return {
+    listGateway({ principal }) {
+      const organization = organizationOf(principal);
+      const identity = toIdentity(principal);
+      const usable = deps.connectors
+        .list(organization.id, undefined)
+        .filter((row) => identity === null || isGranted(policyOf(row.access_policy), identity));
+      return toGatewayList(usable, deps.catalogue, deps.platformUrl());
+    },
+    async gateway({ request, principal }, response) {
+      const started_ms = performance.now();
+      const organization = organizationOf(principal);
+      const target = parseGatewayTarget(request.method ?? '', request.url ?? '', request.rawHeaders);
+      if (target.type === 'reject') {
+        throw new RemoraError(target.code, target.message, { details: target.details });
+      }
+      const identity = toIdentity(principal);
+      const admit = () => {
+        const [row, entry] = findConnector(organization.id, target.provider, target.connector_id);
+        const decision = decide(policyOf(row.access_policy), identity, target.path);
+        if (decision.type === 'deny') throw new RemoraError(decision.code, decision.message);
+        return { row, entry };
+      };
+      const { row, entry } = admit();
+      const place = { organization_id: organization.id, connector_id: row.id };
+      const address = entry.address.type === 'fixed' ? entry.address.url : row.base_api_url;
+      if (address === null) throw new RemoraError('internal', 'the connector has no address');
+      const { rawHeaders } = request;
+      const { origin, path, injected } = toProviderCall(entry, address, deps.vault.open(place, row.closed), {
+        path: target.path,
+        rawHeaders,
+      });
+      using open = calls.begin(row.id, { recheck: admit });
+      const { ended, ...counts } = await streamExchange(request, response, {
+        dispatcher: deps.dispatcher,
+        origin,
+        path,
+        headers: toUpstreamHeaders(rawHeaders, injected),
+        from: 'provider',
+        signal: open.signal,
+      });
+      const reason = open.signal.reason instanceof RemoraError ? open.signal.reason.code : undefined;
+      const ms = Math.round(performance.now() - started_ms);
+      const where = {
+        connector: row.id,
+        sprite: identity?.name,
+        method: target.method,
+        path: withoutQuery(target.path),
+      };
+      deps.log.info({ ...where, ...counts, ended, ms, reason }, 'gateway call');
+    },
+  };
+}
+
+/** The token of an organization is nobody in particular: no policy can grant it a call. */
+function toIdentity(principal: Principal): SpriteIdentity | null {
+  return principal.type === 'sprite' ? { name: principal.sprite.name, labels: principal.sprite.labels } : null;
+}
+
+/** Whether the sprite may use the connector at all, whatever the path. */
+function isGranted(policy: Parameters<typeof decide>[0], identity: SpriteIdentity): boolean {
+  const decision = decide(policy, identity, '/');
+  return decision.type === 'allow' || decision.code !== 'connection_denied';
+}
+
+function withoutQuery(path: string): string {
+  return path.split('?')[0] ?? '';
+}

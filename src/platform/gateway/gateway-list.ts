@@ -1,0 +1,37 @@
+// The answer to GET /v1/gateway/list (wire-facts.md, section 4): what can be used, and what could be set up. Pure.
+import type { GatewayListResponse } from '../../contract/gateway.ts';
+import type { Catalogue } from '../catalogue/catalogue.ts';
+import { toGatewayUrl, toUsageSnippet } from '../connectors/connector-record.ts';
+import type { ConnectorRow } from '../connectors/connector-store.ts';
+
+/** `usable`: the connectors that the caller may use. A provider that has left the catalogue is not listed. */
+export function toGatewayList(
+  usable: readonly ConnectorRow[],
+  catalogue: Catalogue,
+  platformUrl: string,
+): GatewayListResponse {
+  const connections = usable.flatMap((row) => {
+    const entry = catalogue.find(row.provider);
+    if (entry === undefined) return [];
+    return [
+      {
+        id: row.id,
+        provider: row.provider,
+        display_name: entry.display_name,
+        description: entry.description,
+        gateway_base_url: toGatewayUrl(row, platformUrl),
+        usage_snippet: toUsageSnippet(row, entry, platformUrl),
+      },
+    ];
+  });
+  const used = new Set(connections.map((connection) => connection.provider));
+  const available = catalogue.entries
+    .filter((entry) => !used.has(entry.provider))
+    .map(({ provider, display_name, description, setup_url }) => ({
+      provider,
+      display_name,
+      description,
+      setup_url: setup_url ?? `${platformUrl}/v1/oauth/connections/api_key`,
+    }));
+  return { connections, available };
+}

@@ -1,0 +1,105 @@
+// The machines of every organization: what they are configured as, and the state that was recorded last.
+import {
+  type MachineConfig,
+  type MachineExit,
+  type MachineRole,
+  type MachineStatus,
+  machineConfig,
+  machineExit,
+  machineStatus,
+} from '../../contract/machines.ts';
+import type { Sqlite } from '../../sqlite/open.ts';
+
+export interface MachineRow {
+  readonly id: string;
+  readonly app: string;
+  readonly organization_id: string;
+  readonly sprite_id: string;
+  readonly name: string;
+  readonly region: string;
+  readonly private_ip: string;
+  readonly config: MachineConfig;
+  readonly state: MachineStatus;
+  /** Names this life; empty before the first. */
+  readonly instance_id: string;
+  readonly last_exit: MachineExit | null;
+  readonly role: MachineRole | null;
+  readonly created_at: number;
+  /** When the configuration changed last. */
+  readonly updated_at: number;
+}
+
+export type NewMachine = Omit<MachineRow, 'state' | 'instance_id' | 'last_exit' | 'role' | 'created_at' | 'updated_at'>;
+
+export interface MachineStore {
+  insert(machine: NewMachine, now_ms: number): void;
+  find(id: string): MachineRow | undefined;
+  findBySprite(sprite_id: string): MachineRow | undefined;
+  /** The machines whose recorded state is not `stopped`. */
+  listAwake(): readonly MachineRow[];
+  setState(id: string, state: MachineStatus): void;
+  setInstance(id: string, instance_id: string): void;
+  setLastExit(id: string, exit: MachineExit): void;
+  setRole(id: string, role: MachineRole): void;
+  delete(id: string): void;
+}
+
+interface StoredMachine extends Omit<MachineRow, 'config' | 'state' | 'last_exit'> {
+  readonly config: string;
+  readonly state: string;
+  readonly last_exit: string | null;
+}
+
+export function createMachineStore(db: Sqlite): MachineStore {
+  const insert = db.prepare<[string, string, string, string, string, string, string, string, number, number]>(
+    `INSERT INTO machines (id, app, organization_id, sprite_id, name, region, private_ip, config, state, instance_id,
+                           created_at, updated_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'stopped', '', ?, ?)`,
+  );
+  const byId = db.prepare<[string], StoredMachine>('SELECT * FROM machines WHERE id = ?');
+  const bySprite = db.prepare<[string], StoredMachine>('SELECT * FROM machines WHERE sprite_id = ?');
+  const awake = db.prepare<[], StoredMachine>("SELECT * FROM machines WHERE state <> 'stopped'");
+  const state = db.prepare<[string, string]>('UPDATE machines SET state = ? WHERE id = ?');
+  const instance = db.prepare<[string, string]>('UPDATE machines SET instance_id = ? WHERE id = ?');
+  const exit = db.prepare<[string, string]>('UPDATE machines SET last_exit = ? WHERE id = ?');
+  const role = db.prepare<[string, string]>('UPDATE machines SET role = ? WHERE id = ?');
+  const remove = db.prepare<[string]>('DELETE FROM machines WHERE id = ?');
+  return {
+    insert(machine, now_ms) {
+      const { id, app, organization_id, sprite_id, name, region, private_ip } = machine;
+      const config = JSON.stringify(machine.config);
+      insert.run(id, app, organization_id, sprite_id, name, region, private_ip, config, now_ms, now_ms);
+    },
+    find: (id) => toRow(byId.get(id)),
+    findBySprite: (sprite_id) => toRow(bySprite.get(sprite_id)),
+    listAwake: () => awake.all().map(parseRow),
+    setState(id, value) {
+      state.run(value, id);
+    },
+    setInstance(id, value) {
+      instance.run(value, id);
+    },
+    setLastExit(id, value) {
+      exit.run(JSON.stringify(value), id);
+    },
+    setRole(id, value) {
+      role.run(value, id);
+    },
+    delete(id) {
+      remove.run(id);
+    },
+  };
+}
+
+function toRow(stored: StoredMachine | undefined): MachineRow | undefined {
+  return stored === undefined ? undefined : parseRow(stored);
+}
+
+function parseRow(stored: StoredMachine): MachineRow {
+  return {
+    ...stored,
+    config: machineConfig.parse(JSON.parse(stored.config)),
+    state: machineStatus.parse(stored.state),
+    last_exit: stored.last_exit === null ? null : machineExit.parse(JSON.parse(stored.last_exit)),
+  };
+}

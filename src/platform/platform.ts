@@ -1,0 +1,196 @@
+// The control plane, wired: opens its directory, its stores and its listener, in this order, and closes them the other way
+// round. Nothing of a machine is left running when it is closed.
+import { join } from 'node:path';
+import { Agent } from 'undici';
+import { platformOperations } from '../contract/platform-operations.ts';
+import { type Clock, systemClock } from '../core/clock.ts';
+import type { Secret } from '../core/secret.ts';
+import { createEdge } from '../http/edge.ts';
+import { listenOnTcp } from '../http/listen.ts';
+import { toOpenApi } from '../http/openapi.ts';
+import { openLock } from '../sqlite/lock.ts';
+import { openDatabase } from '../sqlite/open.ts';
+import { createAdmin, type PlatformAdmin } from './admin.ts';
+import { createCatalogue } from './catalogue/catalogue.ts';
+import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
+import { createConnectorHandlers } from './connectors/connector-handlers.ts';
+import { createConnectorService } from './connectors/connector-service.ts';
+import { createConnectorStore } from './connectors/connector-store.ts';
+import { createGatewayHandlers } from './gateway/gateway-handlers.ts';
+import { createMachineHandlers } from './machines/machine-handlers.ts';
+import { createMachineService } from './machines/machine-service.ts';
+import { createMachineStore } from './machines/machine-store.ts';
+import { createNoDriver } from './machines/no-driver.ts';
+import { createProcessDriver } from './machines/process-driver.ts';
+import type { AgentCommand } from './machines/spawn-machine.ts';
+import { createNoticeHandlers } from './notices/notice-handlers.ts';
+import { createNoticeStore } from './notices/notice-store.ts';
+import { createOrganizationStore } from './organizations/organization-store.ts';
+import { platformMigrations } from './schema.ts';
+import { createSpriteHandlers } from './sprites/sprite-handlers.ts';
+import { createSpriteService } from './sprites/sprite-service.ts';
+import { createSpriteStore } from './sprites/sprite-store.ts';
+import { createAuthenticate } from './tokens/authenticate.ts';
+import type { Principal } from './tokens/principal.ts';
+import { createTokenStore } from './tokens/token-store.ts';
+import { checkKeysInUse, createVault } from './vault/vault.ts';
+
+export interface PlatformLog {
+  info(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+  debug(fields: object, message: string): void;
+}
+
+export interface PlatformOptions {
+  /** Holds `platform.db` and a directory for each machine. One platform at a time. */
+  readonly dir: string;
+  /** 32 bytes each, as 64 hex digits or base64. The first closes new credentials, the others only open old ones. */
+  readonly keys: readonly Secret[];
+  /** Port 0 takes a free one. */
+  readonly listen: { readonly host: string; readonly port: number };
+  /** Where callers reach this platform; from the listener when absent. */
+  readonly publicUrl?: string;
+  /** What a machine runs. Without it no machine starts. */
+  readonly agentCommand?: AgentCommand;
+  /** The address of the database node, handed to machines. */
+  readonly nodeUrl?: string;
+  /** Providers besides the built-in ones, or in their place. */
+  readonly catalogue?: readonly NewCatalogueEntry[];
+  /** From the answer to a suspend to the freeze. */
+  readonly freezeDelay_ms?: number;
+  /** `{sprite}` and `{organization}` stand for the names. */
+  readonly spriteUrl?: string;
+  /** Checks every JSON answer against its row, for tests. */
+  readonly checkAnswers?: boolean;
+  readonly clock?: Clock;
+  readonly version: string;
+  readonly log: PlatformLog;
+}
+
+export interface Platform extends AsyncDisposable {
+  /** Without a slash at the end. */
+  readonly url: string;
+  readonly admin: PlatformAdmin;
+}
+
+const FREEZE_DELAY_MS = 300;
+const DRAIN_MS = 2_000;
+const CONNECT_TIMEOUT_MS = 10_000;
+/** Nothing serves these addresses yet: a sprite is reached through its agent. */
+const SPRITE_URL = 'http://{sprite}.{organization}.localhost';
+
+/**
+ * Throws `not_configured` without a vault key, with one that cannot be read, or when stored credentials need another one;
+ * `conflict` when another platform uses the directory; whatever SQLite says of a database that is damaged or cannot be
+ * written: it is never replaced.
+ */
+export async function openPlatform(options: PlatformOptions): Promise<Platform> {
+  const { log, clock = systemClock, spriteUrl = SPRITE_URL } = options;
+  await using stack = new AsyncDisposableStack();
+  const vault = createVault(options.keys);
+  const catalogue = createCatalogue(options.catalogue);
+  stack.use(openLock(join(options.dir, 'platform.lock')));
+  const path = join(options.dir, 'platform.db');
+  const { db } = openDatabase(path, { migrations: platformMigrations, onDamage: 'refuse' });
+  stack.defer(() => void db.close());
+  db.pragma('synchronous = FULL');
+
+  const organizations = createOrganizationStore(db);
+  const sprites = createSpriteStore(db);
+  const tokens = createTokenStore(db);
+  const machines = createMachineStore(db);
+  const connectors = createConnectorStore(db);
+  const notices = createNoticeStore(db);
+  checkKeysInUse(vault, connectors.listKeyIds());
+
+  let url = '';
+  const platformUrl = () => url;
+  const machinesDir = join(options.dir, 'machines');
+  const driver =
+    options.agentCommand === undefined
+      ? createNoDriver()
+      : createProcessDriver({
+          dir: machinesDir,
+          command: options.agentCommand,
+          platformUrl,
+          nodeUrl: options.nodeUrl,
+          createToken: (machine_id) => createMachineToken(machine_id),
+        });
+  function createMachineToken(machine_id: string): Secret {
+    const machine = machines.find(machine_id);
+    if (machine === undefined) throw new Error(`there is no machine ${machine_id}`);
+    tokens.revokeOfMachine(machine_id);
+    const { organization_id, sprite_id } = machine;
+    return tokens.create({ organization_id, sprite_id, machine_id }, clock.wall_ms());
+  }
+  const dispatcher = new Agent({
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+    bodyTimeout: 0,
+    keepAliveTimeout: 10_000,
+    // The gateway passes headers on as they were written, which HTTP/2 does not keep.
+    allowH2: false,
+  });
+  stack.defer(() => dispatcher.destroy());
+
+  const spriteService = createSpriteService({ db, sprites, machines, clock });
+  const connectorService = createConnectorService({ connectors, catalogue, vault, clock });
+  const freezeDelay_ms = options.freezeDelay_ms ?? FREEZE_DELAY_MS;
+  const machineService = createMachineService({ machines, sprites, driver, clock, freezeDelay_ms, log });
+
+  const edge = createEdge<typeof platformOperations, Principal>({
+    operations: platformOperations,
+    handlers: {
+      health: () => ({ status: 'ok' }),
+      openapi: () => toOpenApi(platformOperations, { title: 'Remora platform', version: options.version }),
+      ...createSpriteHandlers({
+        sprites,
+        service: spriteService,
+        pageKey: vault.derive('page tokens'),
+        urlTemplate: spriteUrl,
+      }),
+      ...createConnectorHandlers({ service: connectorService, catalogue, platformUrl }),
+      ...createGatewayHandlers({
+        connectors,
+        service: connectorService,
+        catalogue,
+        vault,
+        dispatcher,
+        platformUrl,
+        log,
+      }),
+      ...createMachineHandlers({ machines, service: machineService, log }),
+      ...createNoticeHandlers({ notices, sprites: spriteService }),
+    },
+    authenticate: createAuthenticate({ tokens, organizations, sprites }),
+    log,
+    ...(options.checkAnswers === undefined ? {} : { checkAnswers: options.checkAnswers }),
+  });
+  stack.defer(() => edge.drain(DRAIN_MS));
+  await machineService.recover();
+  const address = await listenOnTcp(edge.createServer('tcp'), options.listen.host, options.listen.port);
+  url = options.publicUrl ?? toUrl(options.listen.host, address.port);
+  stack.use(machineService);
+
+  const admin = createAdmin({
+    organizations,
+    tokens,
+    sprites,
+    machines,
+    spriteService,
+    connectorService,
+    machineService,
+    catalogue,
+    clock,
+    machinesDir,
+    spriteUrl: () => spriteUrl,
+    platformUrl,
+  });
+  const owned = stack.move();
+  return { url, admin, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** A platform that listens everywhere is reached on this machine through the loopback address. */
+function toUrl(host: string, port: number): string {
+  const reachable = host === '0.0.0.0' || host === '' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}

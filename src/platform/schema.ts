@@ -1,0 +1,92 @@
+// The tables of the platform. Times are Unix milliseconds. Each entry runs once, in order; append, never edit.
+
+export const platformMigrations: readonly string[] = [
+  `
+CREATE TABLE organizations (
+  id TEXT PRIMARY KEY,
+  slug TEXT NOT NULL UNIQUE,
+  running_limit INTEGER,
+  warm_limit INTEGER,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE sprites (
+  id TEXT PRIMARY KEY,
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  name TEXT NOT NULL,
+  labels TEXT NOT NULL,
+  url_settings TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  last_running_at INTEGER,
+  last_warming_at INTEGER,
+  UNIQUE (organization_id, name)
+) STRICT;
+
+CREATE TABLE tokens (
+  id TEXT PRIMARY KEY,
+  lookup BLOB NOT NULL,
+  hash BLOB NOT NULL UNIQUE,
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  sprite_id TEXT REFERENCES sprites (id) ON DELETE CASCADE,
+  machine_id TEXT,
+  created_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX tokens_by_lookup ON tokens (lookup);
+CREATE INDEX tokens_by_sprite ON tokens (sprite_id);
+
+CREATE TABLE connectors (
+  id TEXT PRIMARY KEY,
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  provider TEXT NOT NULL,
+  provider_account_id TEXT NOT NULL,
+  connection_type TEXT NOT NULL,
+  base_api_url TEXT,
+  access_policy TEXT,
+  key_id TEXT NOT NULL,
+  data_key BLOB NOT NULL,
+  secret BLOB NOT NULL,
+  inserted_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX connectors_by_organization ON connectors (organization_id, provider, id);
+
+CREATE TABLE machines (
+  id TEXT PRIMARY KEY,
+  app TEXT NOT NULL,
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  sprite_id TEXT NOT NULL UNIQUE REFERENCES sprites (id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  region TEXT NOT NULL,
+  private_ip TEXT NOT NULL,
+  config TEXT NOT NULL,
+  state TEXT NOT NULL,
+  instance_id TEXT NOT NULL,
+  last_exit TEXT,
+  role TEXT,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE port_notices (
+  sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+  sprite_id TEXT NOT NULL REFERENCES sprites (id) ON DELETE CASCADE,
+  id TEXT NOT NULL,
+  type TEXT NOT NULL,
+  port INTEGER NOT NULL,
+  address TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  time TEXT NOT NULL,
+  UNIQUE (sprite_id, id)
+) STRICT;
+
+CREATE TABLE sprite_ports (
+  sprite_id TEXT NOT NULL REFERENCES sprites (id) ON DELETE CASCADE,
+  port INTEGER NOT NULL,
+  address TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  time TEXT NOT NULL,
+  PRIMARY KEY (sprite_id, port)
+) STRICT, WITHOUT ROWID;
+`,
+];

@@ -1,0 +1,69 @@
+// The rows of sprites: create, list, read (document 1, "Endpoints").
+import type { ListSpritesRequest, SpriteListResponse, spriteOperations } from '../../contract/sprites.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { Handlers } from '../../http/handler.ts';
+import type { Organization } from '../organizations/organization-store.ts';
+import { organizationOf, type Principal } from '../tokens/principal.ts';
+import { parsePageToken, toPageToken } from './page-token.ts';
+import { type SpriteUrlTemplate, toSpriteRecord } from './sprite-record.ts';
+import type { SpriteService } from './sprite-service.ts';
+import type { SpriteStore } from './sprite-store.ts';
+
+export interface SpriteHandlerDeps {
+  readonly sprites: SpriteStore;
+  readonly service: SpriteService;
+  /** Signs continuation tokens. */
+  readonly pageKey: Uint8Array;
+  readonly urlTemplate: SpriteUrlTemplate;
+}
+
+export function createSpriteHandlers(deps: SpriteHandlerDeps): Handlers<typeof spriteOperations, Principal> {
+  const { service, urlTemplate } = deps;
+  return {
+    createSprite({ principal, body }) {
+      const organization = organizationOf(principal);
+      return toSpriteRecord(service.create(organization, body), organization, urlTemplate);
+    },
+    listSprites: ({ principal, query }) => listSprites(deps, organizationOf(principal), query),
+    readSprite({ principal, params }) {
+      return toSpriteRecord(service.findFor(principal, params.name), organizationOf(principal), urlTemplate);
+    },
+  };
+}
+
+function listSprites(
+  deps: SpriteHandlerDeps,
+  organization: Organization,
+  query: ListSpritesRequest,
+): SpriteListResponse {
+  const { prefix = '', max_results } = query;
+  const scope = { organization_id: organization.id, prefix };
+  const after = toStart(deps.pageKey, scope, query.continuation_token);
+  const rows = deps.sprites.list({ ...scope, after, limit: max_results + 1 });
+  const page = rows.slice(0, max_results);
+  const last = page.at(-1);
+  const sprites = page.map((row) => toSpriteRecord(row, organization, deps.urlTemplate));
+  const has_more = rows.length > page.length;
+  const count = (status: string) => sprites.filter((sprite) => sprite.status === status).length;
+  const { running_limit, warm_limit } = organization;
+  return {
+    sprites,
+    has_more,
+    running: count('running'),
+    warm: count('warm'),
+    cold: count('cold'),
+    name: organization.slug,
+    ...(has_more && last !== undefined ? { next_continuation_token: toPageToken(deps.pageKey, scope, last.name) } : {}),
+    ...(running_limit === null ? {} : { running_limit }),
+    ...(warm_limit === null ? {} : { warm_limit }),
+  };
+}
+
+function toStart(key: Uint8Array, scope: Parameters<typeof parsePageToken>[1], token: string | undefined): string {
+  if (token === undefined) return '';
+  const after = parsePageToken(key, scope, token);
+  if (after !== undefined) return after;
+  const field = 'query.continuation_token';
+  const message = 'it is not from this list; send it as it was given, with the same prefix';
+  throw new RemoraError('invalid_request', `${field}: ${message}`, { details: { fields: [{ field, message }] } });
+}

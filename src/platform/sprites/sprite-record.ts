@@ -1,0 +1,39 @@
+// A stored sprite as document 1 shows it. Its status is that of the machine behind it.
+import type { Sprite, SpriteStatus } from '../../contract/sprites.ts';
+import { toDateTime } from '../../core/clock.ts';
+import type { Organization } from '../organizations/organization-store.ts';
+import type { SpriteRow } from './sprite-store.ts';
+
+/** `{sprite}` and `{organization}` stand for the names. */
+export type SpriteUrlTemplate = string;
+
+export function toSpriteRecord(row: SpriteRow, organization: Organization, urlTemplate: SpriteUrlTemplate): Sprite {
+  return {
+    id: row.id,
+    name: row.name,
+    organization: organization.slug,
+    url: urlTemplate.replaceAll('{sprite}', row.name).replaceAll('{organization}', organization.slug),
+    status: toSpriteStatus(row.machine_state),
+    created_at: toDateTime(row.created_at),
+    updated_at: toDateTime(row.updated_at),
+    environment_version: null,
+    ...(row.labels.length === 0 ? {} : { labels: [...row.labels] }),
+    last_running_at: row.last_running_at === null ? null : toDateTime(row.last_running_at),
+    last_warming_at: row.last_warming_at === null ? null : toDateTime(row.last_warming_at),
+    url_settings: row.url_settings,
+    version: null,
+  };
+}
+
+/** Running until it is frozen, and cold until it runs: `starting` cannot be told apart from a boot. */
+export function toSpriteStatus(machine_state: string | null): SpriteStatus {
+  switch (machine_state) {
+    case 'running':
+    case 'suspending':
+      return 'running';
+    case 'suspended':
+      return 'warm';
+    default:
+      return 'cold';
+  }
+}

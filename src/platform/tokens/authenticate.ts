@@ -1,0 +1,43 @@
+// From the Authorization header of a request to its principal.
+import type { IncomingMessage } from 'node:http';
+import type { Operation } from '../../contract/operation.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { OrganizationStore } from '../organizations/organization-store.ts';
+import type { SpriteStore } from '../sprites/sprite-store.ts';
+import { checkAccess, type Principal } from './principal.ts';
+import type { TokenStore } from './token-store.ts';
+
+export interface AuthenticateDeps {
+  readonly tokens: TokenStore;
+  readonly organizations: OrganizationStore;
+  readonly sprites: SpriteStore;
+}
+
+/** `Bearer` in any case, one space, and a token of visible ASCII (RFC 6750). */
+const BEARER = /^bearer ([\x21-\x7e]{1,512})$/i;
+
+/** For the edge: throws `unauthorized` or `forbidden`, one message for every cause of the first. */
+export function createAuthenticate(deps: AuthenticateDeps): (request: IncomingMessage, row: Operation) => Principal {
+  return (request, row) => {
+    if (row.access === 'none') return { type: 'anonymous' };
+    const principal = toPrincipal(request.headers.authorization, deps);
+    checkAccess(principal, row.access);
+    return principal;
+  };
+}
+
+function toPrincipal(header: string | undefined, deps: AuthenticateDeps): Principal {
+  if (header === undefined) return { type: 'anonymous' };
+  const text = BEARER.exec(header)?.[1];
+  const owner = text === undefined ? undefined : deps.tokens.find(text);
+  const organization = owner === undefined ? undefined : deps.organizations.find(owner.organization_id);
+  if (owner === undefined || organization === undefined) throw invalid();
+  if (owner.sprite_id === null) return { type: 'organization', organization };
+  const sprite = deps.sprites.find(owner.sprite_id);
+  if (sprite === undefined) throw invalid();
+  return { type: 'sprite', organization, sprite };
+}
+
+function invalid(): RemoraError {
+  return new RemoraError('unauthorized', 'the token is not valid');
+}

@@ -1,0 +1,46 @@
+// Who is calling, and which rows of the contract that opens: nobody, an organization, or one of its sprites.
+import type { Access } from '../../contract/operation.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { Organization } from '../organizations/organization-store.ts';
+import type { SpriteRow } from '../sprites/sprite-store.ts';
+
+export type Principal =
+  | { readonly type: 'anonymous' }
+  | { readonly type: 'organization'; readonly organization: Organization }
+  | { readonly type: 'sprite'; readonly organization: Organization; readonly sprite: SpriteRow };
+
+/** Throws `unauthorized` without a token, `forbidden` when the token is of the wrong kind. A row without `access` is closed. */
+export function checkAccess(principal: Principal, access: Access | undefined): void {
+  switch (access) {
+    case 'none':
+      return;
+    case 'any':
+      if (principal.type !== 'anonymous') return;
+      break;
+    case 'sprite':
+    case 'organization':
+    case undefined:
+      if (principal.type === (access ?? 'organization')) return;
+      break;
+    default:
+      access satisfies never;
+  }
+  if (principal.type === 'anonymous') throw new RemoraError('unauthorized', 'send Authorization: Bearer and a token');
+  throw new RemoraError(
+    'forbidden',
+    `the token of ${principal.type === 'sprite' ? 'a sprite' : 'an organization'} does not open this`,
+  );
+}
+
+/** The organization behind a call. Throws `unauthorized` for nobody. */
+export function organizationOf(principal: Principal): Organization {
+  if (principal.type === 'anonymous') throw new RemoraError('unauthorized', 'send Authorization: Bearer and a token');
+  return principal.organization;
+}
+
+/** A sprite opens what is its own; whether the other thing exists is not told. An organization opens all of its own. */
+export function checkOwnSprite(principal: Principal, isOwn: (sprite: SpriteRow) => boolean): void {
+  if (principal.type === 'sprite' && !isOwn(principal.sprite)) {
+    throw new RemoraError('forbidden', 'the token of a sprite opens only what belongs to that sprite');
+  }
+}
