@@ -73,7 +73,7 @@ function pathParameters(row: Operation): Json[] {
       in: 'path',
       required: true,
       ...(rest === undefined ? {} : { description: 'the rest of the path, slashes included, byte for byte' }),
-      schema: schema === undefined ? { type: 'string' } : toSchema(schema, 'input'),
+      schema: schema === undefined ? { type: 'string' } : toSchema(schema, 'output'),
     };
   });
 }
