@@ -24,8 +24,14 @@ export type PortTable = ReadonlyMap<number, OpenPort>;
 /** Stands for a process that cannot be seen: of another user, or of another pid namespace. */
 export const PID_UNKNOWN = 0;
 
+/** True when every port is the same object in both; `foldPorts` reuses what did not change. */
+export function isSameTable(a: PortTable, b: PortTable): boolean {
+  return a.size === b.size && [...a].every(([port, open]) => b.get(port) === open);
+}
+
 /**
- * One entry per port. `before` keeps the order of sockets, so that the pid of a port stays that of the socket known longest.
+ * One entry per port, the one of `before` where nothing changed. The sockets keep the order of `before`, so that the pid of a
+ * port stays that of the socket known longest.
  */
 export function foldPorts(
   listeners: readonly TcpListener[],
@@ -39,7 +45,7 @@ export function foldPorts(
     else group.push(listener);
   }
   const table = new Map<number, OpenPort>();
-  for (const [port, group] of byPort) table.set(port, foldPort(port, group, holderOf, before.get(port)?.sockets ?? []));
+  for (const [port, group] of byPort) table.set(port, foldPort(port, group, holderOf, before.get(port)));
   return table;
 }
 
@@ -47,8 +53,9 @@ function foldPort(
   port: number,
   group: readonly TcpListener[],
   holderOf: (inode: number) => SocketHolder | undefined,
-  known: readonly number[],
+  before: OpenPort | undefined,
 ): OpenPort {
+  const known = before?.sockets ?? [];
   const present = new Set(group.map((listener) => listener.inode));
   const added = [...present].filter((inode) => !known.includes(inode)).sort((a, b) => a - b);
   const sockets = [...known.filter((inode) => present.has(inode)), ...added];
@@ -56,14 +63,16 @@ function foldPort(
   const holder = visible === undefined ? undefined : holderOf(visible);
   const first = group.find((listener) => listener.inode === (visible ?? sockets[0]));
   const addresses = [...new Set(group.map((listener) => listener.address))].sort(byWidth);
-  return {
-    port,
-    pid: holder?.pid ?? PID_UNKNOWN,
-    command: holder?.command,
-    uid: first?.uid ?? 0,
-    addresses,
-    sockets,
-  };
+  const pid = holder?.pid ?? PID_UNKNOWN;
+  const open = { port, pid, command: holder?.command, uid: first?.uid ?? 0, addresses, sockets };
+  return before !== undefined && isSame(open, before) ? before : open;
+}
+
+function isSame(a: OpenPort, b: OpenPort): boolean {
+  const isSameList = (x: readonly unknown[], y: readonly unknown[]) =>
+    x.length === y.length && x.every((value, index) => value === y[index]);
+  if (a.pid !== b.pid || a.command !== b.command || a.uid !== b.uid) return false;
+  return isSameList(a.sockets, b.sockets) && isSameList(a.addresses, b.addresses);
 }
 
 const wildcards: readonly string[] = ['0.0.0.0', '::'];

@@ -1,42 +1,51 @@
-// How often the ports are scanned, from what a scan costs: within a second where the budget allows it, and never more than half a
-// percent of a core while nothing happens (design.md, section 6).
+// How often the ports are scanned, from what a scan costs: within a second of a change, and never more than half a percent of a
+// core while nothing happens (design.md, section 6).
 
-/** How often the two small counters of the kernel are compared; they change whenever a TCP socket comes or goes. */
+/** How often the kernel's two counters of TCP sockets are compared, which change when one comes or goes. */
 export const GLANCE_MS = 250;
-/** With somebody waiting for a port, and thus not idle. */
+/** The same with somebody waiting for a port, and thus not idle. */
 export const ATTENTIVE_MS = 50;
-const GAP_MAX_MS = 950;
+const GAP_MAX_MS = 750;
+/** Without counters the scan itself finds a change, so its period has to stay under a second. */
+const BLIND_MAX_MS = 950;
 const REST_MIN_MS = 2_000;
-const REST_MAX_MS = 10_000;
-/** 1 / 0.5 % of a core. */
-const COST_FACTOR = 200;
+const REST_MAX_MS = 4_000;
+/** How long after a change the next one is taken to be likely. */
+export const LIVELY_MS = 3_000;
+/** The share of a core that scanning may take, as its inverse: 0.5 % while idle, 5 % after a change, 10 % for a waiter. */
+const IDLE_FACTOR = 200;
+const BUSY_FACTOR = 20;
+const ATTENTIVE_FACTOR = 10;
 
 export interface ScanPace {
-  /** The time between two looks at the counters. */
+  /** The time between two glances. */
   readonly glance_ms: number;
   /** The least time from one scan to the next. */
   readonly gap_ms: number;
-  /** The most time without a scan, also when the counters stand still. */
+  /** The most time without a scan, also when nothing seems to change. */
   readonly rest_ms: number;
 }
 
 export interface ScanPaceInput {
-  /** What a scan costs, smoothed. */
-  readonly cost_ms: number;
-  /** False where the kernel shows no counters: then every look is a scan. */
+  /** What a scan costs while nothing changes, smoothed. */
+  readonly idleCost_ms: number;
+  /** What the last one cost, with the search for new processes. */
+  readonly lastCost_ms: number;
+  /** False where the kernel shows no counters: then every glance is a scan. */
   readonly counters: boolean;
+  /** A port opened or closed a moment ago, so that the next one is likely; connections that come and go do not count. */
+  readonly lively: boolean;
   /** Somebody waits for a port right now. */
   readonly attentive: boolean;
 }
 
-export function toScanPace({ cost_ms, counters, attentive }: ScanPaceInput): ScanPace {
-  const gap_ms = clamp(cost_ms * COST_FACTOR, GLANCE_MS, GAP_MAX_MS);
-  const calm: ScanPace = counters
-    ? { glance_ms: GLANCE_MS, gap_ms, rest_ms: clamp(cost_ms * COST_FACTOR * 2, REST_MIN_MS, REST_MAX_MS) }
-    : { glance_ms: gap_ms, gap_ms, rest_ms: gap_ms };
-  if (!attentive) return calm;
-  const soon_ms = clamp(cost_ms * 10, ATTENTIVE_MS, gap_ms);
-  return { glance_ms: ATTENTIVE_MS, gap_ms: soon_ms, rest_ms: counters ? REST_MIN_MS : soon_ms };
+export function toScanPace({ idleCost_ms, lastCost_ms, counters, lively, attentive }: ScanPaceInput): ScanPace {
+  const wanted_ms = Math.max(lastCost_ms * BUSY_FACTOR, lively ? 0 : idleCost_ms * IDLE_FACTOR);
+  const gap_ms = clamp(wanted_ms, GLANCE_MS, counters ? GAP_MAX_MS : BLIND_MAX_MS);
+  const rest_ms = counters ? clamp(idleCost_ms * IDLE_FACTOR, REST_MIN_MS, REST_MAX_MS) : gap_ms;
+  if (!attentive) return { glance_ms: counters ? GLANCE_MS : gap_ms, gap_ms, rest_ms };
+  const soon_ms = clamp(lastCost_ms * ATTENTIVE_FACTOR, ATTENTIVE_MS, gap_ms);
+  return { glance_ms: ATTENTIVE_MS, gap_ms: soon_ms, rest_ms: counters ? rest_ms : soon_ms };
 }
 
 /** True when a scan should be made now: something may have changed and the last one is long enough ago, or it is overdue. */
@@ -44,10 +53,10 @@ export function isScanDue(pace: ScanPace, since_ms: number, changed: boolean): b
   return since_ms >= (changed ? pace.gap_ms : pace.rest_ms);
 }
 
-/** The cost to plan with: quick to go up, slow to come down, so that one cheap scan does not undo what a costly one taught. */
+/** The cost to plan with: quick to go up, slower to come down, so that one cheap scan does not undo what a costly one taught. */
 export function smoothCost(before_ms: number | undefined, cost_ms: number): number {
   if (before_ms === undefined) return cost_ms;
-  return before_ms + (cost_ms - before_ms) * (cost_ms > before_ms ? 0.5 : 0.1);
+  return before_ms + (cost_ms - before_ms) * (cost_ms > before_ms ? 0.5 : 0.25);
 }
 
 function clamp(value: number, min: number, max: number): number {

@@ -1,0 +1,30 @@
+// Asks a local port one question over HTTP, to learn whether it answers.
+import { request } from 'node:http';
+
+const PROBE_MS = 2_000;
+
+/** True when anything that is HTTP comes back for a GET of `/`, whatever its status. Never throws. */
+export function answersHttp(address: string, port: number, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = request({
+      host: toConnectAddress(address),
+      port,
+      path: '/',
+      agent: false,
+      headers: { host: `localhost:${port}`, 'user-agent': 'remora' },
+      signal: AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]),
+    });
+    probe.once('response', (response) => {
+      response.destroy();
+      resolve(true);
+    });
+    probe.once('error', () => resolve(false));
+    probe.once('close', () => resolve(false));
+    probe.end();
+  });
+}
+
+function toConnectAddress(bind: string): string {
+  if (bind === '0.0.0.0') return '127.0.0.1';
+  return bind === '::' ? '::1' : bind;
+}

@@ -1,0 +1,68 @@
+// The rows of the ports on the socket.
+import type { PortListener, PortWatchLine, portOperations } from '../../contract/local/ports.ts';
+import { type Clock, toDateTime } from '../../core/clock.ts';
+import type { OpenPort, PortTable } from '../../core/ports/port-table.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { EventSink } from '../../http/event-sink.ts';
+import type { Handlers } from '../../http/handler.ts';
+import type { PortFeed } from './port-feed.ts';
+import { waitForPort } from './port-wait.ts';
+import type { PortWatcher } from './port-watcher.ts';
+
+export interface PortHandlerOptions {
+  readonly clock: Clock;
+  readonly feed: PortFeed;
+  /** Throws `not_ready` until the part is started. */
+  readonly watcher: () => PortWatcher;
+  readonly toAddress: (open: OpenPort) => string;
+  readonly sprite: string | undefined;
+}
+
+export function createPortHandlers(options: PortHandlerOptions): Handlers<typeof portOperations, unknown> {
+  const { clock, feed } = options;
+
+  function toListener(open: OpenPort): PortListener {
+    const { port, pid, command, uid, addresses } = open;
+    const seen = command === undefined ? {} : { command };
+    return { port, address: options.toAddress(open), pid, ...seen, uid, addresses: [...addresses] };
+  }
+
+  function toListeners(ports: PortTable): PortListener[] {
+    return [...ports.values()].sort((a, b) => a.port - b.port).map(toListener);
+  }
+
+  async function watch(sink: EventSink<PortWatchLine>): Promise<void> {
+    const watcher = options.watcher();
+    await watcher.freshen();
+    feed.attach(sink, toListeners(watcher.tracked.announced));
+  }
+
+  return {
+    async listPorts() {
+      const watcher = options.watcher();
+      await watcher.freshen();
+      const { problem } = watcher;
+      const report = {
+        ports: toListeners(watcher.tracked.announced),
+        scanned_at: toDateTime(watcher.scannedAt_ms),
+      };
+      return problem === undefined ? report : { ...report, problem };
+    },
+    watchPorts: (_call, sink) => watch(sink),
+    async watchSpritePorts({ params }, sink) {
+      if (params.name !== options.sprite) {
+        throw new RemoraError('not_found', `this machine is not the sprite ${params.name}; it answers for itself only`);
+      }
+      await watch(sink);
+    },
+    async waitForPort({ params: { port }, query: { until, timeout }, signal }) {
+      const watcher = options.watcher();
+      const start_ms = clock.mono_ms();
+      const met = await waitForPort(watcher, { port, until, timeout_ms: timeout * 1_000, signal });
+      if (!met) throw new RemoraError('timeout', `port ${port} was not so within ${timeout} s: ${until}`);
+      const open = watcher.tracked.announced.get(port);
+      const waited_ms = Math.round(clock.mono_ms() - start_ms);
+      return { ok: true, until, waited_ms, listener: open === undefined ? null : toListener(open) };
+    },
+  };
+}

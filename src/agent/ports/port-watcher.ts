@@ -1,0 +1,228 @@
+// The loop over the ports: look at the kernel's counters, scan when it is due, compare, pass on what changed. Scans never overlap,
+// and one that fails changes nothing (design.md, section 6).
+import { type Clock, toDateTime } from '../../core/clock.ts';
+import type { PortChange } from '../../core/ports/port-diff.ts';
+import type { PortTable } from '../../core/ports/port-table.ts';
+import { type TrackedPorts, trackPorts } from '../../core/ports/port-tracker.ts';
+import { isScanDue, LIVELY_MS, type ScanPace, smoothCost, toScanPace } from '../../core/ports/scan-pace.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { Part } from '../parts.ts';
+import type { PortScanner } from './port-scanner.ts';
+
+/** A scan younger than this is as good as a new one, while the counters stand still. */
+const FRESH_MS = 100;
+
+export interface PortScanReport {
+  readonly announced: PortTable;
+  /** Closed before opened. */
+  readonly changes: readonly PortChange[];
+  readonly at_ms: number;
+}
+
+export interface PortWatcherStatus {
+  readonly period_ms: number;
+  readonly scan_gap_ms: number;
+  readonly scan_rest_ms: number;
+  readonly scan_cost_ms: number;
+  readonly idle_scan_cost_ms: number;
+  readonly scans: number;
+  readonly open: number;
+}
+
+export interface PortWatcher extends AsyncDisposable {
+  start(signal: AbortSignal): void;
+  /** A scan that began after this call. Throws `not_ready` when it failed. */
+  scanNow(): Promise<void>;
+  /** Scans unless nothing can have changed since the last scan. Throws only while no scan has ever succeeded. */
+  freshen(): Promise<void>;
+  /** Runs after every scan that succeeded, with nothing between its end and the call. Returns the way to stop. */
+  onScan(listener: (report: PortScanReport) => void): () => void;
+  /** Somebody waits for a port: look more often until disposed. */
+  attend(): Disposable;
+  readonly tracked: TrackedPorts;
+  /** Wall time of the last scan that succeeded. */
+  readonly scannedAt_ms: number;
+  /** Why the last scan failed. */
+  readonly problem: string | undefined;
+  status(): PortWatcherStatus;
+}
+
+export interface PortWatcherOptions {
+  readonly clock: Clock;
+  readonly scanner: PortScanner;
+  readonly part: Part;
+  /** What was announced before the agent was started. */
+  readonly announced: PortTable;
+  /** A fixed period instead of one that follows the cost. */
+  readonly period_ms?: number | undefined;
+}
+
+export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
+  const { clock, scanner, part, period_ms } = options;
+  const listeners = new Set<(report: PortScanReport) => void>();
+  let tracked: TrackedPorts = { announced: options.announced, waiting: new Map() };
+  let scannedAt_ms = 0;
+  let lastEnd_ms = Number.NEGATIVE_INFINITY;
+  let scans = 0;
+  let idleCost_ms: number | undefined;
+  let lastCost_ms = 0;
+  let lastChange_ms = Number.NEGATIVE_INFINITY;
+  let counters: string | undefined;
+  let problem: string | undefined;
+  let waiters = 0;
+  let running: Promise<void> | undefined;
+  let queued: Promise<void> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let live = false;
+
+  function pace(): ScanPace {
+    if (period_ms !== undefined) return { glance_ms: period_ms, gap_ms: period_ms, rest_ms: period_ms };
+    const attentive = waiters > 0 || tracked.waiting.size > 0;
+    return toScanPace({
+      idleCost_ms: idleCost_ms ?? 0,
+      lastCost_ms,
+      counters: counters !== undefined,
+      lively: clock.mono_ms() - lastChange_ms < LIVELY_MS,
+      attentive,
+    });
+  }
+
+  function hasChanged(): boolean {
+    return scanner.counters() !== counters || scanner.letGo();
+  }
+
+  async function scan(): Promise<void> {
+    counters = scanner.counters();
+    try {
+      const { seen, ...cost } = await scanner.scan(tracked.announced);
+      const step = trackPorts(tracked, seen);
+      tracked = step.tracked;
+      scannedAt_ms = clock.wall_ms();
+      scans += 1;
+      if (step.changes.length > 0) lastChange_ms = clock.mono_ms();
+      idleCost_ms = smoothCost(idleCost_ms, cost.idleCost_ms);
+      lastCost_ms = cost.cost_ms;
+      problem = undefined;
+      passOn({ announced: tracked.announced, changes: step.changes, at_ms: scannedAt_ms });
+    } catch (error) {
+      problem = error instanceof Error ? error.message : String(error);
+      if (scans === 0) part.set('failed', `no port can be seen: ${problem}`);
+      else part.set('degraded', `the ports are those of ${toDateTime(scannedAt_ms)}: ${problem}`);
+      throw error instanceof RemoraError ? error : new RemoraError('not_ready', problem, { cause: error });
+    } finally {
+      lastEnd_ms = clock.mono_ms();
+    }
+  }
+
+  /** One listener that fails takes nothing from the others. */
+  function passOn(report: PortScanReport): void {
+    const failures: string[] = [];
+    for (const listener of listeners) {
+      try {
+        listener(report);
+      } catch (error) {
+        failures.push(error instanceof Error ? error.message : String(error));
+      }
+    }
+    if (failures.length === 0) part.set('ok');
+    else part.set('degraded', `a change of ports could not be passed on: ${failures.join('; ')}`);
+  }
+
+  function begin(): Promise<void> {
+    const mine = scan().finally(() => {
+      running = undefined;
+      schedule();
+    });
+    running = mine;
+    return mine;
+  }
+
+  function scanNow(): Promise<void> {
+    if (running === undefined) return begin();
+    queued ??= running
+      .catch(() => undefined)
+      .then(() => {
+        queued = undefined;
+        return begin();
+      });
+    return queued;
+  }
+
+  function schedule(): void {
+    clearTimeout(timer);
+    if (!live) return;
+    const { glance_ms, gap_ms } = pace();
+    const untilGap_ms = gap_ms - (clock.mono_ms() - lastEnd_ms);
+    timer = setTimeout(look, untilGap_ms > 0 ? Math.min(glance_ms, untilGap_ms) : glance_ms);
+  }
+
+  function look(): void {
+    const changed = tracked.waiting.size > 0 || hasChanged();
+    // A failed scan has said so through the part; the next look tries again.
+    if (isScanDue(pace(), clock.mono_ms() - lastEnd_ms, changed)) scanNow().catch(() => undefined);
+    else schedule();
+  }
+
+  function stop(): void {
+    live = false;
+    clearTimeout(timer);
+  }
+
+  return {
+    start(signal) {
+      live = !signal.aborted;
+      signal.addEventListener('abort', stop, { once: true });
+      part.set('starting');
+      if (live) scanNow().catch(() => undefined);
+    },
+    scanNow,
+    async freshen() {
+      const isFresh = problem === undefined && clock.mono_ms() - lastEnd_ms < FRESH_MS;
+      if (isFresh && !hasChanged()) return;
+      try {
+        await scanNow();
+      } catch (error) {
+        if (scans === 0) throw error;
+      }
+    },
+    onScan(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    attend() {
+      waiters += 1;
+      schedule();
+      return {
+        [Symbol.dispose]() {
+          waiters -= 1;
+        },
+      };
+    },
+    get tracked() {
+      return tracked;
+    },
+    get scannedAt_ms() {
+      return scannedAt_ms;
+    },
+    get problem() {
+      return problem;
+    },
+    status() {
+      const { glance_ms, gap_ms, rest_ms } = pace();
+      return {
+        period_ms: Math.round(glance_ms),
+        scan_gap_ms: Math.round(gap_ms),
+        scan_rest_ms: Math.round(rest_ms),
+        scan_cost_ms: Math.round(lastCost_ms * 1_000) / 1_000,
+        idle_scan_cost_ms: Math.round((idleCost_ms ?? 0) * 1_000) / 1_000,
+        scans,
+        open: tracked.announced.size,
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      stop();
+      await running?.catch(() => undefined);
+      scanner[Symbol.dispose]();
+    },
+  };
+}

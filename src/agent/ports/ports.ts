@@ -1,0 +1,167 @@
+// The ports part put together: the watcher, whom it tells, the outbox to the platform, and the rows on the socket.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { portOperations } from '../../contract/local/ports.ts';
+import type { PortNotification } from '../../contract/port-notices.ts';
+import { type Clock, toDateTime } from '../../core/clock.ts';
+import { toPortAddress } from '../../core/ports/port-address.ts';
+import type { PortChange } from '../../core/ports/port-diff.ts';
+import type { OpenPort } from '../../core/ports/port-table.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { Secret } from '../../core/secret.ts';
+import { randomHex } from '../../core/urandom.ts';
+import type { Handlers } from '../../http/handler.ts';
+import type { Sqlite } from '../../sqlite/open.ts';
+import type { EventHub } from '../events/event-hub.ts';
+import type { Log } from '../log.ts';
+import type { Part } from '../parts.ts';
+import type { Upstream } from '../upstream.ts';
+import { createNoticeSender, type NoticeSender } from './notice-sender.ts';
+import { createOutbox, type Outbox, type OutboxStatus } from './outbox.ts';
+import { createPortFeed } from './port-feed.ts';
+import { createPortHandlers } from './port-handlers.ts';
+import { openPortLedger, type PortLedger } from './port-ledger.ts';
+import { createPortScanner } from './port-scanner.ts';
+import { createPortWatcher, type PortWatcher, type PortWatcherStatus } from './port-watcher.ts';
+
+export { portsSchema } from './port-ledger.ts';
+
+export interface PortsConfig {
+  /** `/proc`, unless a test has another. */
+  readonly procRoot?: string | undefined;
+  /** A template with `{port}` and `{sprite}`, or `bind`; absent: the sprite's URL with the port. */
+  readonly portAddress?: string | undefined;
+  readonly sprite?: string | undefined;
+  readonly spriteUrl?: (() => string | undefined) | undefined;
+  readonly baseUrl?: string | undefined;
+  readonly token?: Secret | undefined;
+  /** A fixed period of the scan instead of one that follows its cost. */
+  readonly period_ms?: number | undefined;
+}
+
+export interface PortsOptions {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly hub: EventHub;
+  readonly part: Part;
+  readonly noticesPart: Part;
+  readonly db: Sqlite;
+  readonly upstream: Upstream;
+  readonly log: Pick<Log, 'warn'>;
+  readonly config: PortsConfig;
+  /** Headers that tell the platform which life of the machine calls. */
+  readonly identity: () => Readonly<Record<string, string>>;
+}
+
+export interface PortsStatus extends Partial<PortWatcherStatus> {
+  readonly notices?: OutboxStatus;
+}
+
+export interface Ports extends AsyncDisposable {
+  readonly handlers: Handlers<typeof portOperations, unknown>;
+  start(signal: AbortSignal): void;
+  /** A full scan, closed before opened, and the outbox tries again at once. Throws when the scan failed. */
+  onResume(): Promise<void>;
+  status(): PortsStatus;
+}
+
+interface Running {
+  readonly watcher: PortWatcher;
+  readonly outbox: Outbox | undefined;
+}
+
+export function createPorts(options: PortsOptions): Ports {
+  const { clock, config, part, noticesPart } = options;
+  const procRoot = config.procRoot ?? '/proc';
+  let running: Running | undefined;
+
+  const toAddress = (open: OpenPort): string => {
+    const { portAddress, sprite, spriteUrl } = config;
+    return toPortAddress(open, { portAddress, sprite, spriteUrl: spriteUrl?.() });
+  };
+  const toNotification = ({ type, open }: PortChange): PortNotification => {
+    return { type, port: open.port, address: toAddress(open), pid: open.pid };
+  };
+  const feed = createPortFeed(options.hub, toNotification);
+
+  /** Without its tables the part still watches; only the platform hears nothing. */
+  function openLedger(target: string): PortLedger | undefined {
+    try {
+      return openPortLedger(options.db, { boot: readBootId(procRoot), target });
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      noticesPart.set('failed', `port notices cannot be kept: ${reason}`);
+      options.log.warn({ err: error }, 'the tables of the ports cannot be opened');
+      return undefined;
+    }
+  }
+
+  function open(): Running {
+    const sender = toSender(options);
+    const ledger = openLedger(sender?.target ?? '');
+    const watcher = createPortWatcher({
+      clock,
+      scanner: createPortScanner({ clock, procRoot, ownPid: process.pid }),
+      part,
+      announced: ledger?.announced ?? new Map(),
+      period_ms: config.period_ms,
+    });
+    watcher.onScan((report) => feed.publish(report.changes));
+    if (ledger === undefined) return { watcher, outbox: undefined };
+    const outbox = createOutbox({
+      ledger,
+      sender,
+      part: noticesPart,
+      random: options.random,
+      toNotice: (change) => ({ id: randomHex(16), ...toNotification(change), time: toDateTime(clock.wall_ms()) }),
+    });
+    watcher.onScan((report) => outbox.reconcile(report.announced));
+    return { watcher, outbox };
+  }
+
+  return {
+    handlers: createPortHandlers({
+      clock,
+      feed,
+      watcher() {
+        if (running !== undefined) return running.watcher;
+        throw new RemoraError('not_ready', 'the ports are not watched yet', { retryAfter_ms: 1_000 });
+      },
+      toAddress,
+      sprite: config.sprite,
+    }),
+    start(signal) {
+      running = open();
+      running.outbox?.start(signal);
+      running.watcher.start(signal);
+    },
+    async onResume() {
+      running?.outbox?.onResume();
+      await running?.watcher.scanNow();
+    },
+    status() {
+      if (running === undefined) return {};
+      const watcher = running.watcher.status();
+      return running.outbox === undefined ? watcher : { ...watcher, notices: running.outbox.status() };
+    },
+    async [Symbol.asyncDispose]() {
+      await running?.watcher[Symbol.asyncDispose]();
+      await running?.outbox?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function toSender({ config, upstream, identity }: PortsOptions): NoticeSender | undefined {
+  const { baseUrl, sprite, token } = config;
+  if (baseUrl === undefined || sprite === undefined || token === undefined) return undefined;
+  return createNoticeSender({ baseUrl, sprite, token, upstream, identity });
+}
+
+/** Empty where the kernel does not show it: then two boots cannot be told apart. */
+function readBootId(procRoot: string): string {
+  try {
+    return readFileSync(join(procRoot, 'sys', 'kernel', 'random', 'boot_id'), 'utf8').trim();
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,88 @@
+// Reads the TCP listeners and the socket counters of the kernel from /proc/net, through descriptors that stay open.
+import { closeSync, existsSync, openSync, readSync } from 'node:fs';
+import { join } from 'node:path';
+import { type IpFamily, parseProcNetTcp, type TcpListener } from '../../core/ports/proc-net-tcp.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+
+const CHUNK_BYTES = 64 * 1024;
+const TABLE_CAP_BYTES = 64 * 1024 * 1024;
+/**
+ * The kernel fills a page with whole rows for each read. A read that leaves room for many more rows was the last one; asking
+ * again would walk its whole hash table once more, which is most of the cost of a scan.
+ */
+const LAST_READ_BYTES = 3_500;
+
+export interface SocketTables extends Disposable {
+  /** Every listener, IPv4 first. Throws `not_ready` with the file and the reason. `breathe` runs between two reads. */
+  listeners(breathe: () => Promise<void>): Promise<TcpListener[]>;
+  /** The counters as text; equal texts mean that probably no TCP socket came or went. Undefined where they cannot be read. */
+  counters(): string | undefined;
+}
+
+/** `root` is /proc, or a copy of it in a test. Opens nothing until the first read. */
+export function createSocketTables(root: string): SocketTables {
+  const open = new Map<string, number>();
+  const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+
+  function descriptor(name: string): number {
+    const known = open.get(name);
+    if (known !== undefined) return known;
+    const opened = openSync(join(root, 'net', name), 'r');
+    open.set(name, opened);
+    return opened;
+  }
+
+  function forget(name: string): void {
+    const known = open.get(name);
+    open.delete(name);
+    if (known !== undefined) closeSync(known);
+  }
+
+  async function readTable(name: string, family: IpFamily, breathe: () => Promise<void>): Promise<TcpListener[]> {
+    try {
+      const parts: string[] = [];
+      let total = 0;
+      let length = 0;
+      do {
+        if (total > 0) await breathe();
+        length = readSync(descriptor(name), chunk, 0, CHUNK_BYTES, total);
+        parts.push(chunk.toString('latin1', 0, length));
+        total += length;
+        if (total > TABLE_CAP_BYTES) throw new Error(`it is larger than ${TABLE_CAP_BYTES} bytes`);
+      } while (length >= LAST_READ_BYTES);
+      return parseProcNetTcp(parts.join(''), family);
+    } catch (error) {
+      forget(name);
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new RemoraError('not_ready', `${join(root, 'net', name)} cannot be read: ${reason}`, { cause: error });
+    }
+  }
+
+  function readCounter(name: string): string {
+    return chunk.toString('latin1', 0, readSync(descriptor(name), chunk, 0, CHUNK_BYTES, 0));
+  }
+
+  /** A kernel without IPv6 has no table for it. */
+  const hasIpv6 = () => open.has('tcp6') || existsSync(join(root, 'net', 'tcp6'));
+
+  return {
+    async listeners(breathe) {
+      const ipv4 = await readTable('tcp', 'ipv4', breathe);
+      return hasIpv6() ? [...ipv4, ...(await readTable('tcp6', 'ipv6', breathe))] : ipv4;
+    },
+    counters() {
+      try {
+        const used = /^TCP: inuse \d+/m.exec(readCounter('sockstat'))?.[0];
+        if (used === undefined) return undefined;
+        return hasIpv6() ? `${used} ${/^TCP6: inuse \d+/m.exec(readCounter('sockstat6'))?.[0] ?? ''}` : used;
+      } catch {
+        forget('sockstat');
+        forget('sockstat6');
+        return undefined;
+      }
+    },
+    [Symbol.dispose]() {
+      for (const name of [...open.keys()]) forget(name);
+    },
+  };
+}

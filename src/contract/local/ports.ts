@@ -1,0 +1,94 @@
+// The ports of this machine: who listens, what opens and closes, and waiting for it (design.md, sections 3 and 6).
+import { z } from 'zod';
+import { defineOperation } from '../operation.ts';
+import { portNotification } from '../port-notices.ts';
+import { queryClamped } from '../query-values.ts';
+import { spriteParams } from '../sprites.ts';
+import { dateTime } from '../time.ts';
+
+/** The longest that one request waits, and what it waits unless told: the limit of the machines API. */
+export const PORT_WAIT_MAX_S = 60;
+
+/** One open port. The first fields are those of document 1's notification; `pid` 0: the process cannot be seen. */
+export const portListener = z.object({
+  port: portNotification.shape.port,
+  address: portNotification.shape.address,
+  pid: portNotification.shape.pid,
+  /** Name of the process; absent when it cannot be seen. */
+  command: z.string().optional(),
+  uid: z.int().nonnegative(),
+  /** Every bind address, the widest first. */
+  addresses: z.array(z.string()),
+});
+export type PortListener = z.infer<typeof portListener>;
+
+/** `problem` is there when the last scan failed: the ports are then those of `scanned_at`. */
+export const portReport = z.object({
+  ports: z.array(portListener),
+  scanned_at: dateTime,
+  problem: z.string().optional(),
+});
+
+/** The first line of a watch (wire-facts.md, section 3). */
+export const portList = z.object({ type: z.literal('port_list'), ports: z.array(portListener) });
+
+export const portWatchLine = z.union([portList, portNotification]);
+export type PortWatchLine = z.infer<typeof portWatchLine>;
+
+/** `listen`: somebody listens. `http`: it answers a GET of `/` with HTTP, whatever the status. `closed`: nobody listens. */
+export const portCondition = z.enum(['listen', 'http', 'closed']);
+export type PortCondition = z.infer<typeof portCondition>;
+
+export const portWaitAnswer = z.object({
+  ok: z.literal(true),
+  until: portCondition,
+  waited_ms: z.int().nonnegative(),
+  listener: portListener.nullable(),
+});
+
+const tag = 'ports';
+
+export const portOperations = {
+  listPorts: defineOperation({
+    method: 'GET',
+    path: '/v1/ports',
+    summary: 'Every TCP port of this machine that is open now, without those of the agent',
+    source: 'design.md, sections 3 and 6',
+    tag,
+    answer: { kind: 'json', status: 200, schema: portReport },
+    errors: ['not_ready'],
+  }),
+  watchPorts: defineOperation({
+    method: 'GET',
+    path: '/v1/ports/watch',
+    summary: 'The open ports, then each one that opens or closes',
+    source: 'document 1, Port notification message; wire-facts.md, section 3',
+    tag,
+    answer: { kind: 'stream', status: 200, schema: portWatchLine },
+    errors: ['not_ready'],
+  }),
+  watchSpritePorts: defineOperation({
+    method: 'GET',
+    path: '/v1/sprites/{name}/ports/watch',
+    summary: 'The same, at the path of the platform; the name must be that of this sprite',
+    source: 'document 1, Port notification message; wire-facts.md, section 3',
+    tag,
+    params: spriteParams,
+    answer: { kind: 'stream', status: 200, schema: portWatchLine },
+    errors: ['not_found', 'not_ready'],
+  }),
+  waitForPort: defineOperation({
+    method: 'GET',
+    path: '/v1/ports/{port}/wait',
+    summary: 'Wait until a port listens, answers HTTP, or is closed; timeout in seconds, at most 60',
+    source: 'design.md, section 3',
+    tag,
+    params: z.object({ port: z.coerce.number().pipe(portNotification.shape.port) }),
+    query: z.object({
+      until: portCondition.default('listen'),
+      timeout: queryClamped(0, PORT_WAIT_MAX_S).default(PORT_WAIT_MAX_S),
+    }),
+    answer: { kind: 'json', status: 200, schema: portWaitAnswer },
+    errors: ['timeout', 'not_ready'],
+  }),
+} as const;

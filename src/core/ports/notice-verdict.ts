@@ -1,0 +1,16 @@
+// What to do with notices that the platform did not take.
+
+/**
+ * `retry`: later, in the same order. `split`: one of them may be at fault, send them one by one. `set_aside`: this one will
+ * never be taken, go on with the next.
+ */
+export type NoticeVerdict = 'retry' | 'split' | 'set_aside';
+
+/** These say something about us or about the moment, not about a notice: a wrong token must not cost a single one. */
+const notAboutTheNotice = new Set([401, 403, 404, 405, 407, 408, 421, 425, 426, 429]);
+
+/** `status` is undefined when no answer came. */
+export function judgeRefusal(status: number | undefined, notices: number): NoticeVerdict {
+  if (status === undefined || status < 400 || status >= 500 || notAboutTheNotice.has(status)) return 'retry';
+  return notices > 1 ? 'split' : 'set_aside';
+}

@@ -1,0 +1,151 @@
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ask } from '../../support/ask.ts';
+import { type PortsAgent, startPortsAgent } from '../../support/ports-agent.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+
+const header = '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n';
+
+interface FakeProc {
+  readonly root: string;
+  /** Writes the table as if these were its listeners, each with its port as inode. */
+  listen(...ports: number[]): void;
+  writeTable(text: string): void;
+  /** Process 100 holds the socket. */
+  hold(inode: number): void;
+}
+
+function makeProc(): FakeProc {
+  const root = tempDir();
+  mkdirSync(join(root, 'net'));
+  mkdirSync(join(root, '100', 'fd'), { recursive: true });
+  writeFileSync(join(root, '100', 'cmdline'), '/usr/bin/server\0--port\0');
+  const writeTable = (text: string) => writeFileSync(join(root, 'net', 'tcp'), text);
+  const row = (port: number) => {
+    const hex = port.toString(16).toUpperCase().padStart(4, '0');
+    return `   0: 0100007F:${hex} 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 ${port} 1 0 100 0 0 10 0\n`;
+  };
+  return {
+    root,
+    writeTable,
+    listen: (...ports) => writeTable(header + ports.map(row).join('')),
+    hold: (inode) => symlinkSync(`socket:[${inode}]`, join(root, '100', 'fd', String(inode))),
+  };
+}
+
+/** An agent that scans this table only when it is told to. */
+function startOn(proc: FakeProc): Promise<PortsAgent> {
+  return startPortsAgent({ config: { procRoot: proc.root, period_ms: 3_600_000 } });
+}
+
+function said(agent: PortsAgent): string[] {
+  return agent.events.map((event) => `${event.type} ${event.port} ${event.pid}`);
+}
+
+describe('a table that cannot be read', () => {
+  it('from the start: no list, no watch, no wait, and the reason everywhere', async () => {
+    const proc = makeProc();
+    const agent = await startOn(proc);
+    for (const target of ['/v1/ports', '/v1/ports/watch', '/v1/ports/80/wait?until=closed']) {
+      const answer = await ask(agent.socketPath, { target });
+      expect(answer, target).toMatchObject({ status: 503, json: { error: 'not_ready' } });
+      expect(answer.text).toContain('/net/tcp cannot be read: ENOENT');
+    }
+    expect(agent.board.report().ports).toMatchObject({ state: 'failed', reason: expect.stringContaining('ENOENT') });
+    proc.listen(80);
+    proc.hold(80);
+    expect(await ask(agent.socketPath, { target: '/v1/ports' })).toMatchObject({ json: { ports: [{ port: 80 }] } });
+    expect(agent.board.report().ports).toMatchObject({ state: 'ok' });
+  });
+
+  it.each([
+    ['cut in the middle of a row', (proc: FakeProc) => proc.writeTable(`${header}   0: 0100007F:00`)],
+    ['empty', (proc: FakeProc) => proc.writeTable('')],
+    ['damaged', (proc: FakeProc) => proc.writeTable(`${header}what is this\n`)],
+  ])('later, because it is %s: nothing closes, and the state says so', async (_name, damage) => {
+    const proc = makeProc();
+    proc.listen(80, 81);
+    proc.hold(80);
+    proc.hold(81);
+    const agent = await startOn(proc);
+    await agent.ports.onResume();
+    damage(proc);
+    await expect(agent.ports.onResume()).rejects.toMatchObject({ code: 'not_ready' });
+    const { json } = await ask(agent.socketPath, { target: '/v1/ports' });
+    expect(json).toMatchObject({
+      ports: [{ port: 80 }, { port: 81 }],
+      problem: expect.stringContaining('/net/tcp cannot be read'),
+    });
+    expect(agent.board.report().ports).toMatchObject({
+      state: 'degraded',
+      reason: expect.stringContaining('cannot be read'),
+    });
+    expect(await ask(agent.socketPath, { target: '/v1/ports/80/wait?until=closed' })).toMatchObject({ status: 503 });
+    proc.listen(81);
+    await agent.ports.onResume();
+    expect(said(agent)).toEqual(['port_opened 80 100', 'port_opened 81 100', 'port_closed 80 100']);
+    expect(agent.board.report().ports).toMatchObject({ state: 'ok' });
+  });
+
+  it('for IPv6 alone: the IPv4 listeners stay as they were', async () => {
+    const proc = makeProc();
+    proc.listen(80);
+    proc.hold(80);
+    const agent = await startOn(proc);
+    await agent.ports.onResume();
+    proc.listen();
+    writeFileSync(join(proc.root, 'net', 'tcp6'), 'nothing of use');
+    await expect(agent.ports.onResume()).rejects.toThrow(/tcp6 cannot be read/);
+    expect(said(agent)).toEqual(['port_opened 80 100']);
+    rmSync(join(proc.root, 'net', 'tcp6'));
+    await agent.ports.onResume();
+    expect(said(agent)).toEqual(['port_opened 80 100', 'port_closed 80 100']);
+  });
+});
+
+describe('a process that cannot be seen', () => {
+  it('at first: one event, with its pid', async () => {
+    const proc = makeProc();
+    proc.listen(80);
+    const agent = await startOn(proc);
+    await agent.ports.onResume();
+    expect(said(agent)).toEqual([]);
+    expect(await ask(agent.socketPath, { target: '/v1/ports' })).toMatchObject({ json: { ports: [] } });
+    proc.hold(80);
+    await agent.ports.onResume();
+    expect(said(agent)).toEqual(['port_opened 80 100']);
+  });
+
+  it('ever: one event with pid 0, and the pid as soon as it is known', async () => {
+    const proc = makeProc();
+    proc.listen(80);
+    const agent = await startOn(proc);
+    for (let scan = 0; scan < 4; scan += 1) await agent.ports.onResume();
+    expect(said(agent)).toEqual(['port_opened 80 0']);
+    proc.hold(80);
+    const seen = () => agent.ports.onResume().then(() => ask(agent.socketPath, { target: '/v1/ports' }));
+    await expect
+      .poll(seen, { timeout: 5_000 })
+      .toMatchObject({ json: { ports: [{ port: 80, pid: 100, command: 'server' }] } });
+    expect(said(agent)).toEqual(['port_opened 80 0']);
+  });
+});
+
+it('announces a listener that the table missed once as closed and opened, and watches it again', async () => {
+  const proc = makeProc();
+  proc.listen(80, 81);
+  proc.hold(80);
+  proc.hold(81);
+  const agent = await startOn(proc);
+  await agent.ports.onResume();
+  proc.listen(80);
+  await agent.ports.onResume();
+  expect(said(agent)).toEqual(['port_opened 80 100', 'port_opened 81 100', 'port_closed 81 100']);
+  proc.listen(80, 81);
+  await agent.ports.onResume();
+  expect(said(agent).at(-1)).toBe('port_opened 81 100');
+  proc.listen(80);
+  await agent.ports.onResume();
+  expect(said(agent).at(-1)).toBe('port_closed 81 100');
+});

@@ -1,0 +1,71 @@
+// The ports part of an agent behind a real Unix socket, with real tables.
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { type AgentEvent, createEventHub } from '../../src/agent/events/event-hub.ts';
+import { createPartBoard, type PartBoard } from '../../src/agent/parts.ts';
+import { createPorts, type Ports, type PortsConfig, portsSchema } from '../../src/agent/ports/ports.ts';
+import { createUpstream } from '../../src/agent/upstream.ts';
+import { portOperations } from '../../src/contract/local/ports.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import { randomFraction } from '../../src/core/urandom.ts';
+import { openDatabase } from '../../src/sqlite/open.ts';
+import { serveEdge } from './serve-edge.ts';
+import { tempDir } from './temp-dir.ts';
+
+export interface PortsAgent {
+  readonly ports: Ports;
+  readonly socketPath: string;
+  readonly board: PartBoard;
+  /** Everything it has published, oldest first. */
+  readonly events: readonly AgentEvent[];
+  /** Ends its loops and closes its tables, as a stop of the daemon would; the end of the test does so too. */
+  stop(): Promise<void>;
+}
+
+export interface PortsAgentOptions {
+  readonly config?: PortsConfig;
+  /** Of an earlier life, to be used again. */
+  readonly stateDir?: string;
+}
+
+export async function startPortsAgent(options: PortsAgentOptions = {}): Promise<PortsAgent> {
+  const { db } = openDatabase(join(options.stateDir ?? tempDir(), 'agent.db'), { migrations: [portsSchema] });
+  const board = createPartBoard(systemClock);
+  const hub = createEventHub({
+    clock: systemClock,
+    generation: () => 1,
+    sequence: { load: () => 0, reserve: () => undefined },
+  });
+  const events: AgentEvent[] = [];
+  hub.subscribe({ onEvent: (event) => events.push(event) });
+  const upstream = createUpstream();
+  const ports = createPorts({
+    clock: systemClock,
+    random: randomFraction,
+    hub,
+    part: board.part('ports'),
+    noticesPart: board.part('notices'),
+    db,
+    upstream,
+    log: { warn: () => undefined },
+    config: { sprite: 'dev-1', ...options.config },
+    identity: () => ({ 'remora-generation': '1' }),
+  });
+  const abort = new AbortController();
+  ports.start(abort.signal);
+
+  let stopped: Promise<void> | undefined;
+  async function end(): Promise<void> {
+    abort.abort();
+    await ports[Symbol.asyncDispose]();
+    await upstream[Symbol.asyncDispose]();
+    db.close();
+  }
+  const stop = () => {
+    stopped ??= end();
+    return stopped;
+  };
+  onTestFinished(stop);
+  const { path: socketPath } = await serveEdge(portOperations, ports.handlers);
+  return { ports, socketPath, board, events, stop };
+}
