@@ -1,6 +1,7 @@
 // The daemon put together: construct every part, listen first, start the rest. Read from top to bottom.
 import { agentOperations } from '../contract/agent-operations.ts';
 import { systemClock } from '../core/clock.ts';
+import { createRunClock } from '../core/run-clock.ts';
 import { randomFraction } from '../core/urandom.ts';
 import { createEdge } from '../http/edge.ts';
 import type { InheritedSocket } from '../http/listen.ts';
@@ -9,8 +10,13 @@ import { createDoorkeeper } from './doors.ts';
 import { createEventHandlers } from './events/event-handlers.ts';
 import { createEventHub } from './events/event-hub.ts';
 import { createGateway, gatewaySchema } from './gateway/gateway.ts';
+import { createHoldHandlers } from './holds/hold-handlers.ts';
+import { holdsSchema } from './holds/hold-store.ts';
+import { createHolds } from './holds/holds.ts';
+import { createHooks } from './hooks/hooks.ts';
 import { openListeners } from './listeners.ts';
 import type { Log } from './log.ts';
+import { createInterlock } from './machine/interlock.ts';
 import { createMachine } from './machine/machine.ts';
 import { createMachinesApi } from './machine/machines-api.ts';
 import { createPartBoard } from './parts.ts';
@@ -50,9 +56,10 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   const board = createPartBoard(clock);
   const settings = toSettingsReason(config);
   board.part('settings').set(settings === undefined ? 'ok' : 'degraded', settings);
-  const store = stack.use(openStore(config.stateDir, [gatewaySchema, portsSchema], board.part('store')));
+  const store = stack.use(openStore(config.stateDir, [gatewaySchema, portsSchema, holdsSchema], board.part('store')));
   const upstream = stack.use(createUpstream());
   const cost = stack.use(createOwnCostMeter());
+  const runClock = createRunClock(clock);
   const hub = createEventHub({ clock, generation: () => resume.generation(), sequence: store.sequence });
   const common = { clock, random, hub, upstream, log };
 
@@ -99,6 +106,14 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       mayConnect: () => machine.suspender.state !== 'fenced',
     }),
   );
+  const holds = stack.use(createHolds({ clock, runClock, hub, db: store.db, log }));
+  const hooks = createHooks({ directory: config.hooksDir, generation: () => resume.generation() });
+  const interlock = createInterlock({
+    holds: holds.inForce,
+    openStreams: () => gateway.openStreams(),
+    isPrimary: () => replication.isPrimary(),
+    streams: config.suspendStreams,
+  });
   const machine = stack.use(
     createMachine({
       clock,
@@ -110,6 +125,8 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
           ? undefined
           : createMachinesApi({ address: config.machinesApi, token: config.token, upstream, identity }),
       sources: { procRoot: '/proc', env: options.env },
+      interlock,
+      hooks,
       async settle() {
         store.checkpoint();
         replication.checkpoint();
@@ -137,7 +154,12 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       state: machine.suspender.state,
       streams: edge.streams,
       seq: hub.seq,
-      details: { ports: ports.status(), replication: replication.status(), resume: resume.signals() },
+      details: {
+        ports: ports.status(),
+        replication: replication.status(),
+        resume: resume.signals(),
+        hooks: hooks.describe(),
+      },
     }),
   });
   const edge = createEdge({
@@ -146,6 +168,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       ...status,
       ...createEventHandlers(hub),
       ...machine.handlers,
+      ...createHoldHandlers(holds),
       ...resume.handlers,
       ...gateway.handlers,
       ...ports.handlers,
@@ -161,6 +184,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   cost.start();
   hub.publish('agent_started', { version: options.version, pid: process.pid });
   resume.start(signal);
+  holds.start();
   machine.start();
   await Promise.all([gateway.start(signal), ports.start(signal), replication.start(signal)]);
 

@@ -77,7 +77,7 @@ describe('bad settings', () => {
 });
 
 describe('the token', () => {
-  it.each([
+  const sources: [string, Partial<ConfigSources>][] = [
     ['the variable', { env: { REMORA_TOKEN: ' t0 \n' } }],
     ['a file', { env: { REMORA_TOKEN_FILE: '/t' }, readFile: () => 't0\n' }],
     [
@@ -88,7 +88,8 @@ describe('the token', () => {
         readFile: () => 't0',
       },
     ],
-  ])('comes from %s', (_where, parts) => {
+  ];
+  it.each(sources)('comes from %s', (_where, parts) => {
     const config = load(parts);
     expect(config.token?.reveal()).toBe('t0');
     expect(JSON.stringify(config)).not.toContain('t0');
@@ -101,7 +102,7 @@ describe('the token', () => {
     expect(JSON.stringify(config)).not.toContain('sk-canary');
   });
 
-  it.each([
+  const unreadable: [string, () => string, RegExp][] = [
     [
       'missing',
       () => {
@@ -111,7 +112,8 @@ describe('the token', () => {
     ],
     ['empty', () => ' \n', /is empty/],
     ['of two lines', () => 'a\nb', /characters/],
-  ])('is absent with a warning when its file is %s', (_case, readFile, message) => {
+  ];
+  it.each(unreadable)('is absent with a warning when its file is %s', (_case, readFile, message) => {
     const config = load({ env: { REMORA_TOKEN_FILE: '/t' }, readFile });
     expect(config.token).toBeUndefined();
     expect(config.warnings[0]?.message).toMatch(message);

@@ -161,6 +161,19 @@ export const settings = {
     schema: byteCount,
     fallback: '33554432',
   },
+  hooksDir: {
+    env: 'REMORA_HOOKS_DIR',
+    key: 'hooks_dir',
+    summary: 'directory with pre-suspend.d and post-resume.d',
+    schema: absolutePath,
+  },
+  suspendStreams: {
+    env: 'REMORA_SUSPEND_STREAMS',
+    key: 'suspend.streams',
+    summary: 'what gateway calls in flight do to a suspend: "block" it, or be cut and only "name" themselves',
+    schema: z.enum(['block', 'name']),
+    fallback: 'block',
+  },
   shutdown_ms: {
     env: 'REMORA_SHUTDOWN_TIMEOUT',
     key: 'shutdown_timeout',

@@ -9,9 +9,11 @@ import { RemoraError } from '../../core/remora-error.ts';
 import { judgeEligibility } from '../../core/suspend-eligibility.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { EventHub } from '../events/event-hub.ts';
+import type { Hooks } from '../hooks/hooks.ts';
 import type { Part } from '../parts.ts';
 import type { LastResume } from '../resume/last-resume.ts';
 import { askSuspend } from './ask-suspend.ts';
+import type { Interlock } from './interlock.ts';
 import { type FactSources, readMachineFacts } from './machine-facts.ts';
 import { createMachineRecord } from './machine-record.ts';
 import type { MachinesApi } from './machines-api.ts';
@@ -32,6 +34,9 @@ export interface MachineOptions {
   /** Undefined when no machines API is configured: suspending answers `not_configured`. */
   readonly api: MachinesApi | undefined;
   readonly sources: FactSources;
+  readonly interlock: Interlock;
+  readonly hooks: Hooks;
+  /** Checkpoints what is on disk and closes idle connections. */
   readonly settle: () => Promise<void>;
   readonly check: () => void;
   readonly onFence: (up: boolean) => void;
@@ -46,7 +51,7 @@ export interface Machine extends Disposable {
 }
 
 export function createMachine(options: MachineOptions): Machine {
-  const { api, identity, part } = options;
+  const { api, hooks, identity, interlock, part } = options;
   const client =
     api === undefined
       ? undefined
@@ -65,8 +70,17 @@ export function createMachine(options: MachineOptions): Machine {
     clock: options.clock,
     hub: options.hub,
     check: options.check,
-    settle: options.settle,
     onFence: options.onFence,
+    interlock: interlock.check,
+    announce: interlock.announce,
+    async prepare(fields) {
+      await interlock.delay();
+      await hooks.preSuspend(fields);
+      await options.settle();
+    },
+    async undo(reason) {
+      await hooks.undo(reason);
+    },
     async mayStart() {
       configured();
       const { eligible, conditions } = await eligibility();

@@ -15,6 +15,8 @@ import { ASK_LIMIT_MS } from './ask-suspend.ts';
 
 /** Run time after which an accepted suspend that never came counts as not taken. */
 export const INTERRUPTED_AFTER_MS = 15_000;
+/** What preparing may take: the hooks together have ten seconds. */
+const PREPARE_LIMIT_MS = 10_000;
 
 export interface SuspenderOptions {
   readonly clock: Clock;
@@ -25,8 +27,14 @@ export interface SuspenderOptions {
   readonly check: () => void;
   /** Throws `not_eligible`, `held` and the like when the machine must stay awake. */
   readonly mayStart: (force: boolean) => Promise<void>;
-  /** Checkpoints what is on disk and closes idle connections, so that nothing is frozen half open. */
-  readonly settle: () => Promise<void>;
+  /** Throws `held` when something stands in the way now. Asked again just before the call, because work may have arrived. */
+  readonly interlock: (force: boolean) => void;
+  /** What the `suspending` event names besides the deadline: holders that are overruled, calls that will be cut. */
+  readonly announce: (force: boolean) => Record<string, unknown>;
+  /** Runs the hooks, checkpoints what is on disk, closes idle connections, so that nothing is frozen half open. */
+  readonly prepare: (fields: Readonly<Record<string, unknown>>) => Promise<void>;
+  /** Takes back what `prepare` did, when the machine stays awake after all. Never rejects. */
+  readonly undo: (reason: string) => Promise<void>;
   /** The fence went up, or came down again. */
   readonly onFence: (up: boolean) => void;
   readonly interruptedAfter_ms?: number;
@@ -69,16 +77,20 @@ export function createSuspender(options: SuspenderOptions): Suspender {
 
   async function attempt(force: boolean): Promise<void> {
     await options.mayStart(force);
+    options.interlock(force);
     if (!is('awake')) throw new RemoraError('conflict', `the machine is ${state}; try again when it is awake`);
     last = { at: toDateTime(clock.wall_ms()), outcome: 'asking' };
     woken = Promise.withResolvers<void>();
     move('ask');
-    hub.publish('suspending', { deadline: toDateTime(clock.wall_ms() + ASK_LIMIT_MS), forced: force });
+    const deadline = toDateTime(clock.wall_ms() + PREPARE_LIMIT_MS + ASK_LIMIT_MS);
+    const fields = { ...options.announce(force), deadline, forced: force };
+    hub.publish('suspending', fields);
     try {
-      await options.settle();
+      await options.prepare(fields);
+      options.interlock(force);
       await Promise.race([options.ask(), woken.promise]);
     } catch (error) {
-      refused(error);
+      await refused(error);
       throw error;
     }
     if (!is('preparing')) return;
@@ -89,12 +101,14 @@ export function createSuspender(options: SuspenderOptions): Suspender {
     watchdog.unref();
   }
 
-  function refused(error: unknown): void {
+  /** The suspend is over before it began; the fence comes down first, so that nobody waits for the undoing. */
+  async function refused(error: unknown): Promise<void> {
     const message = error instanceof Error ? error.message : String(error);
     if (!is('preparing')) return;
     move('refused');
     const unknown = error instanceof RemoraError && error.code === 'upstream_timeout';
     settleOutcome(unknown ? 'unknown' : 'refused', message);
+    await options.undo(message);
     hub.publish('suspend_failed', { outcome: last?.outcome, message });
   }
 
@@ -104,7 +118,7 @@ export function createSuspender(options: SuspenderOptions): Suspender {
     move('interrupted');
     const message = 'the platform accepted the suspend and the machine went on running';
     settleOutcome('interrupted', message);
-    hub.publish('suspend_interrupted', { message });
+    void options.undo(message).then(() => hub.publish('suspend_interrupted', { message }));
   }
 
   return {

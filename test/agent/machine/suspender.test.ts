@@ -7,6 +7,7 @@ import { RemoraError } from '../../../src/core/remora-error.ts';
 function setUp(parts: Partial<SuspenderOptions> = {}) {
   const types: string[] = [];
   const fences: boolean[] = [];
+  const undone: string[] = [];
   const hub = createEventHub({
     clock: systemClock,
     generation: () => 0,
@@ -18,7 +19,10 @@ function setUp(parts: Partial<SuspenderOptions> = {}) {
     clock: systemClock,
     hub,
     mayStart: async () => undefined,
-    settle: async () => undefined,
+    interlock: () => undefined,
+    announce: () => ({}),
+    prepare: async () => undefined,
+    undo: async (reason) => void undone.push(reason),
     check: () => undefined,
     onFence: (up) => fences.push(up),
     ...parts,
@@ -28,7 +32,7 @@ function setUp(parts: Partial<SuspenderOptions> = {}) {
     },
   });
   onTestFinished(() => suspender[Symbol.dispose]());
-  return { suspender, types, fences, asks: () => asks };
+  return { suspender, types, fences, undone, asks: () => asks };
 }
 
 const never = () => new Promise<void>(() => undefined);
@@ -48,9 +52,10 @@ describe('a suspend that is accepted', () => {
   });
 
   it('is put back when the machine goes on running', async () => {
-    const { suspender, types, fences } = setUp({ interruptedAfter_ms: 30 });
+    const { suspender, types, fences, undone } = setUp({ interruptedAfter_ms: 30 });
     await suspender.suspend(false);
     await expect.poll(() => suspender.state).toBe('awake');
+    expect(undone).toEqual(['the platform accepted the suspend and the machine went on running']);
     expect(suspender.last).toMatchObject({ outcome: 'interrupted' });
     expect(types).toEqual(['suspending', 'suspend_accepted', 'suspend_interrupted']);
     expect(fences).toEqual([true, false]);
@@ -106,10 +111,11 @@ describe('a suspend that fails', () => {
     ['upstream_failed', 'refused'],
     ['upstream_timeout', 'unknown'],
   ] as const)('leaves the machine awake after %s', async (code, outcome) => {
-    const { suspender, types, fences } = setUp({
+    const { suspender, types, fences, undone } = setUp({
       ask: () => Promise.reject(new RemoraError(code, 'no')),
     });
     await expect(suspender.suspend(false)).rejects.toMatchObject({ code });
+    expect(undone).toEqual(['no']);
     expect(suspender.state).toBe('awake');
     expect(suspender.last).toMatchObject({ outcome, message: 'no' });
     expect(types).toEqual(['suspending', 'suspend_failed']);
@@ -122,6 +128,26 @@ describe('a suspend that fails', () => {
     });
     await expect(suspender.suspend(false)).rejects.toMatchObject({ code: 'not_eligible' });
     expect([suspender.state, types, asks()]).toEqual(['awake', [], 0]);
+  });
+
+  it('is dropped when work arrives between the check and the call', async () => {
+    let busy = false;
+    const { suspender, asks, undone } = setUp({
+      prepare: async () => {
+        busy = true;
+      },
+      interlock: () => {
+        if (busy) throw new RemoraError('held', 'held awake by build');
+      },
+    });
+    await expect(suspender.suspend(false)).rejects.toMatchObject({ code: 'held' });
+    expect([suspender.state, asks(), undone]).toEqual(['awake', 0, ['held awake by build']]);
+  });
+
+  it('is over when a hook says no, before anybody is asked', async () => {
+    const { suspender, asks } = setUp({ prepare: () => Promise.reject(new RemoraError('hook_failed', 'no')) });
+    await expect(suspender.suspend(false)).rejects.toMatchObject({ code: 'hook_failed' });
+    expect([suspender.state, asks()]).toEqual(['awake', 0]);
   });
 
   it('can be tried again', async () => {
