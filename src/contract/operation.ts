@@ -16,7 +16,14 @@ export type Answer =
   | { readonly kind: 'json'; readonly status: number; readonly schema: z.ZodType; readonly also?: readonly number[] }
   | { readonly kind: 'empty'; readonly status: number }
   | { readonly kind: 'text'; readonly status: number; readonly type: string }
-  | { readonly kind: 'stream'; readonly status: number; readonly schema: z.ZodType; readonly type?: string }
+  | {
+      readonly kind: 'stream';
+      readonly status: number;
+      readonly schema: z.ZodType;
+      readonly type?: string;
+      /** No keep-alive unless `keepalive` asks for it: for readers who take every line as a record. */
+      readonly quiet?: true;
+    }
   | { readonly kind: 'raw' };
 
 export interface Operation {

@@ -67,7 +67,9 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
         return;
       case 'stream': {
         const { type } = row.answer;
-        const keepAlive_ms = clampKeepAlive(readQuery(target).keepalive);
+        const { keepalive } = readQuery(target);
+        const isQuiet = row.answer.quiet === true && keepalive === undefined;
+        const keepAlive_ms = isQuiet ? Number.POSITIVE_INFINITY : clampKeepAlive(keepalive);
         checkOpen();
         await serveStream(handler, call, response, type === undefined ? { keepAlive_ms } : { keepAlive_ms, type });
         return;

@@ -32,6 +32,7 @@ export interface EventSink<T> {
 }
 
 export interface EventSinkOptions {
+  /** Infinity = none. */
   readonly keepAlive_ms?: number;
   readonly cap_bytes?: number;
   readonly hardCap_bytes?: number;
@@ -91,8 +92,10 @@ export class ResponseSink<T> implements EventSink<T> {
       ...headers,
     });
     this.#response.flushHeaders();
-    this.#keepAlive = setInterval(() => this.#keep(), this.#options.keepAlive_ms);
-    this.#keepAlive.unref();
+    if (Number.isFinite(this.#options.keepAlive_ms)) {
+      this.#keepAlive = setInterval(() => this.#keep(), this.#options.keepAlive_ms);
+      this.#keepAlive.unref();
+    }
     if (this.#response.req.method === 'HEAD') this.end();
   }
 
