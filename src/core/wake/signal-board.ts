@@ -1,0 +1,58 @@
+// Which sources of the detector are live on this machine, which are missing, and what would go unnoticed because of that.
+import type { z } from 'zod';
+import type { sourceName } from '../../contract/local/resume.ts';
+
+export type SourceName = z.infer<typeof sourceName>;
+
+/** What goes unnoticed, or is told less surely, without a source. */
+const withoutIt: Readonly<Partial<Record<SourceName, string>>> = {
+  generation:
+    'no VM generation counter: a restore with clocks that fit is noticed only by the hardware clock, an upstream Date or a poke',
+  rtc: 'no hardware clock: a pause with the clock frozen is noticed only by an upstream Date, a poke, or connections that fail',
+  boot_clock: 'no boot clock: a sleep of the guest is noticed only as a step of the wall clock',
+  timer_interrupts:
+    'no timer interrupt count: a pause of the VM and a stop of this process are not told apart, nor a busy loop for sure',
+  steal: 'no steal time: a guest that is starved of CPU by its host may look like a paused one',
+  run_queue: 'no run queue figures: a process that is starved of CPU inside the guest may look like a stopped one',
+};
+const unseenDate = 'no upstream answered with a Date yet: time that passed outside cannot be compared';
+
+export interface SignalChange {
+  readonly source: SourceName;
+  readonly live: boolean;
+}
+
+export interface SignalBoard {
+  /** Records whether a source was read just now; the change, if it is one and not the first time. */
+  saw(source: SourceName, live: boolean): SignalChange | undefined;
+  readonly live: SourceName[];
+  readonly missing: SourceName[];
+  readonly blindSpots: string[];
+}
+
+export function createSignalBoard(): SignalBoard {
+  const states = new Map<SourceName, boolean>([
+    ['timer_gap', true],
+    ['wall_clock', true],
+    ['upstream_date', false],
+    ['poke', true],
+  ]);
+  const named = (live: boolean) => [...states].filter(([, state]) => state === live).map(([source]) => source);
+  return {
+    saw(source, live) {
+      const before = states.get(source);
+      if (before === live) return undefined;
+      states.set(source, live);
+      return before === undefined ? undefined : { source, live };
+    },
+    get live() {
+      return named(true);
+    },
+    get missing() {
+      return named(false);
+    },
+    get blindSpots() {
+      return named(false).map((source) => (source === 'upstream_date' ? unseenDate : (withoutIt[source] ?? source)));
+    },
+  };
+}
