@@ -81,7 +81,7 @@ export function compilePolicy(policy: unknown): CompiledPolicy {
  */
 export function decide(policy: CompiledPolicy, sprite: SpriteIdentity | null, path: string): Decision {
   if (sprite === null) return deny('unauthorized', undefined, undefined);
-  if (!isGranted(policy.grant, sprite)) return deny('connection_denied', undefined, undefined);
+  if (!isGranted(policy, sprite)) return deny('connection_denied', undefined, undefined);
   const question = path.indexOf('?');
   const raw = question < 0 ? path : path.slice(0, question);
   const readings = toPathReadings(raw);
@@ -100,12 +100,8 @@ export function decide(policy: CompiledPolicy, sprite: SpriteIdentity | null, pa
   return { type: 'allow', rule: first.source, reading: raw };
 }
 
-function toGrant(all: boolean, prefix: string, labels: readonly string[]): Grant {
-  if (all) return { type: 'everybody' };
-  return prefix === '' && labels.length === 0 ? { type: 'nobody' } : { type: 'some', prefix, labels };
-}
-
-function isGranted(grant: Grant, sprite: SpriteIdentity): boolean {
+/** Whether the sprite may use the connector at all, whatever the path. */
+export function isGranted({ grant }: CompiledPolicy, sprite: SpriteIdentity): boolean {
   switch (grant.type) {
     case 'nobody':
       return false;
@@ -116,6 +112,11 @@ function isGranted(grant: Grant, sprite: SpriteIdentity): boolean {
     default:
       return grant satisfies never;
   }
+}
+
+function toGrant(all: boolean, prefix: string, labels: readonly string[]): Grant {
+  if (all) return { type: 'everybody' };
+  return prefix === '' && labels.length === 0 ? { type: 'nobody' } : { type: 'some', prefix, labels };
 }
 
 function toAllowRule(source: string): Rule {

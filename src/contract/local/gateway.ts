@@ -83,7 +83,7 @@ export type GatewayRecord = z.infer<typeof gatewayRecord>;
 
 export const gatewayLog = z.object({
   records: z.array(gatewayRecord),
-  /** Give it as `after` to read on; null when there is nothing after this page yet. */
+  /** Give it as `after` to read on; null when this page is empty. */
   next: z.int().nullable(),
   /** Records that could not be kept since the start. */
   lost: z.int().nonnegative(),
@@ -119,7 +119,7 @@ export const gatewayOperations = {
     tag,
     body: gatewayTokenRequest.optional(),
     answer: { kind: 'json', status: 201, schema: gatewayToken },
-    errors: ['invalid_request', 'too_many_requests', 'unknown_connector'],
+    errors: ['invalid_request', 'not_configured', 'too_many_requests', 'unknown_connector'],
   }),
   gatewayLog: defineOperation({
     method: 'GET',

@@ -1,0 +1,136 @@
+// One call of the gateway from its first byte to its audit record: shape, verdict, stream to the platform.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { errorStatus } from '../../contract/errors.ts';
+import type { Clock } from '../../core/clock.ts';
+import { type GatewayTarget, parseGatewayTarget } from '../../core/gateway-target.ts';
+import { toUpstreamHeaders } from '../../core/header-hygiene.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { Secret } from '../../core/secret.ts';
+import { HEADERS_TIMEOUT_MS, streamExchange } from '../../http/streaming-proxy.ts';
+import type { Upstream } from '../upstream.ts';
+import type { AuditEntry, AuditLog } from './audit-log.ts';
+import type { Verdict } from './judge.ts';
+import type { OpenCalls } from './open-calls.ts';
+
+/** Calls in flight. Each costs two connections, so a loop gone wild must not take every descriptor. */
+export const MAX_OPEN_CALLS = 512;
+/** The platform has its own limit; it is to answer first, because it knows more. */
+const PLATFORM_GRACE_MS = 10_000;
+
+export interface ForwarderOptions {
+  readonly clock: Clock;
+  readonly upstream: Upstream;
+  readonly audit: AuditLog;
+  readonly openCalls: OpenCalls;
+  readonly platform: { readonly baseUrl: string; readonly token: Secret };
+  readonly bodyCap_bytes: number;
+  readonly identity: () => Readonly<Record<string, string>>;
+  /** Waits while the machine is being suspended or resumed. */
+  readonly gate: () => Promise<void>;
+  readonly verdictOn: (target: GatewayTarget) => Promise<Verdict>;
+}
+
+/** Answers through `response`, or throws the RemoraError to answer with while nothing has been sent. */
+export type Forward = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+export function createForwarder(options: ForwarderOptions): Forward {
+  const { origin, pathname } = new URL(options.platform.baseUrl);
+  const basePath = pathname.replace(/\/+$/, '');
+
+  function inject(): string[] {
+    const headers = ['authorization', `Bearer ${options.platform.token.reveal()}`];
+    for (const [name, value] of Object.entries(options.identity())) headers.push(name, value);
+    return headers;
+  }
+
+  async function verdict(request: IncomingMessage): Promise<Verdict> {
+    const target = parseGatewayTarget(request.method ?? '', request.url ?? '', request.rawHeaders);
+    if (target.type === 'reject') return target;
+    if (options.openCalls.size >= MAX_OPEN_CALLS) {
+      throw new RemoraError('too_many_requests', `there are ${MAX_OPEN_CALLS} calls in flight; let some finish`, {
+        retryAfter_ms: 1_000,
+      });
+    }
+    await options.gate();
+    return await options.verdictOn(target);
+  }
+
+  async function stream(
+    request: IncomingMessage,
+    response: ServerResponse,
+    allowed: Extract<Verdict, { type: 'allow' }>,
+  ): Promise<Partial<AuditEntry>> {
+    using call = options.openCalls.open(allowed.target);
+    const outcome = await streamExchange(request, response, {
+      get dispatcher() {
+        return options.upstream.dispatcher;
+      },
+      origin,
+      path: basePath + (request.url ?? ''),
+      headers: toUpstreamHeaders(request.rawHeaders, inject()),
+      from: 'platform',
+      signal: call.signal,
+      headersTimeout_ms: HEADERS_TIMEOUT_MS + PLATFORM_GRACE_MS,
+      bodyCap_bytes: options.bodyCap_bytes,
+    });
+    const { ended, status = null, request_bytes, response_bytes } = outcome;
+    return { ended, status, request_bytes, response_bytes, code: codeOf(call.signal.reason) };
+  }
+
+  return async (request, response) => {
+    const started_ms = options.clock.mono_ms();
+    let entry = emptyEntry(request);
+    try {
+      const found = await verdict(request);
+      entry = { ...entry, ...describe(found) };
+      if (found.type !== 'allow') throw toRefusal(found);
+      entry = { ...entry, ...(await stream(request, response, found)) };
+    } catch (error) {
+      const code = codeOf(error) ?? 'internal';
+      entry = { ...entry, code, status: response.destroyed ? null : errorStatus[code] };
+      throw error;
+    } finally {
+      options.audit.add({ ...entry, ms: Math.round(options.clock.mono_ms() - started_ms) });
+    }
+  };
+}
+
+/** The error of a call that is not forwarded. */
+export function toRefusal(verdict: Exclude<Verdict, { type: 'allow' }>): RemoraError {
+  const details = verdict.type === 'reject' ? verdict.details : undefined;
+  return new RemoraError(verdict.code, verdict.message, details === undefined ? {} : { details });
+}
+
+function emptyEntry(request: IncomingMessage): AuditEntry {
+  return {
+    provider: '',
+    connector_id: '',
+    method: request.method ?? '',
+    path: withoutQuery(request.url ?? ''),
+    decision: 'reject',
+    code: null,
+    rule: null,
+    status: null,
+    ended: null,
+    request_bytes: 0,
+    response_bytes: 0,
+    ms: 0,
+  };
+}
+
+function describe(verdict: Verdict): Partial<AuditEntry> {
+  const rule = verdict.type === 'reject' ? null : verdict.rule;
+  if (verdict.target === undefined) return { decision: verdict.type };
+  const { provider, connector_id, path } = verdict.target;
+  return { decision: verdict.type, rule, provider, connector_id, path: withoutQuery(path) };
+}
+
+/** A query may hold a secret of the caller, and no rule looks at it. */
+function withoutQuery(target: string): string {
+  const question = target.indexOf('?');
+  return question < 0 ? target : target.slice(0, question);
+}
+
+function codeOf(error: unknown) {
+  return error instanceof RemoraError ? error.code : null;
+}

@@ -1,0 +1,34 @@
+// The tables of the gateway in the agent's database. Times are Unix milliseconds.
+
+export const gatewaySchema = `
+CREATE TABLE gateway_policy (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  source TEXT NOT NULL,
+  fetched_at INTEGER NOT NULL,
+  document TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE gateway_log (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  time INTEGER NOT NULL,
+  provider TEXT NOT NULL,
+  connector_id TEXT NOT NULL,
+  method TEXT NOT NULL,
+  path TEXT NOT NULL,
+  decision TEXT NOT NULL,
+  code TEXT,
+  rule TEXT,
+  status INTEGER,
+  ended TEXT,
+  request_bytes INTEGER NOT NULL,
+  response_bytes INTEGER NOT NULL,
+  ms INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE gateway_tokens (
+  id TEXT PRIMARY KEY,
+  hash TEXT NOT NULL UNIQUE,
+  connector_id TEXT,
+  expires_at INTEGER NOT NULL
+) STRICT;
+`;

@@ -1,0 +1,187 @@
+// The gateway of the agent put together: policies from the platform, the verdict, the calls, the log, and the tokens for the
+// loopback listener (design.md, section 5).
+import { createHash } from 'node:crypto';
+import type { gatewayOperations } from '../../contract/local/gateway.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { GatewayTarget } from '../../core/gateway-target.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { Secret } from '../../core/secret.ts';
+import type { Handlers } from '../../http/handler.ts';
+import type { Sqlite } from '../../sqlite/open.ts';
+import type { EventHub } from '../events/event-hub.ts';
+import type { Log } from '../log.ts';
+import type { Part } from '../parts.ts';
+import type { Upstream } from '../upstream.ts';
+import { createAuditLog } from './audit-log.ts';
+import { type Capability, createCapabilityTokens } from './capability-tokens.ts';
+import { createForwarder, toRefusal } from './forwarder.ts';
+import { createGatewayHandlers } from './gateway-handlers.ts';
+import { judge, type Verdict } from './judge.ts';
+import { createOpenCalls } from './open-calls.ts';
+import { createPolicies, type Policies } from './policies.ts';
+import { createPolicyCache } from './policy-cache.ts';
+import { createPolicySource } from './policy-source.ts';
+
+export { gatewaySchema } from './gateway-schema.ts';
+
+export interface GatewayConfig {
+  readonly baseUrl: string | undefined;
+  readonly token: Secret | undefined;
+  readonly sprite: string | undefined;
+  /** Path of the local socket, for the lines that are shown to be pasted. */
+  readonly socket: string;
+  readonly policyMaxAge_ms: number;
+  readonly policyRefresh_ms: number;
+  readonly bodyCap_bytes: number;
+}
+
+export interface GatewayDeps {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly hub: EventHub;
+  readonly part: Part;
+  readonly db: Sqlite;
+  readonly upstream: Upstream;
+  readonly log: Log;
+  readonly config: GatewayConfig;
+  /** Headers that tell the platform which life of which machine is calling. */
+  readonly identity: () => Readonly<Record<string, string>>;
+  /** Waits, bounded, while the machine is being suspended or resumed; throws the RemoraError to answer with. */
+  readonly gate?: () => Promise<void>;
+}
+
+export interface Gateway extends AsyncDisposable {
+  readonly handlers: Handlers<typeof gatewayOperations, unknown>;
+  /** Reads the cache and begins to fetch policies until `signal`. */
+  start(signal: AbortSignal): void;
+  /** Fetches the policies anew; resolves when that has worked or failed. */
+  onResume(): Promise<void>;
+  /** Calls that are being forwarded. */
+  openStreams(): number;
+  /** The address of this sprite as the platform shows it. */
+  spriteUrl(): string | undefined;
+  /** What a token of the loopback listener opens; undefined for one that is unknown or expired. */
+  verifyToken(token: string): Capability | undefined;
+}
+
+export function createGateway(deps: GatewayDeps): Gateway {
+  const { clock, config, hub, log, part } = deps;
+  const gate = deps.gate ?? (async () => undefined);
+  const openCalls = createOpenCalls();
+  const audit = createAuditLog({ db: deps.db, clock, onProblem: () => report() });
+  const tokens = createCapabilityTokens(deps.db, clock, (err) => log.warn({ err }, 'a gateway token was not kept'));
+  const platform = toPlatform(config);
+  let problem: string | undefined;
+
+  const known: Policies | undefined =
+    'missing' in platform
+      ? undefined
+      : createPolicies({
+          clock,
+          random: deps.random,
+          cache: createPolicyCache(deps.db, toSourceKey(platform)),
+          source: createPolicySource({
+            ...platform,
+            dispatcher: () => deps.upstream.dispatcher,
+            headers: () => ({ authorization: `Bearer ${platform.token.reveal()}`, ...deps.identity() }),
+          }),
+          maxAge_ms: config.policyMaxAge_ms,
+          refresh_ms: config.policyRefresh_ms,
+          gate,
+          onUpdate,
+        });
+
+  function policies(): Policies {
+    if (known !== undefined) return known;
+    const names = 'missing' in platform ? platform.missing.join(' and ') : '';
+    throw new RemoraError('not_configured', `the gateway is off, because there is no ${names}`);
+  }
+
+  function onUpdate(update: { readonly changed: boolean; readonly problem: string | undefined }): void {
+    if (update.problem !== undefined && update.problem !== problem) {
+      log.warn({ problem: update.problem }, 'the policies could not be refreshed');
+    }
+    problem = update.problem;
+    report();
+    if (!update.changed) return;
+    hub.publish('policies_changed', { connectors: known?.snapshot?.connectors.size ?? 0 });
+    endForbidden();
+  }
+
+  /** A stream that was allowed when it began and is not any more ends now. */
+  function endForbidden(): void {
+    const snapshot = known?.snapshot;
+    if (snapshot === undefined) return;
+    const ended = openCalls.cut((target) => {
+      const verdict = judge(snapshot, target);
+      return verdict.type === 'allow' ? undefined : toRefusal(verdict);
+    });
+    for (const { target, reason } of ended) {
+      const fields = { provider: target.provider, connector_id: target.connector_id, code: reason.code };
+      log.warn({ ...fields, reason: reason.message }, 'a call was ended, because the policy no longer allows it');
+      hub.publish('gateway_call_ended', fields);
+    }
+  }
+
+  function report(): void {
+    if (known === undefined) return;
+    const trouble = problem ?? audit.problem;
+    if (known.isUsable) part.set(trouble === undefined ? 'ok' : 'degraded', trouble);
+    else if (problem === undefined) part.set('starting', 'the policies are being fetched');
+    else part.set('failed', `${problem}; every call is refused until it answers`);
+  }
+
+  async function verdictOn(target: GatewayTarget): Promise<Verdict> {
+    if (target.type === 'reject') return target;
+    const verdict = judge(await policies().usable(), target);
+    // What was created or allowed a moment ago is not in the cache yet.
+    if (verdict.type === 'allow' || !(await policies().freshen())) return verdict;
+    return judge(await policies().usable(), target);
+  }
+
+  const forward =
+    'missing' in platform
+      ? undefined
+      : createForwarder({ ...deps, gate, audit, openCalls, platform, bodyCap_bytes: config.bodyCap_bytes, verdictOn });
+
+  return {
+    handlers: {
+      ...createGatewayHandlers({ policies, verdictOn, audit, tokens, local: config }),
+      gateway: async ({ request }, response) => {
+        if (forward === undefined) policies();
+        await forward?.(request, response);
+      },
+    },
+    start(signal) {
+      tokens.load();
+      if ('missing' in platform) {
+        part.set('off', `there is no ${platform.missing.join(' and ')}`);
+        return;
+      }
+      report();
+      known?.start(signal);
+    },
+    onResume: async () => known?.refreshNow(),
+    openStreams: () => openCalls.size,
+    spriteUrl: () => known?.snapshot?.document.sprite.url,
+    verifyToken: (token) => tokens.verify(token),
+    async [Symbol.asyncDispose]() {
+      audit[Symbol.dispose]();
+    },
+  };
+}
+
+type Platform =
+  | { readonly baseUrl: string; readonly token: Secret; readonly sprite: string }
+  | { readonly missing: readonly string[] };
+
+function toPlatform({ baseUrl, token, sprite }: GatewayConfig): Platform {
+  if (baseUrl !== undefined && token !== undefined && sprite !== undefined) return { baseUrl, token, sprite };
+  const settings = { REMORA_BASE_URL: baseUrl, 'REMORA_TOKEN or REMORA_TOKEN_FILE': token, REMORA_SPRITE: sprite };
+  return { missing: Object.entries(settings).flatMap(([name, value]) => (value === undefined ? [name] : [])) };
+}
+
+/** Names platform, sprite and credential without telling the credential. */
+function toSourceKey({ baseUrl, sprite, token }: Extract<Platform, { baseUrl: string }>): string {
+  return createHash('sha256').update(`${baseUrl}\n${sprite}\n${token.reveal()}`).digest('hex');
+}

@@ -1,0 +1,182 @@
+// Keeps the policies of now: fetched at the start, every minute, on a miss and after a resume; kept across a restart; refused
+// when too old. One fetch at a time.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createBackoff } from '../../core/backoff.ts';
+import type { Clock } from '../../core/clock.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import { createTokenBucket } from '../../core/token-bucket.ts';
+import type { CachedPolicies, PolicyCache } from './policy-cache.ts';
+import { type PolicySnapshot, toSnapshot } from './policy-snapshot.ts';
+import type { PolicySource } from './policy-source.ts';
+
+/** How long a call waits for a fetch that might change its verdict. */
+const FRESHEN_WAIT_MS = 2_000;
+/** Misses that may ask the platform at once, and then each second: a program with a wrong id must not become a flood. */
+const FRESHEN_BURST = 5;
+/** A clock that shows less than the time of the fetch by more than this says nothing about its age. */
+const CLOCK_SLACK_MS = 60_000;
+
+export interface PoliciesOptions {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly source: PolicySource;
+  readonly cache: PolicyCache;
+  readonly maxAge_ms: number;
+  readonly refresh_ms: number;
+  /** Waits while the machine is being suspended. */
+  readonly gate: () => Promise<void>;
+  /** Told after each fetch, and after the cache was read. `problem` is why the last fetch or save failed. */
+  readonly onUpdate: (update: { readonly changed: boolean; readonly problem: string | undefined }) => void;
+}
+
+export interface Policies {
+  /** Reads the cache and begins to fetch; never waits for the platform. */
+  start(signal: AbortSignal): void;
+  /** What to judge by. Waits for the first fetch; throws `policy_unavailable` when there is none or it is too old. */
+  usable(): Promise<PolicySnapshot>;
+  /** Asks the platform whether something has changed, if it may be asked again so soon. True when something has. */
+  freshen(): Promise<boolean>;
+  /** Drops a fetch that is under way and begins another: what was asked before a resume may never be answered. */
+  refreshNow(): Promise<void>;
+  /** The last known, however old. */
+  readonly snapshot: PolicySnapshot | undefined;
+  /** Infinite when there is none or the clock cannot tell. */
+  readonly age_ms: number;
+  readonly isUsable: boolean;
+}
+
+interface Known {
+  readonly snapshot: PolicySnapshot;
+  readonly text: string;
+  readonly wall_ms: number;
+  /** Undefined for what an earlier process fetched. */
+  readonly mono_ms: number | undefined;
+}
+
+export function createPolicies(options: PoliciesOptions): Policies {
+  const { clock, cache } = options;
+  const backoff = createBackoff({ random: options.random });
+  const bucket = createTokenBucket({ capacity: FRESHEN_BURST, refillPerSecond: 1, now_ms: clock.mono_ms });
+  let known: Known | undefined;
+  let running: { readonly done: Promise<boolean>; readonly abort: AbortController } | undefined;
+
+  function take(cached: CachedPolicies, mono_ms: number | undefined): boolean {
+    const text = JSON.stringify(cached.document);
+    const changed = text !== known?.text;
+    const snapshot = changed || known === undefined ? toSnapshot(cached.document) : known.snapshot;
+    known = { snapshot, text, wall_ms: cached.fetched_at_ms, mono_ms };
+    return changed;
+  }
+
+  /** Never throws. Resolves to whether the platform answered. */
+  async function fetch(signal: AbortSignal): Promise<boolean> {
+    // The time before the question: what the platform says is at least this old.
+    const asked = { wall_ms: clock.wall_ms(), mono_ms: clock.mono_ms() };
+    try {
+      const document = await options.source.fetch(signal);
+      if (signal.aborted) return false;
+      const cached = { document, fetched_at_ms: asked.wall_ms };
+      const changed = take(cached, asked.mono_ms);
+      options.onUpdate({ changed, problem: save(cached) });
+      return true;
+    } catch (error) {
+      if (!signal.aborted) options.onUpdate({ changed: false, problem: `the platform: ${textOf(error)}` });
+      return false;
+    }
+  }
+
+  function save(cached: CachedPolicies): string | undefined {
+    try {
+      cache.save(cached);
+      return undefined;
+    } catch (error) {
+      return `the policies cannot be kept for a restart: ${textOf(error)}`;
+    }
+  }
+
+  function refresh(): Promise<boolean> {
+    if (running !== undefined) return running.done;
+    const abort = new AbortController();
+    const mine = { abort, done: fetch(abort.signal) };
+    running = mine;
+    const clear = () => {
+      if (running === mine) running = undefined;
+    };
+    mine.done.then(clear, clear);
+    return mine.done;
+  }
+
+  function age_ms(): number {
+    if (known === undefined) return Number.POSITIVE_INFINITY;
+    const byWall_ms = clock.wall_ms() - known.wall_ms;
+    if (known.mono_ms === undefined)
+      return byWall_ms < -CLOCK_SLACK_MS ? Number.POSITIVE_INFINITY : Math.max(0, byWall_ms);
+    return Math.max(0, byWall_ms, clock.mono_ms() - known.mono_ms);
+  }
+
+  function current(): PolicySnapshot | undefined {
+    return known !== undefined && age_ms() <= options.maxAge_ms ? known.snapshot : undefined;
+  }
+
+  async function run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const answered = await options.gate().then(refresh, () => false);
+      if (answered) backoff.reset();
+      const jitter = 0.9 + 0.2 * options.random();
+      const wait_ms = answered ? options.refresh_ms * jitter : backoff.next();
+      await sleep(wait_ms, undefined, { signal, ref: false }).catch(() => undefined);
+    }
+    running?.abort.abort();
+  }
+
+  return {
+    start(signal) {
+      const cached = cache.load();
+      if (cached !== undefined) options.onUpdate({ changed: take(cached, undefined), problem: undefined });
+      void run(signal);
+    },
+    async usable() {
+      const now = current();
+      if (now !== undefined) return now;
+      if (running !== undefined || bucket.take()) await atMost(refresh(), FRESHEN_WAIT_MS);
+      const later = current();
+      if (later !== undefined) return later;
+      const message =
+        known === undefined
+          ? 'the policies have not been fetched from the platform yet, so every call is refused'
+          : 'the policies are too old and the platform does not answer, so every call is refused';
+      throw new RemoraError('policy_unavailable', message, { retryAfter_ms: 1_000 });
+    },
+    async freshen() {
+      if (!bucket.take()) return false;
+      const before = known?.text;
+      await atMost(refresh(), FRESHEN_WAIT_MS);
+      return known?.text !== before;
+    },
+    async refreshNow() {
+      backoff.reset();
+      running?.abort.abort();
+      running = undefined;
+      await refresh();
+    },
+    get snapshot() {
+      return known?.snapshot;
+    },
+    get age_ms() {
+      return age_ms();
+    },
+    get isUsable() {
+      return current() !== undefined;
+    },
+  };
+}
+
+async function atMost(promise: Promise<unknown>, limit_ms: number): Promise<void> {
+  const stop = new AbortController();
+  await Promise.race([promise, sleep(limit_ms, undefined, { signal: stop.signal }).catch(() => undefined)]);
+  stop.abort();
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,46 @@
+// Asking the platform who this sprite is and what the policies are.
+import type { Dispatcher } from 'undici';
+import { createClient } from '../../client/client.ts';
+import { connectorOperations } from '../../contract/connectors.ts';
+import { gatewayOperations } from '../../contract/gateway.ts';
+import { spriteOperations } from '../../contract/sprites.ts';
+import type { PolicyDocument } from './policy-snapshot.ts';
+
+export interface PolicySourceOptions {
+  readonly baseUrl: string;
+  readonly sprite: string;
+  readonly dispatcher: () => Dispatcher;
+  /** Credential and identity of the agent. */
+  readonly headers: () => Readonly<Record<string, string>>;
+}
+
+export interface PolicySource {
+  /** Throws UpstreamError. */
+  fetch(signal: AbortSignal): Promise<PolicyDocument>;
+}
+
+const operations = {
+  readSprite: spriteOperations.readSprite,
+  listConnections: connectorOperations.listConnections,
+  listGateway: gatewayOperations.listGateway,
+} as const;
+
+export function createPolicySource(options: PolicySourceOptions): PolicySource {
+  const client = createClient(operations, {
+    origin: options.baseUrl,
+    dispatcher: options.dispatcher,
+    headers: options.headers,
+  });
+  return {
+    async fetch(signal) {
+      // The list only decorates, so a platform without it is no reason to be without policies.
+      const list = client.call('listGateway', { signal }).catch(() => null);
+      const [sprite, { connections }] = await Promise.all([
+        client.call('readSprite', { params: { name: options.sprite }, signal }),
+        client.call('listConnections', { signal }),
+      ]);
+      const { name, labels = [], url } = sprite;
+      return { sprite: { name, labels, url }, connections, list: await list };
+    },
+  };
+}

@@ -1,0 +1,28 @@
+// A limit on how often something may happen: so many at once, then so many a second.
+
+export interface TokenBucketOptions {
+  readonly capacity: number;
+  readonly refillPerSecond: number;
+  /** Monotonic milliseconds. */
+  readonly now_ms: () => number;
+}
+
+export interface TokenBucket {
+  /** Takes one if there is one. */
+  take(): boolean;
+}
+
+export function createTokenBucket({ capacity, refillPerSecond, now_ms }: TokenBucketOptions): TokenBucket {
+  let tokens = capacity;
+  let filled_at_ms = now_ms();
+  return {
+    take() {
+      const now = now_ms();
+      tokens = Math.min(capacity, tokens + (Math.max(0, now - filled_at_ms) * refillPerSecond) / 1_000);
+      filled_at_ms = now;
+      if (tokens < 1) return false;
+      tokens -= 1;
+      return true;
+    },
+  };
+}

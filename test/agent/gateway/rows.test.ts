@@ -1,0 +1,233 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createAuditLog } from '../../../src/agent/gateway/audit-log.ts';
+import { gatewaySchema } from '../../../src/agent/gateway/gateway.ts';
+import { gatewayLog } from '../../../src/contract/local/gateway.ts';
+import { systemClock } from '../../../src/core/clock.ts';
+import { openDatabase } from '../../../src/sqlite/open.ts';
+import { ask } from '../../support/ask.ts';
+import { type GatewayAgent, openGatewayAgent } from '../../support/gateway-agent.ts';
+import { gatewayCases } from '../../support/gateway-corpus.ts';
+import { openStandInPlatform } from '../../support/stand-in-platform.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+
+const policy = { allow_all: true, allowed_endpoints: ['/v1/chat/*', '/v1/models'], blocked_endpoints: ['/v1/admin*'] };
+const connectors = [
+  { id: 'conn_1', provider: 'openai', access_policy: policy },
+  { id: 'conn_2', provider: 'openai', access_policy: { name_prefix: 'prod-' } },
+];
+
+async function openBoth() {
+  const platform = await openStandInPlatform({ connectors, sprite: { name: 'dev-1', labels: ['a'] } });
+  return { platform, agent: await openGatewayAgent(platform.url) };
+}
+
+function post(agent: GatewayAgent, target: string, body?: object) {
+  const headers = { 'content-type': 'application/json' };
+  return ask(agent.path, {
+    method: 'POST',
+    target,
+    ...(body === undefined ? {} : { headers, body: JSON.stringify(body) }),
+  });
+}
+
+describe('GET /v1/gateway/list', () => {
+  it('shows what this sprite may use, with a line that works here', async () => {
+    const { agent } = await openBoth();
+    const answer = await ask(agent.path, { target: '/v1/gateway/list' });
+    expect(answer.json).toEqual({
+      connections: [
+        {
+          id: 'conn_1',
+          provider: 'openai',
+          display_name: 'The openai',
+          gateway_base_url: 'http://remora/v1/gateway/openai/conn_1',
+          usage_snippet:
+            "curl --unix-socket /run/remora/remora.sock 'http://remora/v1/gateway/openai/conn_1/v1/models'",
+        },
+      ],
+      available: [{ provider: 'github', display_name: 'GitHub', setup_url: 'https://p.test/s' }],
+    });
+    expect(answer.headers.age).toBe('0');
+  });
+
+  it('is still shown while the platform is away', async () => {
+    const { agent, platform } = await openBoth();
+    await agent.gateway.onResume();
+    platform.state.mode = 'refuse';
+    await agent.gateway.onResume();
+    expect((await ask(agent.path, { target: '/v1/gateway/list' })).status).toBe(200);
+  });
+});
+
+describe('POST /v1/gateway/explain', () => {
+  it.each([
+    [{ path: '/v1/chat/x?y' }, { decision: 'allow', rule: '/v1/chat/*', reading: '/v1/chat/x' }],
+    [
+      { path: '/v1%2fADMIN/x' },
+      { decision: 'deny', code: 'endpoint_blocked', rule: '/v1/admin*', reading: '/v1/ADMIN/x' },
+    ],
+    [{ path: '/v2' }, { decision: 'deny', code: 'endpoint_not_allowed', rule: null, reading: '/v2' }],
+    [{ path: '/v1/%2e%2e/x' }, { decision: 'reject', code: 'invalid_target', rule: null, reading: null }],
+    [
+      { path: '/v1/chat/x', method: 'TRACE' },
+      { decision: 'reject', code: 'method_not_allowed' },
+    ],
+    [
+      { path: '/x', connector_id: 'conn_9' },
+      { decision: 'reject', code: 'unknown_connector', policy: null },
+    ],
+    [
+      { path: '/x', connector_id: 'conn_1/v1' },
+      { decision: 'reject', code: 'invalid_target' },
+    ],
+    [
+      { path: '/x', connector_id: 'conn_2' },
+      { decision: 'deny', code: 'connection_denied' },
+    ],
+  ])('%j', async (asked, expected) => {
+    const { agent, platform } = await openBoth();
+    const answer = await post(agent, '/v1/gateway/explain', { provider: 'openai', connector_id: 'conn_1', ...asked });
+    expect(answer).toMatchObject({ status: 200, json: expected });
+    expect(platform.calls).toHaveLength(0);
+  });
+
+  it('shows the sprite, the policy and its age', async () => {
+    const { agent } = await openBoth();
+    const asked = { provider: 'openai', connector_id: 'conn_1', path: '/v1/models' };
+    expect((await post(agent, '/v1/gateway/explain', asked)).json).toMatchObject({
+      sprite: { name: 'dev-1', labels: ['a'] },
+      policy,
+      policy_age_ms: expect.any(Number),
+    });
+  });
+
+  it('refuses a path without a slash', async () => {
+    const { agent } = await openBoth();
+    const asked = { provider: 'openai', connector_id: 'conn_1', path: 'v1/models' };
+    expect(await post(agent, '/v1/gateway/explain', asked)).toMatchObject({
+      status: 400,
+      json: { details: { fields: [{ field: 'body.path' }] } },
+    });
+  });
+
+  it('says that the policies are missing instead of failing', async () => {
+    const agent = await openGatewayAgent('http://127.0.0.1:1');
+    const asked = { provider: 'openai', connector_id: 'conn_1', path: '/v1/models' };
+    expect(await post(agent, '/v1/gateway/explain', asked)).toMatchObject({
+      status: 200,
+      json: { decision: 'reject', code: 'policy_unavailable', sprite: null, policy_age_ms: null },
+    });
+  });
+
+  it('agrees with the call for every recorded path', async () => {
+    const { agent } = await openBoth();
+    const prefix = '/v1/gateway/openai/conn_1/';
+    const paths = gatewayCases
+      .filter(({ target }) => target.startsWith(prefix) && /^[\x21-\x7e]*$/.test(target))
+      .map(({ target }) => target.slice(prefix.length - 1));
+    expect(paths.length).toBeGreaterThan(60);
+    for (const path of paths) {
+      const explained = await post(agent, '/v1/gateway/explain', { provider: 'openai', connector_id: 'conn_1', path });
+      const called = await ask(agent.path, { target: prefix.slice(0, -1) + path });
+      const code = called.headers['remora-error'];
+      expect({ path, code }).toEqual({ path, code: (explained.json as { code?: string }).code });
+    }
+  });
+});
+
+describe('connectors as the platform shows them', () => {
+  it('are listed, filtered, read, and without anything secret', async () => {
+    const { agent } = await openBoth();
+    const all = await ask(agent.path, { target: '/v1/oauth/connections' });
+    expect(all.json).toMatchObject({ connections: [{ id: 'conn_1' }, { id: 'conn_2' }] });
+    expect(all.text).not.toContain('leaked');
+    const none = await ask(agent.path, { target: '/v1/oauth/connections?provider=github' });
+    expect(none.json).toEqual({ connections: [] });
+    const one = await ask(agent.path, { target: '/v1/oauth/connections/conn_1' });
+    expect(one.json).toMatchObject({ connection: { id: 'conn_1', access_policy: policy } });
+    expect((await ask(agent.path, { target: '/v1/oauth/connections/conn_9' })).status).toBe(404);
+  });
+});
+
+describe('tokens for the loopback listener', () => {
+  it('open one connector or all, until they expire, and survive a restart', async () => {
+    const databasePath = join(tempDir(), 'agent.db');
+    const platform = await openStandInPlatform({ connectors });
+    let later_ms = 0;
+    const clock = { ...systemClock, wall_ms: () => systemClock.wall_ms() + later_ms };
+    const agent = await openGatewayAgent(platform.url, { databasePath, clock });
+    await ask(agent.path, { target: '/v1/gateway/list' });
+    const one = (await post(agent, '/v1/gateway/tokens', { connector_id: 'conn_1', expire: '10m' })).json as {
+      token: string;
+    };
+    const all = (await post(agent, '/v1/gateway/tokens')).json as { token: string };
+    expect(agent.gateway.verifyToken(one.token)).toEqual({ connector_id: 'conn_1' });
+    expect(agent.gateway.verifyToken(all.token)).toEqual({});
+    expect(agent.gateway.verifyToken(`${all.token}x`)).toBeUndefined();
+    expect(JSON.stringify(agent.db.prepare('SELECT * FROM gateway_tokens').all())).not.toContain(one.token);
+    const second = await openGatewayAgent(platform.url, { databasePath, clock });
+    expect(second.gateway.verifyToken(one.token)).toEqual({ connector_id: 'conn_1' });
+    later_ms = 11 * 60_000;
+    expect(second.gateway.verifyToken(one.token)).toBeUndefined();
+    expect(second.gateway.verifyToken(all.token)).toEqual({});
+  });
+
+  it('are not made for a connector that does not exist', async () => {
+    const { agent } = await openBoth();
+    await ask(agent.path, { target: '/v1/gateway/list' });
+    const answer = await post(agent, '/v1/gateway/tokens', { connector_id: 'conn_9' });
+    expect(answer).toMatchObject({ status: 404, json: { error: 'unknown_connector' } });
+  });
+
+  it('have a clamped expiry', async () => {
+    const { agent } = await openBoth();
+    const made = (await post(agent, '/v1/gateway/tokens', { expire: '900000h' })).json as { expires_at: string };
+    expect(Date.parse(made.expires_at) - Date.now()).toBeLessThanOrEqual(30 * 24 * 3_600_000);
+  });
+});
+
+describe('GET /v1/gateway/log', () => {
+  it('has one record a call, with what decided and without query, header or body', async () => {
+    const { agent } = await openBoth();
+    await post(agent, '/v1/gateway/openai/conn_1/v1/chat/a?key=hidden', { secret: 'hidden' });
+    await ask(agent.path, { target: '/v1/gateway/openai/conn_1/v1/admin', headers: { 'x-h': 'hidden' } });
+    await ask(agent.path, { target: '/v1/gateway/openai/conn_1/v1/%2e' });
+    const answer = await ask(agent.path, { target: '/v1/gateway/log' });
+    expect(answer.text).not.toContain('hidden');
+    expect(answer.json).toMatchObject({
+      records: [
+        {
+          method: 'POST',
+          path: '/v1/chat/a',
+          decision: 'allow',
+          rule: '/v1/chat/*',
+          status: 200,
+          ended: 'complete',
+          request_bytes: 19,
+          response_bytes: 2,
+          code: null,
+        },
+        { path: '/v1/admin', decision: 'deny', rule: '/v1/admin*', status: 403, code: 'endpoint_blocked', ended: null },
+        { path: '/v1/gateway/openai/conn_1/v1/%2e', decision: 'reject', status: 400, code: 'invalid_target' },
+      ],
+      next: 3,
+      lost: 0,
+    });
+    const page = await ask(agent.path, { target: '/v1/gateway/log?limit=1&after=1' });
+    expect(gatewayLog.parse(page.json).records.map(({ seq }) => seq)).toEqual([2]);
+    const newest = await ask(agent.path, { target: '/v1/gateway/log?limit=2' });
+    expect(gatewayLog.parse(newest.json).records.map(({ seq }) => seq)).toEqual([2, 3]);
+    const empty = await ask(agent.path, { target: '/v1/gateway/log?after=3' });
+    expect(empty.json).toEqual({ records: [], next: null, lost: 0 });
+  });
+
+  it('keeps the newest rows only', () => {
+    const { db } = openDatabase(join(tempDir(), 'agent.db'), { migrations: [gatewaySchema] });
+    using log = createAuditLog({ db, clock: systemClock, maxRows: 3, onProblem: () => undefined });
+    const entry = { provider: 'p', connector_id: 'c', method: 'GET', path: '/', decision: 'allow' } as const;
+    const rest = { code: null, rule: null, status: 200, ended: null, request_bytes: 0, response_bytes: 0, ms: 0 };
+    for (let index = 0; index < 10; index += 1) log.add({ ...entry, ...rest });
+    expect(log.page(100).records.map(({ seq }) => seq)).toEqual([8, 9, 10]);
+  });
+});

@@ -1,0 +1,95 @@
+// The agent's gateway alone, behind a real edge on a Unix socket, with a database of its own.
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { onTestFinished } from 'vitest';
+import { createEventHub } from '../../src/agent/events/event-hub.ts';
+import { createGateway, type Gateway, type GatewayConfig, gatewaySchema } from '../../src/agent/gateway/gateway.ts';
+import { createPartBoard, type PartBoard } from '../../src/agent/parts.ts';
+import { createUpstream } from '../../src/agent/upstream.ts';
+import { gatewayOperations } from '../../src/contract/local/gateway.ts';
+import { type Clock, systemClock } from '../../src/core/clock.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { openDatabase, type Sqlite } from '../../src/sqlite/open.ts';
+import { serveEdge } from './serve-edge.ts';
+import { tempDir } from './temp-dir.ts';
+
+export const SPRITE_TOKEN = 'canary-sprite-token-4711';
+
+export interface GatewayAgent {
+  readonly path: string;
+  readonly gateway: Gateway;
+  readonly board: PartBoard;
+  readonly db: Sqlite;
+  /** Every log line and every event, as text. */
+  readonly written: () => string;
+  readonly events: readonly { readonly type: string }[];
+  stop(): void;
+}
+
+export interface GatewayAgentOptions extends Partial<GatewayConfig> {
+  readonly databasePath?: string;
+  readonly clock?: Clock;
+  readonly gate?: () => Promise<void>;
+}
+
+export async function openGatewayAgent(
+  baseUrl: string | undefined,
+  more: GatewayAgentOptions = {},
+): Promise<GatewayAgent> {
+  const { databasePath = join(tempDir(), 'agent.db'), clock = systemClock, gate, ...config } = more;
+  const { db } = openDatabase(databasePath, { migrations: [gatewaySchema] });
+  const lines: string[] = [];
+  const events: { type: string }[] = [];
+  const board = createPartBoard(clock);
+  const hub = createEventHub({
+    clock,
+    generation: () => 1,
+    sequence: { load: () => 0, reserve: () => undefined },
+  });
+  hub.subscribe({
+    onEvent(event, json) {
+      events.push(event);
+      lines.push(json);
+    },
+  });
+  const upstream = createUpstream();
+  const gateway = createGateway({
+    clock,
+    random: () => 0.5,
+    hub,
+    part: board.part('gateway'),
+    db,
+    upstream,
+    log: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }),
+    config: {
+      baseUrl,
+      token: new Secret(SPRITE_TOKEN),
+      sprite: 'dev-1',
+      socket: '/run/remora/remora.sock',
+      policyMaxAge_ms: 600_000,
+      policyRefresh_ms: 60_000,
+      bodyCap_bytes: 1_000_000,
+      ...config,
+    },
+    identity: () => ({ 'remora-generation': '1', 'remora-incarnation': 'abc' }),
+    ...(gate === undefined ? {} : { gate }),
+  });
+  const served = await serveEdge(gatewayOperations, gateway.handlers);
+  const stopping = new AbortController();
+  gateway.start(stopping.signal);
+  onTestFinished(async () => {
+    stopping.abort();
+    await gateway[Symbol.asyncDispose]();
+    await upstream[Symbol.asyncDispose]();
+    db.close();
+  });
+  return {
+    path: served.path,
+    gateway,
+    board,
+    db,
+    written: () => [...lines, ...served.log.map((record) => JSON.stringify(record))].join('\n'),
+    events,
+    stop: () => stopping.abort(),
+  };
+}
