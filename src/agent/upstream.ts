@@ -20,7 +20,13 @@ export interface Upstream extends AsyncDisposable {
 }
 
 export function createUpstream(options: UpstreamOptions = {}): Upstream {
-  const connect = { timeout: options.connect_ms ?? 3_000, ...(options.ca === undefined ? {} : { ca: options.ca }) };
+  const connect = {
+    timeout: options.connect_ms ?? 3_000,
+    // A stream that says nothing for hours still notices within seconds that its peer is gone (resume.md, section 4).
+    keepAlive: true,
+    keepAliveInitialDelay: 10_000,
+    ...(options.ca === undefined ? {} : { ca: options.ca }),
+  };
   const limits = { headersTimeout: 30_000, bodyTimeout: 0, keepAliveTimeout: 10_000, pipelining: 1 };
   const open = () => new Agent({ ...limits, connect });
   let pool = open();

@@ -1,0 +1,145 @@
+// One connection to the node, from the first byte asked for to its end. It tells a listener what it reads, in order.
+import type { Dispatcher } from 'undici';
+import type { InitEvent, ReplicationEvent } from '../../contract/replication.ts';
+import type { Clock } from '../../core/clock.ts';
+import { createLineFramer, LineTooLongError } from '../../core/ndjson.ts';
+import type { Primary } from '../../core/primary-status.ts';
+import { FollowFailure } from './follow-failure.ts';
+import type { FollowerEvent } from './follower-states.ts';
+import type { FollowerTiming } from './follower-timing.ts';
+import { probeNode } from './node-probe.ts';
+import { openNodeStream } from './node-stream.ts';
+import { createSilenceWatch } from './silence-watch.ts';
+import { parseStreamLine } from './stream-line.ts';
+
+export interface NodeIdentity {
+  readonly nodeId: string | undefined;
+  readonly clusterId: string | undefined;
+}
+
+/** After `onConnected` comes exactly one `onDisconnected`; an attempt that never got there is one `onFailed`. */
+export interface FollowerListener {
+  onConnected(node: NodeIdentity, init: InitEvent, line: string): void;
+  onEvent(event: ReplicationEvent, line: string): void;
+  onUnknown(line: string): void;
+  onInvalid(reason: string): void;
+  /** The connection ended inside a line. */
+  onCut(): void;
+  onDisconnected(failure: FollowFailure): void;
+  onFailed(failure: FollowFailure): void;
+  /** The primary as it is known now, for the comparison of a probe. */
+  primary(): Primary;
+}
+
+export interface FollowConnectionOptions {
+  readonly node: URL;
+  readonly clock: Clock;
+  readonly dispatcher: () => Dispatcher;
+  readonly mayConnect: () => boolean;
+  readonly listener: FollowerListener;
+  readonly timing: FollowerTiming;
+  readonly move: (event: FollowerEvent) => void;
+  /** Aborting it, with a FollowFailure as the reason, ends the connection at once. */
+  readonly end: AbortController;
+}
+
+export interface ConnectionEnd {
+  /** Every connection ends, and every end may hide a gap: a clean one is a failure like any other. */
+  readonly failure: FollowFailure;
+  /** `init` was read and the connection lasted: the node is healthy. */
+  readonly stable: boolean;
+}
+
+export async function followConnection(options: FollowConnectionOptions): Promise<ConnectionEnd> {
+  const { clock, end, listener, move, node, timing } = options;
+  const framer = createLineFramer();
+  let identity: NodeIdentity = { nodeId: undefined, clusterId: undefined };
+  let connected_ms: number | undefined;
+  let initDeadline: NodeJS.Timeout | undefined;
+
+  const watch = createSilenceWatch({
+    clock,
+    silence_ms: timing.silence_ms,
+    async probe(signal) {
+      if (!options.mayConnect()) return;
+      move('silent');
+      const expected = { nodeId: identity.nodeId, primary: listener.primary() };
+      const dispatcher = options.dispatcher();
+      await probeNode({ node, dispatcher, ...expected, deadline_ms: timing.probe_ms, signal });
+    },
+    onAlive: () => move('probe_ok'),
+    onDead(error) {
+      move('probe_failed');
+      end.abort(toFailure(error, node));
+    },
+  });
+
+  function onLine(line: string): void {
+    const parsed = parseStreamLine(line);
+    switch (parsed.type) {
+      case 'unknown':
+        listener.onUnknown(line);
+        break;
+      case 'invalid':
+        listener.onInvalid(parsed.reason);
+        break;
+      case 'event':
+        if (connected_ms === undefined) onFirst(parsed.event, line);
+        else listener.onEvent(parsed.event, line);
+        break;
+      default:
+        parsed satisfies never;
+    }
+  }
+
+  function onFirst(event: ReplicationEvent, line: string): void {
+    if (event.type !== 'init') {
+      throw new FollowFailure('no_init', `${node.origin} did not begin its stream with init`);
+    }
+    clearTimeout(initDeadline);
+    connected_ms = clock.mono_ms();
+    move('init');
+    listener.onConnected(identity, event, line);
+    watch.start();
+  }
+
+  /** An object is whole without its newline or it does not parse, so that nothing is taken that was cut. */
+  function onRest(rest: string): void {
+    if (rest === '') return;
+    if (connected_ms !== undefined && parseStreamLine(rest).type === 'event') onLine(rest);
+    else listener.onCut();
+  }
+
+  try {
+    const stream = await openNodeStream(node, options.dispatcher(), end.signal);
+    identity = stream;
+    move('answered');
+    initDeadline = setTimeout(() => {
+      end.abort(new FollowFailure('no_init', `${node.origin} answered, and no init came in ${timing.init_ms} ms`));
+    }, timing.init_ms);
+    for await (const chunk of stream.chunks) {
+      watch.onBytes();
+      framer.push(chunk, onLine);
+    }
+    throw new FollowFailure('node_ended', `${node.origin} ended the stream`);
+  } catch (error) {
+    const failure = toFailure(error, node);
+    onRest(framer.end());
+    if (connected_ms === undefined) listener.onFailed(failure);
+    else listener.onDisconnected(failure);
+    return { failure, stable: connected_ms !== undefined && clock.mono_ms() - connected_ms >= timing.stable_ms };
+  } finally {
+    clearTimeout(initDeadline);
+    watch.stop();
+    end.abort(new FollowFailure('stopped', 'the connection is over'));
+  }
+}
+
+function toFailure(error: unknown, node: URL): FollowFailure {
+  if (error instanceof FollowFailure) return error;
+  if (error instanceof LineTooLongError) {
+    return new FollowFailure('line_too_long', `${node.origin}: ${error.message}; the connection was dropped`);
+  }
+  const text = error instanceof Error ? error.message : String(error);
+  return new FollowFailure('node_broke_off', `following ${node.origin} failed (${text})`, { cause: error });
+}

@@ -1,0 +1,56 @@
+// Asking a silent node whether it is still the one that is followed: a second, short connection that reads `init` and compares
+// (resume.md, section 4).
+import type { Dispatcher } from 'undici';
+import { createLineFramer } from '../../core/ndjson.ts';
+import { type Primary, samePrimary, toPrimary } from '../../core/primary-status.ts';
+import { FollowFailure } from './follow-failure.ts';
+import { openNodeStream } from './node-stream.ts';
+import { parseStreamLine } from './stream-line.ts';
+
+export interface ProbeOptions {
+  readonly node: URL;
+  readonly dispatcher: Dispatcher;
+  /** What the followed stream told. */
+  readonly nodeId: string | undefined;
+  readonly primary: Primary;
+  readonly deadline_ms: number;
+  readonly signal: AbortSignal;
+}
+
+/** Resolves when a fresh connection tells the same. Throws `node_silent` or `node_changed` otherwise, within the deadline. */
+export async function probeNode(options: ProbeOptions): Promise<void> {
+  const { node } = options;
+  const end = new AbortController();
+  const silent = () => new FollowFailure('node_silent', `${node.origin} is silent and does not answer a probe`);
+  const deadline = setTimeout(() => end.abort(silent()), options.deadline_ms);
+  const stop = () => end.abort(new FollowFailure('stopped', 'the probe is over'));
+  options.signal.addEventListener('abort', stop, { once: true });
+  try {
+    const stream = await openNodeStream(node, options.dispatcher, end.signal);
+    if (stream.nodeId !== options.nodeId) throw changed(node, 'it was started anew');
+    const primary = await readInit(stream.chunks);
+    if (primary === undefined) throw silent();
+    if (!samePrimary(primary, options.primary)) throw changed(node, 'it has another primary than the stream told');
+  } finally {
+    clearTimeout(deadline);
+    options.signal.removeEventListener('abort', stop);
+    stop();
+  }
+}
+
+async function readInit(chunks: AsyncIterable<Uint8Array>): Promise<Primary | undefined> {
+  const framer = createLineFramer();
+  let primary: Primary | undefined;
+  for await (const chunk of chunks) {
+    framer.push(chunk, (line) => {
+      const parsed = parseStreamLine(line);
+      if (parsed.type === 'event' && parsed.event.type === 'init') primary ??= toPrimary(parsed.event.data);
+    });
+    if (primary !== undefined) return primary;
+  }
+  return undefined;
+}
+
+function changed(node: URL, what: string): FollowFailure {
+  return new FollowFailure('node_changed', `${node.origin} was silent, and a probe says that ${what}`);
+}

@@ -1,0 +1,84 @@
+// What is known of the replica right now, in memory: the primary, and the position of each database with the connection that
+// confirmed it. The cache keeps it across restarts; this answers.
+import type { GapCause } from '../../contract/local/replication.ts';
+import type { TxEvent } from '../../contract/replication.ts';
+import { type Primary, samePrimary } from '../../core/primary-status.ts';
+import { decideStep, type KnownPosition, type PositionStep } from '../../core/replication-position.ts';
+
+/** Databases beyond this are refused and counted: a broken node must not grow memory. */
+export const DATABASE_CAP = 10_000;
+
+export interface ReplicaEntry extends KnownPosition {
+  readonly received_ms: number;
+}
+
+export interface ReplicaStep extends PositionStep {
+  readonly entry: ReplicaEntry;
+  /** Why ids were missed; set together with `missed`. */
+  readonly cause: GapCause;
+}
+
+export interface Replica {
+  /** Positions of an earlier run: answered as stale until the stream confirms them. */
+  restore(db: string, entry: ReplicaEntry): void;
+  /** The connection ended, or a new one began: nothing is confirmed. */
+  doubtAll(): void;
+  setPrimary(primary: Primary, now_ms: number): void;
+  /** Takes a transaction; undefined when the database is one too many. */
+  apply(event: TxEvent, now_ms: number): ReplicaStep | undefined;
+  /** Another cluster: everything known is of no use. */
+  clear(): void;
+  get(db: string): ReplicaEntry | undefined;
+  /** True when a transaction of this database came on the connection of now. */
+  isConfirmed(db: string): boolean;
+  readonly entries: ReadonlyMap<string, ReplicaEntry>;
+  readonly primary: Primary;
+  readonly primarySince_ms: number;
+}
+
+export function createReplica(start_ms: number): Replica {
+  const entries = new Map<string, ReplicaEntry>();
+  let confirmed = new Set<string>();
+  let primary: Primary = { type: 'unknown' };
+  let primarySince_ms = start_ms;
+
+  function causeOf(db: string, step: PositionStep): GapCause {
+    if (step.type === 'first' || !entries.has(db)) return 'before_first';
+    return confirmed.has(db) ? 'jump' : 'disconnected';
+  }
+
+  return {
+    restore: (db, entry) => void entries.set(db, entry),
+    doubtAll() {
+      confirmed = new Set();
+    },
+    setPrimary(next, now_ms) {
+      if (samePrimary(next, primary)) return;
+      primary = next;
+      primarySince_ms = now_ms;
+    },
+    apply(event, now_ms) {
+      const known = entries.get(event.db);
+      if (known === undefined && entries.size >= DATABASE_CAP) return undefined;
+      const step = decideStep(known, event.data);
+      const entry = { transaction: event.data, standing: step.standing, received_ms: now_ms };
+      const cause = causeOf(event.db, step);
+      entries.set(event.db, entry);
+      confirmed.add(event.db);
+      return { ...step, entry, cause };
+    },
+    clear() {
+      entries.clear();
+      confirmed = new Set();
+    },
+    get: (db) => entries.get(db),
+    isConfirmed: (db) => confirmed.has(db),
+    entries,
+    get primary() {
+      return primary;
+    },
+    get primarySince_ms() {
+      return primarySince_ms;
+    },
+  };
+}

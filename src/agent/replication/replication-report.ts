@@ -1,0 +1,159 @@
+// From what is known to what is answered: positions, history rows and the whole report in the shapes of the contract. Pure.
+import type { CachedRow, ReplicaPosition, ReplicationReport } from '../../contract/local/replication.ts';
+import { toDateTime } from '../../core/clock.ts';
+import { hostnameOf } from '../../core/primary-status.ts';
+import { countMissed, type MissedRange } from '../../core/replication-position.ts';
+import type { CacheWriter } from './cache-writer.ts';
+import type { EventReaders } from './event-readers.ts';
+import type { Follower } from './follower.ts';
+import type { PositionWaiters } from './position-waiters.ts';
+import type { Replica, ReplicaEntry } from './replica.ts';
+import type { HistoryRow } from './replication-cache.ts';
+import type { StreamRecorder } from './stream-recorder.ts';
+
+/** Everything that runs while a node is followed. */
+export interface Following {
+  readonly node: URL;
+  readonly replica: Replica;
+  readonly waiters: PositionWaiters;
+  readonly readers: EventReaders;
+  readonly cache: CacheWriter;
+  readonly recorder: StreamRecorder;
+  readonly follower: Follower;
+}
+
+/** Why a position is not `live`; undefined when it was confirmed on the connection of now and is kept. */
+export function toDoubt(following: Following, db: string): string | undefined {
+  const { cache, recorder, replica } = following;
+  if (!recorder.connected) return 'the node is not connected';
+  if (!replica.isConfirmed(db)) return 'no transaction of this database has come since the node was connected';
+  if (cache.condition.state === 'memory' || cache.condition.state === 'failed') {
+    return `not kept: ${cache.condition.reason ?? 'the cache cannot be written'}`;
+  }
+  return undefined;
+}
+
+/** GET /v1/replication. While the part is off, nothing is known since the agent was made. */
+export function toReplicationReport(
+  following: Following | undefined,
+  created_ms: number,
+  now_ms: number,
+): ReplicationReport {
+  if (following === undefined) return toOffReport(created_ms, now_ms);
+  const { cache, follower, node, readers, recorder, replica, waiters } = following;
+  const { connects, failures, last, since_ms, state } = follower.status();
+  const hostname = hostnameOf(replica.primary);
+  const { reason } = cache.condition;
+  const invalid = recorder.lastInvalid;
+  return {
+    primary: replica.primary.type,
+    ...(hostname === undefined ? {} : { hostname }),
+    primary_since: toDateTime(replica.primarySince_ms),
+    connection: {
+      state,
+      since: toDateTime(since_ms),
+      age_ms: toAge(since_ms, now_ms),
+      node_url: `${node.origin}${node.pathname}`,
+      node_id: recorder.node.nodeId ?? null,
+      cluster_id: recorder.node.clusterId ?? null,
+      connects,
+      failures_in_a_row: failures,
+      last_failure:
+        last === undefined
+          ? null
+          : { code: last.failure.code, message: last.failure.message, at: toDateTime(last.at_ms) },
+    },
+    cache: { state: cache.condition.state, ...(reason === undefined ? {} : { reason }) },
+    counts: { ...recorder.counts },
+    last_invalid: invalid === undefined ? null : { reason: invalid.reason, at: toDateTime(invalid.at_ms) },
+    readers: readers.size,
+    waiters: waiters.size,
+    databases: [...replica.entries.keys()].sort().flatMap((db) => {
+      const entry = replica.get(db);
+      return entry === undefined ? [] : [toPosition(db, entry, toDoubt(following, db), now_ms)];
+    }),
+  };
+}
+
+function toOffReport(created_ms: number, now_ms: number): ReplicationReport {
+  const since = toDateTime(created_ms);
+  return {
+    primary: 'unknown',
+    primary_since: since,
+    connection: {
+      state: 'off',
+      since,
+      age_ms: toAge(created_ms, now_ms),
+      node_url: null,
+      node_id: null,
+      cluster_id: null,
+      connects: 0,
+      failures_in_a_row: 0,
+      last_failure: null,
+    },
+    cache: { state: 'off' },
+    counts: {
+      lines: 0,
+      transactions: 0,
+      primary_changes: 0,
+      gaps: 0,
+      unknown: 0,
+      invalid: 0,
+      cut: 0,
+      refused: 0,
+    },
+    last_invalid: null,
+    readers: 0,
+    waiters: 0,
+    databases: [],
+  };
+}
+
+/**
+ * One position as it is answered (document 3, Event stream, 4 to 6). A doubt makes any of them `stale`: what the last transaction did
+ * says nothing about now. Clocks of servers differ, so `lag_ms` is never below 0.
+ */
+export function toPosition(
+  db: string,
+  entry: ReplicaEntry,
+  doubt: string | undefined,
+  now_ms: number,
+): ReplicaPosition {
+  const { transaction, received_ms } = entry;
+  return {
+    db,
+    ...transaction,
+    size_bytes: transaction.commit * transaction.pageSize,
+    lag_ms: Math.max(0, Math.round(received_ms - Date.parse(transaction.timestamp))),
+    received_at: toDateTime(received_ms),
+    age_ms: toAge(received_ms, now_ms),
+    state: doubt === undefined ? entry.standing : 'stale',
+    ...(doubt === undefined ? {} : { reason: doubt }),
+  };
+}
+
+export function toCachedRow(row: HistoryRow): CachedRow {
+  if (row.type === 'gap') return { ...toGap(row.missed), seq: row.seq, cause: row.cause, at: toDateTime(row.at_ms) };
+  const { transaction, received_ms, standing } = row.entry;
+  return {
+    type: 'tx',
+    seq: row.seq,
+    ...transaction,
+    size_bytes: transaction.commit * transaction.pageSize,
+    received_at: toDateTime(received_ms),
+    state: standing,
+  };
+}
+
+function toAge(since_ms: number, now_ms: number): number {
+  return Math.max(0, Math.round(now_ms - since_ms));
+}
+
+/** The row that says that the cache has let older transactions go. */
+export function toTrimmedRow(missed: MissedRange): CachedRow {
+  return { ...toGap(missed), seq: null, cause: 'trimmed', at: null };
+}
+
+function toGap(missed: MissedRange): { type: 'gap'; from: string; to: string; missing: number } {
+  return { type: 'gap', from: missed.from, to: missed.to, missing: countMissed(missed) };
+}

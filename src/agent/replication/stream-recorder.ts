@@ -1,0 +1,241 @@
+// What each thing read from the node does: to the replica in memory, to the cache, to those who wait, to readers of the stream,
+// and on the agent's own events.
+import type { Logger } from 'pino';
+import type { ReplicationEvent, TxEvent } from '../../contract/replication.ts';
+import type { Clock } from '../../core/clock.ts';
+import { createPrimaryDebounce } from '../../core/primary-debounce.ts';
+import { hostnameOf, type Primary, toPrimary } from '../../core/primary-status.ts';
+import { countMissed } from '../../core/replication-position.ts';
+import type { EventHub } from '../events/event-hub.ts';
+import type { CacheWriter } from './cache-writer.ts';
+import type { EventReaders } from './event-readers.ts';
+import type { FollowerListener, NodeIdentity } from './follow-connection.ts';
+import type { FollowFailure } from './follow-failure.ts';
+import type { PositionWaiters } from './position-waiters.ts';
+import type { Replica, ReplicaStep } from './replica.ts';
+import type { CacheChange } from './replication-cache.ts';
+
+export interface StreamCounts {
+  lines: number;
+  transactions: number;
+  primary_changes: number;
+  gaps: number;
+  unknown: number;
+  invalid: number;
+  cut: number;
+  refused: number;
+}
+
+export interface StreamRecorderOptions {
+  readonly clock: Clock;
+  readonly hub: Pick<EventHub, 'publish'>;
+  readonly log: Pick<Logger, 'warn' | 'info'>;
+  readonly replica: Replica;
+  readonly cache: CacheWriter;
+  readonly waiters: PositionWaiters;
+  readonly readers: EventReaders;
+  /** The connection was made, was lost, or could not be made. */
+  readonly onChange: () => void;
+}
+
+export interface StreamRecorder extends FollowerListener, Disposable {
+  readonly counts: Readonly<StreamCounts>;
+  /** Of the connection of now, or of the last one. */
+  readonly node: NodeIdentity;
+  readonly connected: boolean;
+  /** Why there is no connection; undefined while there is one, and before the first attempt has ended. */
+  readonly failure: FollowFailure | undefined;
+  readonly lastInvalid: { readonly reason: string; readonly at_ms: number } | undefined;
+}
+
+/**
+ * Events: `replication_connected`, `replication_disconnected`, `replication_unreachable` (once until it is connected again),
+ * `replication_node_restarted`, `replication_cluster_changed`, `replication_gap`, `replication_rewound`,
+ * `replication_diverged`, `replication_dropped`, and `primary_changed` for changes that lasted.
+ */
+export function createStreamRecorder(options: StreamRecorderOptions): StreamRecorder {
+  const { cache, clock, hub, log, readers, replica, waiters } = options;
+  const counts: StreamCounts = {
+    lines: 0,
+    transactions: 0,
+    primary_changes: 0,
+    gaps: 0,
+    unknown: 0,
+    invalid: 0,
+    cut: 0,
+    refused: 0,
+  };
+  const debounce = createPrimaryDebounce();
+  let debounceTimer: NodeJS.Timeout | undefined;
+  let node: NodeIdentity = { nodeId: cache.fact('node_id'), clusterId: cache.fact('cluster_id') };
+  let connected = false;
+  let failure: FollowFailure | undefined;
+  let lastInvalid: StreamRecorder['lastInvalid'];
+  let warned = false;
+
+  function setPrimary(primary: Primary): void {
+    replica.setPrimary(primary, clock.wall_ms());
+    debounce.observe(primary, clock.mono_ms());
+    tellPrimary();
+  }
+
+  function tellPrimary(): void {
+    clearTimeout(debounceTimer);
+    const change = debounce.take(clock.mono_ms());
+    if (change !== undefined) {
+      const { from, to } = change;
+      hub.publish('primary_changed', { ...toFields(to), previous: toFields(from) });
+    }
+    const pending_ms = debounce.pending_ms(clock.mono_ms());
+    if (pending_ms !== undefined) debounceTimer = setTimeout(tellPrimary, pending_ms).unref();
+  }
+
+  function setNode(next: NodeIdentity): void {
+    const before = node;
+    node = { nodeId: next.nodeId ?? before.nodeId, clusterId: next.clusterId ?? before.clusterId };
+    if (before.clusterId !== undefined && node.clusterId !== before.clusterId) {
+      replica.clear();
+      cache.add([{ type: 'clear' }]);
+      hub.publish('replication_cluster_changed', { cluster_id: node.clusterId, previous: before.clusterId });
+    }
+    if (before.nodeId !== undefined && node.nodeId !== before.nodeId) {
+      hub.publish('replication_node_restarted', { node_id: node.nodeId, previous: before.nodeId });
+    }
+    const facts: CacheChange[] = [];
+    if (node.nodeId !== undefined && node.nodeId !== before.nodeId) {
+      facts.push({ type: 'fact', name: 'node_id', value: node.nodeId });
+    }
+    if (node.clusterId !== undefined && node.clusterId !== before.clusterId) {
+      facts.push({ type: 'fact', name: 'cluster_id', value: node.clusterId });
+    }
+    if (facts.length > 0) cache.add(facts);
+  }
+
+  function onTransaction(event: TxEvent): void {
+    counts.transactions += 1;
+    const step = replica.apply(event, clock.wall_ms());
+    if (step === undefined) {
+      counts.refused += 1;
+      return;
+    }
+    const { db } = event;
+    const { entry, missed } = step;
+    if (step.type === 'repeat') {
+      cache.add([{ type: 'position', db, entry }]);
+    } else {
+      const gap: CacheChange[] =
+        missed === undefined ? [] : [{ type: 'gap', db, missed, cause: step.cause, at_ms: entry.received_ms }];
+      cache.add([...gap, { type: 'tx', db, entry }]);
+    }
+    tellStep(db, step);
+    waiters.reached(db, entry);
+  }
+
+  function tellStep(db: string, step: ReplicaStep): void {
+    const { missed, type } = step;
+    if (missed !== undefined) {
+      counts.gaps += 1;
+      if (step.cause !== 'before_first') {
+        hub.publish('replication_gap', { db, ...missed, missing: countMissed(missed), cause: step.cause });
+      }
+    }
+    if (type === 'rewound' || type === 'diverged' || type === 'dropped') {
+      const { txID, postApplyChecksum } = step.entry.transaction;
+      hub.publish(`replication_${type}`, { db, txID, postApplyChecksum });
+    }
+  }
+
+  return {
+    onConnected(identity, init, line) {
+      counts.lines += 1;
+      connected = true;
+      failure = undefined;
+      warned = false;
+      setNode(identity);
+      replica.doubtAll();
+      const primary = toPrimary(init.data);
+      hub.publish('replication_connected', {
+        ...toFields(primary),
+        node_id: node.nodeId ?? null,
+        cluster_id: node.clusterId ?? null,
+      });
+      setPrimary(primary);
+      readers.connected(line);
+      options.onChange();
+    },
+    onEvent(event: ReplicationEvent, line) {
+      counts.lines += 1;
+      switch (event.type) {
+        case 'tx':
+          onTransaction(event);
+          break;
+        case 'init':
+        case 'primaryChange':
+          counts.primary_changes += 1;
+          setPrimary(toPrimary(event.data));
+          break;
+        default:
+          event satisfies never;
+      }
+      readers.send(line);
+    },
+    onUnknown(line) {
+      counts.lines += 1;
+      counts.unknown += 1;
+      readers.send(line);
+    },
+    onInvalid(reason) {
+      counts.lines += 1;
+      counts.invalid += 1;
+      lastInvalid = { reason, at_ms: clock.wall_ms() };
+      if (!warned)
+        log.warn({ reason }, 'the node sent a line that cannot be used; more on this connection are only counted');
+      warned = true;
+    },
+    onCut() {
+      counts.cut += 1;
+    },
+    onDisconnected(reason) {
+      connected = false;
+      failure = reason;
+      replica.doubtAll();
+      setPrimary({ type: 'unknown' });
+      readers.disconnected();
+      cache.flush();
+      log.info({ code: reason.code, reason: reason.message }, 'the stream of the node ended');
+      hub.publish('replication_disconnected', { code: reason.code, message: reason.message });
+      options.onChange();
+    },
+    onFailed(reason) {
+      const isNews = reason.code !== failure?.code && reason.code !== 'resumed' && reason.code !== 'stopped';
+      failure = reason;
+      if (isNews) {
+        log.warn({ code: reason.code, reason: reason.message }, 'the node cannot be followed');
+        hub.publish('replication_unreachable', { code: reason.code, message: reason.message });
+      }
+      options.onChange();
+    },
+    primary: () => replica.primary,
+    counts,
+    get node() {
+      return node;
+    },
+    get connected() {
+      return connected;
+    },
+    get failure() {
+      return failure;
+    },
+    get lastInvalid() {
+      return lastInvalid;
+    },
+    [Symbol.dispose]() {
+      clearTimeout(debounceTimer);
+    },
+  };
+}
+
+function toFields(primary: Primary): { primary: Primary['type']; hostname?: string } {
+  const hostname = hostnameOf(primary);
+  return hostname === undefined ? { primary: primary.type } : { primary: primary.type, hostname };
+}

@@ -1,0 +1,19 @@
+// A duration in a query: seconds as a number or as text, or text with a unit such as "500ms", "30s", "5m", "1h".
+import { z } from 'zod';
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const FORM = /^(-?\d{1,15}(?:\.\d{1,9})?)(ms|s|m|h)?$/;
+
+/** Milliseconds, moved into `min_ms` to `max_ms`: the rule for every duration from outside. */
+export function queryDuration(min_ms: number, max_ms: number) {
+  return z
+    .union([z.number(), z.string().regex(FORM)], { error: 'expected seconds, or a duration such as "500ms" or "30s"' })
+    .transform((value) => Math.round(Math.min(max_ms, Math.max(min_ms, toMilliseconds(value)))))
+    .pipe(z.int().min(min_ms).max(max_ms));
+}
+
+function toMilliseconds(value: number | string): number {
+  if (typeof value === 'number') return value * 1_000;
+  const match = FORM.exec(value);
+  return Number(match?.[1] ?? 0) * (UNIT_MS[match?.[2] ?? 's'] ?? 1_000);
+}
