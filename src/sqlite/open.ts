@@ -95,7 +95,7 @@ function proveWritable(db: Sqlite): void {
   db.transaction(() => db.pragma(`user_version = ${version}`)).immediate();
 }
 
-/** Moves the file and its log out of the way, together, so that what can be rescued still can be. */
+/** Moves the file out of the way, and what SQLite left of its log, which must not get into the new file. */
 function setAside(path: string): string {
   const aside = `${path}.damaged`;
   for (const suffix of ['', '-wal', '-shm']) if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);

@@ -1,0 +1,22 @@
+// A process with a database of its own: `open` says how that went, `write` commits row after row until it is killed.
+import { openDatabase, openDatabaseOrMemory } from '../../src/sqlite/open.ts';
+
+const [path = '', task] = process.argv.slice(2);
+const migrations = ['CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT'];
+const insert = 'INSERT INTO notes (text) VALUES (?)';
+
+if (task === 'write') {
+  const { db } = openDatabase(path, { migrations });
+  const statement = db.prepare(insert);
+  for (let n = 1; ; n += 1) {
+    statement.run('x'.repeat(200));
+    if (n % 50 === 0) {
+      console.log(`written ${n}`);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+} else {
+  const { db, state, reason } = openDatabaseOrMemory(path, { migrations });
+  const { changes } = db.prepare(insert).run('x');
+  console.log(JSON.stringify({ state, reason, rows: changes }));
+}
