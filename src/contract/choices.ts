@@ -223,4 +223,17 @@ export const choices: readonly Choice[] = [
     reason:
       'Ids that go back or repeat with another checksum happen after a split; they are reported, never assumed away.',
   },
+  {
+    topic: 'sample provider echo',
+    choice:
+      'headers are echoed, but a credential only as its scheme, four characters and its length: "Bearer sk-s…(42 chars)"',
+    reason:
+      'The echo goes back to a caller who may use a credential and never see it. The length and beginning show that it arrived.',
+  },
+  {
+    topic: 'development database node',
+    choice:
+      'As a replica its file goes on changing. POST /role and POST /restart are switches of ours; ids are the change counter of the file',
+    reason: 'A replica publishes the transactions of its primary, so a follower must go on seeing some.',
+  },
 ];

@@ -26,6 +26,8 @@ export interface DatabaseNodeOptions {
 export interface DatabaseNode extends AsyncDisposable {
   readonly url: string;
   readonly databasePath: string;
+  /** The last transaction id. */
+  readonly changeCounter: number;
   setRole(role: NodeRole): void;
 }
 
@@ -45,6 +47,7 @@ export async function openDatabaseNode(options: DatabaseNodeOptions): Promise<Da
   let door: NodeDoor | undefined;
   let reopening: NodeJS.Timeout | undefined;
   let disposed = false;
+  let changeCounter = 0;
   let restarting = Promise.resolve();
 
   const file = openDatabaseFile(databasePath);
@@ -92,7 +95,10 @@ export async function openDatabaseNode(options: DatabaseNodeOptions): Promise<Da
   function poll(): void {
     try {
       const transaction = file.readNewest(Date.now());
-      if (transaction !== undefined) door?.publish(toTransactionLine(DATABASE_NAME, transaction));
+      if (transaction !== undefined) {
+        changeCounter = transaction.changeCounter;
+        door?.publish(toTransactionLine(DATABASE_NAME, transaction));
+      }
       tellRead(file.wal ? `${databasePath} was switched to WAL: transactions show only after a checkpoint` : undefined);
     } catch (error) {
       tellRead(`no transactions are published: ${toText(error)}`);
@@ -117,6 +123,9 @@ export async function openDatabaseNode(options: DatabaseNodeOptions): Promise<Da
   return {
     url: `http://127.0.0.1:${port}`,
     databasePath,
+    get changeCounter() {
+      return changeCounter;
+    },
     setRole,
     async [Symbol.asyncDispose]() {
       disposed = true;

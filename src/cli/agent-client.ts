@@ -1,0 +1,50 @@
+// The typed client of the agent's socket, for commands, with the errors that people see.
+import { Agent } from 'undici';
+import { type Client, createClient } from '../client/client.ts';
+import { UpstreamError } from '../client/upstream-error.ts';
+import { agentOperations } from '../contract/agent-operations.ts';
+import { AgentUnreachableError } from './exit-code.ts';
+
+export interface AgentClient extends AsyncDisposable {
+  readonly client: Client<typeof agentOperations>;
+  /** Runs `work`; when nobody serves on the socket the error says which path was tried. */
+  ask<T>(work: () => Promise<T>): Promise<T>;
+}
+
+export function createAgentClient(socketPath: string): AgentClient {
+  const dispatcher = new Agent({ connect: { socketPath }, headersTimeout: 0, bodyTimeout: 0 });
+  const client = createClient(agentOperations, { origin: 'http://remora', dispatcher: () => dispatcher });
+  return {
+    client,
+    async ask(work) {
+      try {
+        return await work();
+      } catch (error) {
+        throw toPlainError(error, socketPath);
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await dispatcher.destroy();
+    },
+  };
+}
+
+function toPlainError(error: unknown, socketPath: string): unknown {
+  if (!(error instanceof UpstreamError) || error.code !== 'connection_failed') return error;
+  const reason = systemCodeOf(error.cause);
+  const tried = `tried ${socketPath}; --socket PATH or REMORA_SOCKET names another`;
+  switch (reason) {
+    case 'ENOENT':
+    case 'ECONNREFUSED':
+      return new AgentUnreachableError(`no agent answers: is it running? (${tried})`);
+    case 'EACCES':
+    case 'EPERM':
+      return new AgentUnreachableError(`this user may not use the socket: is it in the socket's group? (${tried})`);
+    default:
+      return new AgentUnreachableError(`the connection to the agent failed: ${error.message} (${tried})`);
+  }
+}
+
+function systemCodeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}

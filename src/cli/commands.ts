@@ -1,0 +1,160 @@
+// Every command of `remora`, in the order of the help. What a command needs is loaded when it runs, so that the agent never
+// pays for the platform.
+import type { Command } from './command.ts';
+import { socketFlag } from './socket-path.ts';
+
+const json = { type: 'boolean', summary: 'JSON as the agent answers it, for programs' } as const;
+const socket = socketFlag;
+
+export const commands: readonly Command[] = [
+  {
+    name: 'dev',
+    group: 'run',
+    summary: 'agent, platform, a database node and a sample provider on this machine; `npm start` runs this',
+    operands: '',
+    count: [0, 0],
+    flags: {
+      dir: {
+        type: 'string',
+        value: 'DIR',
+        summary: 'where files go; a directory given here is kept, else one that is removed at the end',
+      },
+      port: { type: 'string', value: 'N', summary: 'port of the platform on 127.0.0.1 (4180); 0 takes a free one' },
+      interval: { type: 'string', value: 'MS', summary: 'time between two writes of the database node (1000)' },
+    },
+    notes: [
+      'When all of it answers it writes DIR/dev.json and prints lines for curl that work as pasted. Ctrl-C ends all of it.',
+    ],
+    load: () => import('./commands/dev.ts'),
+  },
+  {
+    name: 'agent',
+    group: 'run',
+    summary: 'the daemon inside a machine, with its Unix socket',
+    operands: '',
+    count: [0, 0],
+    flags: {
+      config: { type: 'string', value: 'FILE', summary: 'settings as TOML; /etc/remora/agent.toml if it exists' },
+      socket: { type: 'string', value: 'PATH', summary: 'where to serve (REMORA_SOCKET)' },
+      'state-dir': { type: 'string', value: 'DIR', summary: 'where the databases are (REMORA_STATE_DIR)' },
+      'base-url': { type: 'string', value: 'URL', summary: 'address of the platform (REMORA_BASE_URL)' },
+      'token-file': { type: 'string', value: 'FILE', summary: "file with the sprite's token (REMORA_TOKEN_FILE)" },
+      'machines-api': { type: 'string', value: 'ADDRESS', summary: 'unix:/path or a URL (REMORA_MACHINES_API)' },
+      'node-url': { type: 'string', value: 'URL', summary: 'address of the database node (REMORA_NODE_URL)' },
+      listen: { type: 'string', value: 'HOST:PORT', summary: 'a loopback address to serve on as well (REMORA_LISTEN)' },
+      'log-level': { type: 'string', value: 'LEVEL', summary: 'trace, debug, info, warn, error or silent' },
+    },
+    notes: ['Flags win over REMORA_* variables, those over the file. The README lists every setting.'],
+    load: () => import('./commands/agent.ts'),
+  },
+  {
+    name: 'platform',
+    group: 'run',
+    summary: 'the control plane: sprites, connectors, gateway, machines',
+    operands: '[key]',
+    count: [0, 1],
+    flags: {
+      dir: { type: 'string', value: 'DIR', summary: 'where its database and machines are (REMORA_PLATFORM_DIR)' },
+      host: { type: 'string', value: 'HOST', summary: 'address to listen on (127.0.0.1)' },
+      port: { type: 'string', value: 'N', summary: 'port to listen on (4180); 0 takes a free one' },
+      'key-file': { type: 'string', value: 'FILE', summary: 'vault keys, the newest first, one a line' },
+      organization: { type: 'string', value: 'NAME', summary: 'make this organization if there is none' },
+      'token-file': {
+        type: 'string',
+        value: 'FILE',
+        summary: 'where a new token of it goes, unless the file is there',
+      },
+    },
+    notes: [
+      '`remora platform key` prints a new key. There is no start without one: --key-file, or REMORA_PLATFORM_KEY_FILE, or',
+      'REMORA_PLATFORM_KEY, or the systemd credential remora-platform-key.',
+    ],
+    load: () => import('./commands/platform.ts'),
+  },
+  {
+    name: 'status',
+    group: 'ask',
+    summary: 'version, identity, generation, the state of each part, and what the agent costs',
+    operands: '',
+    count: [0, 0],
+    flags: { json, socket },
+    load: () => import('./commands/status.ts'),
+  },
+  {
+    name: 'ports',
+    group: 'ask',
+    summary: 'the TCP ports that are open; --watch goes on with each that opens or closes',
+    operands: '',
+    count: [0, 0],
+    flags: { watch: { type: 'boolean', short: 'w', summary: 'stay and print changes' }, json, socket },
+    load: () => import('./commands/ports.ts'),
+  },
+  {
+    name: 'events',
+    group: 'ask',
+    summary: 'the events of the agent as they come',
+    operands: '',
+    count: [0, 0],
+    flags: {
+      since: {
+        type: 'string',
+        value: 'SEQ',
+        summary: 'begin after this number; 0 begins with the oldest that is kept',
+      },
+      types: { type: 'string', value: 'A,B', summary: 'only these types' },
+      json,
+      socket,
+    },
+    load: () => import('./commands/events.ts'),
+  },
+  {
+    name: 'suspend',
+    group: 'ask',
+    summary: 'suspend this machine',
+    operands: '',
+    count: [0, 0],
+    flags: { force: { type: 'boolean', summary: 'in spite of holds, and also on a primary' }, json, socket },
+    load: () => import('./commands/suspend.ts'),
+  },
+  {
+    name: 'wait',
+    group: 'ask',
+    summary: 'wait until the replica of a database has a transaction, and print its position',
+    operands: 'DATABASE TXID',
+    count: [2, 2],
+    flags: { timeout: { type: 'string', value: 'TIME', summary: 'for example 10s (30s)' }, json, socket },
+    load: () => import('./commands/wait.ts'),
+  },
+  {
+    name: 'connectors',
+    group: 'ask',
+    summary: 'the connectors that this sprite may use',
+    operands: '',
+    count: [0, 0],
+    flags: { json, socket },
+    load: () => import('./commands/connectors.ts'),
+  },
+  {
+    name: 'explain',
+    group: 'ask',
+    summary: 'what the gateway would do with a call, and why; exit code 1 when it would refuse',
+    operands: 'METHOD URL',
+    count: [2, 2],
+    flags: { json, socket },
+    notes: ['URL is /v1/gateway/PROVIDER/CONNECTOR/PATH, with or without http://host before it.'],
+    load: () => import('./commands/explain.ts'),
+  },
+  {
+    name: 'curl',
+    group: 'ask',
+    summary: 'curl over the socket: `remora curl /v1/status`, `remora curl -X POST /v1/machine/suspend`',
+    operands: 'ARGS…',
+    count: [1, Number.POSITIVE_INFINITY],
+    flags: { socket: { ...socket, summary: `${socket.summary}; only as the first word` } },
+    notes: [
+      'A word that begins with a slash becomes a URL; all else goes to curl as it is, and its exit code comes back.',
+    ],
+    raw: true,
+    load: () => import('./commands/curl.ts'),
+  },
+];

@@ -1,0 +1,94 @@
+// What `remora dev` prints when all of it answers: what runs where, and lines for curl that work as pasted. Pure.
+import { toTable } from '../table.ts';
+import type { DevRecord } from './dev-record.ts';
+
+export interface DevPlaces {
+  readonly dir: string;
+  readonly providerUrl: string;
+  readonly databasePath: string;
+  readonly agentLog: string;
+  readonly platformLog: string;
+  /** For `curl -H @FILE`. */
+  readonly headerFile: string;
+  /** A transaction id that lies a little ahead. */
+  readonly nextTxid: string;
+}
+
+export interface GuideLine {
+  readonly title: string;
+  readonly command: string;
+}
+
+export function toGuide(record: DevRecord, places: DevPlaces): string[] {
+  const where = toTable([
+    ['agent', record.socket, `sprite ${record.sprite}, machine ${record.app}/${record.machine}`],
+    ['platform', record.platform_url, `log ${places.platformLog}`],
+    ['database node', record.node_url, `file ${places.databasePath}`],
+    ['provider', places.providerUrl, `connectors ${record.connectors.map(({ id }) => id).join(', ')}`],
+    ['files', places.dir, `dev.json; log of the agent ${places.agentLog}`],
+  ]);
+  const lines = toGuideLines(record, places);
+  return [
+    'remora dev is up',
+    ...where.map((line) => `  ${line}`),
+    '',
+    ...lines.flatMap(({ title, command }) => [`# ${title}`, command]),
+    '',
+    'Ctrl-C ends all of it.',
+  ];
+}
+
+/** In an order in which they can be pasted one after the other. */
+export function toGuideLines(record: DevRecord, places: DevPlaces): GuideLine[] {
+  const local = (path: string, ...words: string[]) =>
+    toCommand(['curl', '-sS', ...words, '--unix-socket', record.socket, `http://remora${path}`]);
+  const onPlatform = (path: string, ...words: string[]) =>
+    toCommand(['curl', '-sS', ...words, '-H', `@${places.headerFile}`, record.platform_url + path]);
+  const machine = `/v1/apps/${record.app}/machines/${record.machine}`;
+  const json = ['-H', 'content-type: application/json'];
+  const why = { provider: 'sample', connector_id: 'sample', method: 'GET', path: '/admin/users' };
+  return [
+    { title: 'what the agent says of itself', command: local('/v1/status') },
+    {
+      title: 'a call through the gateway: no credential here, one at the provider',
+      command: local('/v1/gateway/sample/sample/hello?from=dev'),
+    },
+    { title: 'a call that the policy denies', command: local('/v1/gateway/sample/sample/admin/users') },
+    { title: 'and why', command: local('/v1/gateway/explain', ...json, '-d', JSON.stringify(why)) },
+    { title: 'a stream through the gateway', command: local('/v1/gateway/sample/sample/sse?count=3', '-N') },
+    { title: 'open ports', command: local('/v1/ports') },
+    {
+      title: 'ports as they open and close, until Ctrl-C; try: python3 -m http.server 8000',
+      command: local('/v1/ports/watch', '-N'),
+    },
+    { title: 'how fresh the replica is', command: local('/v1/replication') },
+    {
+      title: 'wait for a transaction (read your own writes)',
+      command: local(`/v1/replication/app.db/wait?txid=${places.nextTxid}&timeout=30`),
+    },
+    { title: "the database node's own stream, until Ctrl-C", command: local('/events', '-N') },
+    { title: 'every event of the agent, until Ctrl-C', command: local('/v1/events?since=0', '-N') },
+    { title: 'the machine suspends itself: no token', command: local(`${machine}/suspend`, '-X', 'POST') },
+    {
+      title: 'wait until it is suspended; the agent sleeps, so this asks the platform',
+      command: onPlatform(`${machine}/wait?state=suspended`),
+    },
+    {
+      title: 'wake it; then ask for its status again: the generation is higher',
+      command: onPlatform(`${machine}/start`, '-X', 'POST'),
+    },
+    {
+      title: 'the database node goes away for five seconds',
+      command: toCommand(['curl', '-sS', ...json, '-d', '{"down_ms":5000}', `${record.node_url}/restart`]),
+    },
+    {
+      title: 'the database node becomes the primary; {"role":"replica"} takes it back',
+      command: toCommand(['curl', '-sS', ...json, '-d', '{"role":"primary"}', `${record.node_url}/role`]),
+    },
+  ];
+}
+
+/** Words as a shell reads them back. */
+export function toCommand(words: readonly string[]): string {
+  return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(' ');
+}

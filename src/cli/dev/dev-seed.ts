@@ -1,0 +1,100 @@
+// What a development platform begins with: an organization, one sprite, and connectors to the sample provider. What is there
+// from an earlier run is kept.
+import type { AccessPolicyRequest } from '../../contract/access-policy.ts';
+import { Secret } from '../../core/secret.ts';
+import { randomHex } from '../../core/urandom.ts';
+import type { PlatformAdmin, SpriteName } from '../../platform/admin.ts';
+import type { NewCatalogueEntry } from '../../platform/catalogue/catalogue-entry.ts';
+
+export const DEV_SPRITE: SpriteName = { organization: 'dev', sprite: 'dev-1' };
+
+export interface SampleConnector {
+  readonly id: string;
+  readonly provider: string;
+  readonly access_policy: AccessPolicyRequest;
+}
+
+/** The first shows a denied path, the second an allow list, the third a connector that no sprite may use. */
+export const sampleConnectors: readonly SampleConnector[] = [
+  { id: 'sample', provider: 'sample', access_policy: { allow_all: true, blocked_endpoints: ['/admin*'] } },
+  {
+    id: 'sample_reader',
+    provider: 'sample',
+    access_policy: { name_prefix: 'dev-', sprite_labels: ['team-a'], allowed_endpoints: ['/v1/*', '/sse', '/ws'] },
+  },
+  { id: 'sample_closed', provider: 'sample', access_policy: {} },
+];
+
+/** An interface of one's own, with a base path. Its address is the sample provider's, which may be another one each time. */
+export const CUSTOM_CONNECTOR_ID = 'custom';
+
+/** The sample provider as a platform knows it, and interfaces of one's own also without https: they run on this machine. */
+export function toDevCatalogue(providerUrl: string): NewCatalogueEntry[] {
+  const bearer = { in: 'header', name: 'authorization', prefix: 'Bearer ' } as const;
+  return [
+    {
+      provider: 'sample',
+      display_name: 'Sample provider',
+      description: 'Answers with what it received; /sse streams events, /ws echoes frames',
+      address: { type: 'fixed', url: providerUrl },
+      injection: bearer,
+      allow_http: true,
+      sample_path: '/hello',
+    },
+    {
+      provider: 'custom_api',
+      display_name: 'Custom API',
+      description: 'Any HTTP interface that takes a bearer token',
+      address: { type: 'own' },
+      injection: bearer,
+      allow_http: true,
+      sample_path: '/',
+    },
+  ];
+}
+
+export interface Seeded {
+  /** Of the organization, and of the sprite. Their text is known only now. */
+  readonly token: Secret;
+  readonly spriteToken: Secret;
+  readonly connectors: readonly { readonly id: string; readonly provider: string }[];
+}
+
+export interface SeedDeps {
+  readonly admin: PlatformAdmin;
+  readonly providerUrl: string;
+  /** Deletes a connector as its owner would. */
+  readonly deleteConnector: (token: Secret, id: string) => Promise<void>;
+}
+
+export async function seedPlatform({ admin, providerUrl, deleteConnector }: SeedDeps): Promise<Seeded> {
+  const { organization, sprite } = DEV_SPRITE;
+  if (!admin.hasOrganization(organization)) admin.createOrganization(organization);
+  if (admin.findSprite(DEV_SPRITE) === undefined) {
+    admin.createSprite({ organization, name: sprite, labels: ['team-a'] });
+  }
+  const known = new Set(admin.listConnectors(organization).map(({ id }) => id));
+  for (const connector of sampleConnectors) {
+    if (known.has(connector.id)) continue;
+    admin.createConnector({ organization, ...connector, api_key: newKey() });
+  }
+  const token = admin.createToken({ organization });
+  if (known.has(CUSTOM_CONNECTOR_ID)) await deleteConnector(token, CUSTOM_CONNECTOR_ID);
+  admin.createConnector({
+    organization,
+    id: CUSTOM_CONNECTOR_ID,
+    provider: 'custom_api',
+    base_api_url: `${providerUrl}/v1`,
+    api_key: newKey(),
+    access_policy: { allow_all: true },
+  });
+  return {
+    token,
+    spriteToken: admin.createToken({ organization, sprite }),
+    connectors: admin.listConnectors(organization).map(({ id, provider }) => ({ id, provider })),
+  };
+}
+
+function newKey(): Secret {
+  return new Secret(`sk-sample-${randomHex(16)}`);
+}

@@ -1,0 +1,172 @@
+// Everything of `remora dev` on one machine, from the first file to the last line: read from top to bottom. What is opened is
+// closed the other way round.
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { Agent } from 'undici';
+import { createClient } from '../../client/client.ts';
+import { platformOperations } from '../../contract/platform-operations.ts';
+import type { Secret } from '../../core/secret.ts';
+import { randomHex } from '../../core/urandom.ts';
+import { openPlatform } from '../../platform/platform.ts';
+import { awaitAgent } from './await-agent.ts';
+import { type DatabaseNode, openDatabaseNode } from './database-node.ts';
+import { openDevDir, openSocketPlace } from './dev-dir.ts';
+import type { DevPlaces } from './dev-guide.ts';
+import { type DevRecord, writeDevRecord, writeHeaderFile } from './dev-record.ts';
+import { DEV_SPRITE, seedPlatform, toDevCatalogue } from './dev-seed.ts';
+import { openSampleProvider } from './sample-provider.ts';
+import { openVaultKeyFile } from './vault-key-file.ts';
+import { watchMachine } from './watch-machine.ts';
+
+export interface DevOptions {
+  /** Absent = the default directory, which is removed at the end. */
+  readonly dir: string | undefined;
+  /** Of the platform; the node and the provider take the next two if these are free. 0 = free ones for all. */
+  readonly port: number;
+  readonly interval_ms: number;
+  /** The program that a machine runs. */
+  readonly agentCommand: { readonly command: string; readonly args: readonly string[] };
+  readonly version: string;
+  /** Stops the start when it is aborted. */
+  readonly signal: AbortSignal;
+  /** What a person should know while it runs. */
+  readonly say: (message: string) => void;
+}
+
+export interface DevStack extends AsyncDisposable {
+  readonly record: DevRecord;
+  readonly places: DevPlaces;
+}
+
+/** How long the agent may take to answer for the first time, and then until none of its parts is starting. */
+const AGENT_LIMIT_MS = 30_000;
+const SETTLE_MS = 5_000;
+/** Ahead of the node at the time of printing, so that a pasted wait has something to wait for, or is over at once. */
+const TXID_AHEAD = 10;
+const REPLICA = { role: 'replica', hostname: 'db-primary:20202' } as const;
+
+/**
+ * Resolves when the agent answers and dev.json is written. The node begins as a replica: a primary may not be suspended
+ * unforced. Throws when the directory or the port is taken.
+ */
+export async function openDevStack(options: DevOptions): Promise<DevStack> {
+  const { port, say, signal } = options;
+  await using stack = new AsyncDisposableStack();
+  const dir = stack.use(openDevDir(options.dir));
+  const path = dir.path;
+  const socket = stack.use(openSocketPlace(path, () => randomHex(4)));
+  const provider = stack.use(await onPort(port, 2, (free) => openSampleProvider({ port: free })));
+  const node = stack.use(
+    await onPort(port, 1, (free) =>
+      openDatabaseNode({
+        dir: join(path, 'node'),
+        port: free,
+        interval_ms: options.interval_ms,
+        role: REPLICA,
+        log: (message) => say(`database node: ${message}`),
+      }),
+    ),
+  );
+
+  const platformLog = join(path, 'platform.log');
+  const destination = pino.destination({ dest: platformLog, mode: 0o600, append: true, sync: true });
+  stack.defer(() => destination.end());
+  const platform = stack.use(
+    await openPlatform({
+      dir: join(path, 'platform'),
+      keys: [openVaultKeyFile(join(path, 'vault.key'))],
+      listen: { host: '127.0.0.1', port },
+      agentCommand: { ...options.agentCommand, env: { REMORA_SOCKET: socket.path } },
+      nodeUrl: node.url,
+      catalogue: toDevCatalogue(provider.url),
+      version: options.version,
+      log: pino({ level: 'info' }, destination),
+    }).catch((error: unknown) => {
+      throw isTaken(error)
+        ? new Error(`port ${port} is in use; choose another with --port N, or --port 0 for a free one`)
+        : error;
+    }),
+  );
+  const pool = new Agent();
+  stack.defer(() => pool.destroy());
+  const clientFor = (token: Secret) =>
+    createClient(platformOperations, {
+      origin: platform.url,
+      dispatcher: () => pool,
+      headers: () => ({ authorization: `Bearer ${token.reveal()}` }),
+    });
+  const seeded = await seedPlatform({
+    admin: platform.admin,
+    providerUrl: provider.url,
+    deleteConnector: (token, id) => clientFor(token).call('deleteConnection', { params: { id } }),
+  });
+
+  await platform.admin.startMachine(DEV_SPRITE);
+  const machine = platform.admin.readMachine(DEV_SPRITE);
+  const agentLog = join(machine.dir, 'agent.log');
+  await awaitAgent(socket.path, { limit_ms: AGENT_LIMIT_MS, settle_ms: SETTLE_MS, signal }).catch((error: unknown) => {
+    throw new Error(`${error instanceof Error ? error.message : String(error)}; its log is ${agentLog}`, {
+      cause: error,
+    });
+  });
+
+  const record: DevRecord = {
+    socket: socket.path,
+    platform_url: platform.url,
+    token: seeded.token.reveal(),
+    sprite_token: seeded.spriteToken.reveal(),
+    sprite: DEV_SPRITE.sprite,
+    app: machine.app,
+    machine: machine.id,
+    node_url: node.url,
+    connectors: seeded.connectors,
+  };
+  const headerFile = join(path, 'authorization.header');
+  stack.use(writeHeaderFile(headerFile, record.token));
+  stack.use(writeDevRecord(path, record));
+
+  const ending = new AbortController();
+  const watching = watchMachine({
+    client: clientFor(seeded.token),
+    app_name: machine.app,
+    machine_id: machine.id,
+    signal: ending.signal,
+    onStop: () => say(`the machine has stopped and its socket is gone; the last lines of ${agentLog} say why`),
+    onRun: () => say('the machine runs again'),
+  });
+  stack.defer(async () => {
+    ending.abort();
+    await watching;
+  });
+
+  const places: DevPlaces = {
+    dir: path,
+    providerUrl: provider.url,
+    databasePath: node.databasePath,
+    agentLog,
+    platformLog,
+    headerFile,
+    nextTxid: toHex(node, TXID_AHEAD),
+  };
+  const opened = stack.move();
+  return { record, places, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+function toHex(node: DatabaseNode, ahead: number): string {
+  return (node.changeCounter + ahead).toString(16).padStart(16, '0');
+}
+
+/** Opens on the port that lies `offset` after `base`, or on a free one where that is taken or there is no base. */
+async function onPort<T>(base: number, offset: number, open: (port: number) => Promise<T>): Promise<T> {
+  const wanted = base === 0 || base + offset > 65_535 ? 0 : base + offset;
+  try {
+    return await open(wanted);
+  } catch (error) {
+    if (wanted === 0 || !isTaken(error)) throw error;
+    return await open(0);
+  }
+}
+
+function isTaken(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+}

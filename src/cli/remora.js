@@ -1,0 +1,19 @@
+#!/usr/bin/env node
+// The `remora` command. This file is plain JavaScript in the syntax of old releases, so that an old Node can read it far
+// enough to say which Node is needed; the sources proper are TypeScript, which Node 24 and later run as they are.
+const NEEDED = 24;
+const major = Number(process.versions.node.split('.')[0]);
+if (major < NEEDED) {
+  process.stderr.write(
+    `remora needs Node ${NEEDED} or later, and this is Node ${process.versions.node} (${process.execPath}).\n` +
+      'The package brings its own: run `npm ci` in its directory once, then start with `npm start` or `npx remora`,\n' +
+      'which use that one, or install a newer Node.\n',
+  );
+  process.exitCode = 1;
+} else {
+  import('./main.ts')
+    .then(({ runCli }) => runCli(process.argv.slice(2)))
+    .then((code) => {
+      process.exitCode = code;
+    });
+}

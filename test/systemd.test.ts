@@ -1,0 +1,73 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { loudly } from './support/loudly.ts';
+import { tempDir } from './support/temp-dir.ts';
+
+const units = new URL('../systemd/', import.meta.url).pathname;
+const names = readdirSync(units);
+const analyze = spawnSync('systemd-analyze', ['--version']).status === 0;
+
+/** The units with their program replaced by one that exists here. */
+function copyUnits(): string[] {
+  const dir = tempDir();
+  cpSync(units, dir, { recursive: true });
+  const path = join(dir, 'remora.service');
+  const text = readFileSync(path, 'utf8');
+  const replaced = text.replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`);
+  expect(replaced).not.toBe(text);
+  writeFileSync(path, replaced);
+  return names.map((name) => join(dir, name));
+}
+
+describe('the units', () => {
+  it.skipIf(loudly(!analyze, 'systemd-analyze is missing: the units are not verified'))(
+    'hold before systemd itself',
+    () => {
+      const run = spawnSync('systemd-analyze', ['verify', '--man=no', ...copyUnits()], { encoding: 'utf8' });
+      expect(`${run.stdout}${run.stderr}`).toBe('');
+      expect(run.status).toBe(0);
+    },
+  );
+
+  it.skipIf(loudly(!analyze, 'systemd-analyze is missing: the check itself is not checked'))(
+    'would not hold with a mistake',
+    () => {
+      const paths = copyUnits();
+      const service = paths.find((path) => path.endsWith('.service')) ?? '';
+      writeFileSync(service, `${readFileSync(service, 'utf8')}\n[Service]\nRestrat=always\n`);
+      const run = spawnSync('systemd-analyze', ['verify', '--man=no', ...paths], { encoding: 'utf8' });
+      expect(run.stderr).toMatch(/Restrat/);
+    },
+  );
+
+  it('agree with what the agent looks for', () => {
+    const service = readFileSync(join(units, 'remora.service'), 'utf8');
+    expect(service).toMatch(/^Type=notify$/m);
+    expect(service).toMatch(/^NotifyAccess=all$/m);
+    expect(service).toMatch(/^Restart=always$/m);
+    expect(service).toMatch(/^LoadCredential=remora-token$/m);
+    const loader = readFileSync(new URL('../src/agent/config/load-config.ts', import.meta.url), 'utf8');
+    expect(loader).toContain("'remora-token'");
+    const listeners = readFileSync(new URL('../src/agent/listeners.ts', import.meta.url), 'utf8');
+    const readonly = readFileSync(join(units, 'remora-readonly.socket'), 'utf8');
+    expect(listeners).toContain("'readonly'");
+    expect(readonly).toMatch(/^FileDescriptorName=readonly$/m);
+    const socket = readFileSync(join(units, 'remora.socket'), 'utf8');
+    expect(socket).toMatch(/^SocketMode=0660$/m);
+    expect(socket).toMatch(/^SocketGroup=remora$/m);
+    expect(socket).toMatch(/^ListenStream=\/run\/remora\/remora\.sock$/m);
+  });
+
+  it('start a program that the package has', () => {
+    const service = readFileSync(join(units, 'remora.service'), 'utf8');
+    const [, runtime, script] = /^ExecStart=\/opt\/remora\/(\S+) .*\/opt\/remora\/(\S+) agent$/m.exec(service) ?? [];
+    const root = new URL('../', import.meta.url).pathname;
+    const flags = /^ExecStart=\S+ (.*) \/opt/m.exec(service)?.[1]?.split(' ') ?? [];
+    const version = execFileSync(join(root, runtime ?? ''), [...flags, join(root, script ?? ''), '--version'], {
+      encoding: 'utf8',
+    });
+    expect(version).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+});
