@@ -58,8 +58,8 @@ export function createPortHandlers(options: PortHandlerOptions): Handlers<typeof
     async waitForPort({ params: { port }, query: { until, timeout }, signal }) {
       const watcher = options.watcher();
       const start_ms = clock.mono_ms();
-      const met = await waitForPort(watcher, { port, until, timeout_ms: timeout * 1_000, signal });
-      if (!met) throw new RemoraError('timeout', `port ${port} was not so within ${timeout} s: ${until}`);
+      const met = await waitForPort(watcher, { port, until, timeout_ms: timeout, signal });
+      if (!met) throw new RemoraError('timeout', `port ${port} was not so within ${timeout} ms: ${until}`);
       const open = watcher.tracked.announced.get(port);
       const waited_ms = Math.round(clock.mono_ms() - start_ms);
       return { ok: true, until, waited_ms, listener: open === undefined ? null : toListener(open) };

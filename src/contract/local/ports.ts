@@ -2,12 +2,12 @@
 import { z } from 'zod';
 import { defineOperation } from '../operation.ts';
 import { portNotification } from '../port-notices.ts';
-import { queryClamped } from '../query-values.ts';
+import { queryDuration } from '../query-duration.ts';
 import { spriteParams } from '../sprites.ts';
 import { dateTime } from '../time.ts';
 
 /** The longest that one request waits, and what it waits unless told: the limit of the machines API. */
-export const PORT_WAIT_MAX_S = 60;
+export const PORT_WAIT_MAX_MS = 60_000;
 
 /** One open port. The first fields are those of document 1's notification; `pid` 0: the process cannot be seen. */
 export const portListener = z.object({
@@ -80,13 +80,13 @@ export const portOperations = {
   waitForPort: defineOperation({
     method: 'GET',
     path: '/v1/ports/{port}/wait',
-    summary: 'Wait until a port listens, answers HTTP, or is closed; timeout in seconds, at most 60',
+    summary: 'Wait until a port listens, answers HTTP, or is closed; timeout in seconds or like 500ms, at most 60 s',
     source: 'design.md, section 3',
     tag,
     params: z.object({ port: z.coerce.number().pipe(portNotification.shape.port) }),
     query: z.object({
       until: portCondition.default('listen'),
-      timeout: queryClamped(0, PORT_WAIT_MAX_S).default(PORT_WAIT_MAX_S),
+      timeout: queryDuration(0, PORT_WAIT_MAX_MS).default(PORT_WAIT_MAX_MS),
     }),
     answer: { kind: 'json', status: 200, schema: portWaitAnswer },
     errors: ['timeout', 'not_ready'],

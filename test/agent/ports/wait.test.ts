@@ -44,7 +44,7 @@ describe('waiting for a port', () => {
   it('tells a port that listens from one that answers HTTP', async () => {
     const [agent, child] = await Promise.all([startPortsAgent(), startListenerProcess()]);
     const port = await child.listen();
-    const silent = await ask(agent.socketPath, { target: `/v1/ports/${port}/wait?until=http&timeout=1` });
+    const silent = await ask(agent.socketPath, { target: `/v1/ports/${port}/wait?until=http&timeout=500ms` });
     expect(silent).toMatchObject({ status: 408, json: { error: 'timeout' } });
     const wait = ask(agent.socketPath, { target: `/v1/ports/${port}/wait?until=http` });
     await child.close(port);
@@ -55,7 +55,7 @@ describe('waiting for a port', () => {
   it('answers 408 when the time is up', async () => {
     const [agent, child] = await Promise.all([startPortsAgent(), startListenerProcess()]);
     const port = await freePort(child);
-    for (const query of ['timeout=0', 'timeout=-5', 'timeout=1']) {
+    for (const query of ['timeout=0', 'timeout=-5', 'timeout=0.3', 'timeout=300ms']) {
       const answer = await ask(agent.socketPath, { target: `/v1/ports/${port}/wait?${query}` });
       expect(answer, query).toMatchObject({ status: 408, json: { error: 'timeout' } });
     }

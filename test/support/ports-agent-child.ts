@@ -1,0 +1,30 @@
+// The ports part of an agent in a process of its own, so that it can be killed: `ports-agent-child.ts DATABASE PLATFORM_URL`.
+import { createEventHub } from '../../src/agent/events/event-hub.ts';
+import { createPartBoard } from '../../src/agent/parts.ts';
+import { createPorts, portsSchema } from '../../src/agent/ports/ports.ts';
+import { createUpstream } from '../../src/agent/upstream.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { randomFraction } from '../../src/core/urandom.ts';
+import { openDatabase } from '../../src/sqlite/open.ts';
+
+const [path = '', baseUrl = ''] = process.argv.slice(2);
+const board = createPartBoard(systemClock);
+const ports = createPorts({
+  clock: systemClock,
+  random: randomFraction,
+  hub: createEventHub({
+    clock: systemClock,
+    generation: () => 1,
+    sequence: { load: () => 0, reserve: () => undefined },
+  }),
+  part: board.part('ports'),
+  noticesPart: board.part('notices'),
+  db: openDatabase(path, { migrations: [portsSchema] }).db,
+  upstream: createUpstream(),
+  log: { warn: () => undefined },
+  config: { sprite: 'dev-1', baseUrl, token: new Secret('sprite-token') },
+  identity: () => ({}),
+});
+ports.start(new AbortController().signal);
+console.log('started');
