@@ -20,7 +20,6 @@ import { createGatewayHandlers } from './gateway/gateway-handlers.ts';
 import { createMachineHandlers } from './machines/machine-handlers.ts';
 import { createMachineService } from './machines/machine-service.ts';
 import { createMachineStore } from './machines/machine-store.ts';
-import { createNoDriver } from './machines/no-driver.ts';
 import { createProcessDriver } from './machines/process-driver.ts';
 import type { AgentCommand } from './machines/spawn-machine.ts';
 import { createNoticeHandlers } from './notices/notice-handlers.ts';
@@ -106,16 +105,13 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   let url = '';
   const platformUrl = () => url;
   const machinesDir = join(options.dir, 'machines');
-  const driver =
-    options.agentCommand === undefined
-      ? createNoDriver()
-      : createProcessDriver({
-          dir: machinesDir,
-          command: options.agentCommand,
-          platformUrl,
-          nodeUrl: options.nodeUrl,
-          createToken: (machine_id) => createMachineToken(machine_id),
-        });
+  const driver = createProcessDriver({
+    dir: machinesDir,
+    command: options.agentCommand,
+    platformUrl,
+    nodeUrl: options.nodeUrl,
+    createToken: createMachineToken,
+  });
   function createMachineToken(machine_id: string): Secret {
     const machine = machines.find(machine_id);
     if (machine === undefined) throw new Error(`there is no machine ${machine_id}`);

@@ -19,7 +19,8 @@ export interface AgentCommand {
 export interface SpawnOptions {
   /** One directory a machine is made in here. */
   readonly dir: string;
-  readonly command: AgentCommand;
+  /** What a machine runs; without it no machine starts. */
+  readonly command: AgentCommand | undefined;
   /** Where this platform answers; read at each start, because the port is known late. */
   readonly platformUrl: () => string;
   readonly nodeUrl?: string | undefined;
@@ -38,18 +39,22 @@ export interface SpawnedProcess {
 const inherited = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'] as const;
 const LOG_CAP_BYTES = 16 * 1024 * 1024;
 
-/** Resolves when the process exists. Throws `internal` when it cannot be started. */
+/** Resolves when the process exists. Throws `not_configured` without a command, `internal` when it cannot be started. */
 export async function spawnMachine(spec: MachineSpec, options: SpawnOptions): Promise<SpawnedProcess> {
+  const { command } = options;
+  if (command === undefined) {
+    throw new RemoraError('not_configured', 'this platform was started without a command to run machines with');
+  }
   const dir = join(options.dir, spec.id);
   mkdirSync(join(dir, 'state'), { recursive: true, mode: 0o700 });
   const tokenFile = writeTokenFile(dir, options.createToken(spec.id));
   const log = openLog(dir);
   try {
-    const child = spawn(options.command.command, options.command.args, {
+    const child = spawn(command.command, command.args, {
       cwd: dir,
       detached: true,
       stdio: ['ignore', log, log],
-      env: toEnvironment(spec, dir, tokenFile, options),
+      env: { ...toEnvironment(spec, dir, tokenFile, options), ...command.env },
     });
     const exited = new Promise<LifeEnd>((resolve) => {
       child.once('exit', (exit_code, signal) => resolve({ exit_code, signal }));
@@ -60,7 +65,7 @@ export async function spawnMachine(spec: MachineSpec, options: SpawnOptions): Pr
     if (child.pid === undefined) throw new Error('the child has no pid');
     return { pid: child.pid, exited, kill: (signal) => child.kill(signal) };
   } catch (cause) {
-    throw new RemoraError('internal', `the machine could not be started: ${options.command.command} does not run`, {
+    throw new RemoraError('internal', `the machine could not be started: ${command.command} does not run`, {
       cause,
     });
   } finally {
@@ -96,7 +101,6 @@ function toEnvironment(
     FLY_PRIVATE_IP: spec.private_ip,
     FLY_VM_MEMORY_MB: String(spec.memory_mb),
     [INSTANCE_VARIABLE]: spec.instance_id,
-    ...options.command.env,
   };
 }
 

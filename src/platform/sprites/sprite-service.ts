@@ -34,6 +34,8 @@ export interface SpriteServiceDeps {
 }
 
 const REGION = 'local';
+/** The one that there is. */
+const DRIVER = 'process';
 
 export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
   const { sprites, machines, clock } = deps;
@@ -52,7 +54,7 @@ export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
       name,
       region: REGION,
       private_ip: toPrivateAddress(randomBytes(14)),
-      config: config ?? { guest: { memory_mb: DEFAULT_MEMORY_MB, cpus: 1 } },
+      config: { driver: DRIVER, guest: { memory_mb: DEFAULT_MEMORY_MB, cpus: 1 }, ...config },
     };
     machines.insert(machine, now_ms);
     return { ...row, machine_state: 'stopped' };

@@ -1,0 +1,305 @@
+// Machines as real process groups: started, frozen with all their children, thawed, stopped, crashed.
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { MachineConfig } from '../../src/contract/machines.ts';
+import { readProcess } from '../../src/platform/machines/process-table.ts';
+import { eventually } from '../support/eventually.ts';
+import { machineCommand, openTestPlatform, readReport, type TestPlatformOptions } from '../support/open-platform.ts';
+
+const name = { organization: 'acme', sprite: 'dev-1' } as const;
+
+async function openWithMachine(options: TestPlatformOptions = {}, config?: MachineConfig) {
+  const platform = await openTestPlatform({ agentCommand: machineCommand(), ...options });
+  platform.admin.createSprite({
+    organization: 'acme',
+    name: 'dev-1',
+    ...(config === undefined ? {} : { config }),
+  });
+  const { id, dir } = platform.admin.readMachine(name);
+  const path = `/v1/apps/acme/machines/${id}`;
+  const post = (action: string, body?: unknown) => platform.call({ method: 'POST', path: `${path}/${action}`, body });
+  const wait = (query: string) => platform.call({ path: `${path}/wait?${query}` });
+  const read = async () => (await platform.call({ path })).json;
+  const sprite = async () => (await platform.call({ path: '/v1/sprites/dev-1' })).json;
+  return { platform, id, dir, path, post, wait, read, sprite };
+}
+
+async function openRunning(options: TestPlatformOptions = {}) {
+  const opened = await openWithMachine(options);
+  expect((await opened.post('start')).json).toEqual({ previous_state: 'stopped', migrated: false });
+  const report = await eventually(() => readReport(opened.dir));
+  return { ...opened, report };
+}
+
+const stateOf = (pid: number) => readProcess(pid)?.state;
+const isGone = (pid: number) => [undefined, 'Z', 'X'].includes(stateOf(pid));
+
+describe('a start', () => {
+  test('runs the command in a process group of its own, with a token only it can read', async () => {
+    const { report, dir, id, platform, read, sprite } = await openRunning();
+    expect(readProcess(report.pid)?.group).toBe(report.pid);
+    expect(readProcess(report.child)?.group).toBe(report.pid);
+    expect(await read()).toMatchObject({ id, state: 'running', name: 'dev-1', instance_id: expect.any(String) });
+    expect(await sprite()).toMatchObject({ status: 'running', last_running_at: expect.any(String) });
+    const { env } = report;
+    expect(env).toMatchObject({
+      REMORA_BASE_URL: platform.url,
+      REMORA_MACHINES_API: platform.url,
+      REMORA_SPRITE: 'dev-1',
+      REMORA_APP: 'acme',
+      REMORA_MACHINE: id,
+      REMORA_SOCKET: join(dir, 'agent.sock'),
+      REMORA_STATE_DIR: join(dir, 'state'),
+      FLY_MACHINE_ID: id,
+    });
+    expect(statSync(env.REMORA_TOKEN_FILE ?? '').mode & 0o777).toBe(0o600);
+    const token = readFileSync(env.REMORA_TOKEN_FILE ?? '', 'utf8');
+    expect(JSON.stringify(env)).not.toContain(token);
+    const headers = { authorization: `Bearer ${token}` };
+    expect((await fetch(`${platform.url}/v1/sprites/dev-1`, { headers })).status).toBe(200);
+  });
+
+  test('takes nothing of the environment of the platform along but what a program needs', async () => {
+    process.env.REMORA_TOKEN = 'platform-secret';
+    try {
+      const { report } = await openRunning();
+      expect(JSON.stringify(report.env)).not.toContain('platform-secret');
+    } finally {
+      delete process.env.REMORA_TOKEN;
+    }
+  });
+
+  test('of a command that does not exist is refused, and the machine stays stopped', async () => {
+    const { post, read } = await openWithMachine({ agentCommand: { command: '/nowhere/agent', args: [] } });
+    expect((await post('start')).status).toBe(500);
+    expect(await read()).toMatchObject({ state: 'stopped' });
+  });
+
+  test('without a command says what is missing', async () => {
+    const platform = await openTestPlatform();
+    platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
+    const { id } = platform.admin.readMachine(name);
+    const answer = await platform.call({ method: 'POST', path: `/v1/apps/acme/machines/${id}/start` });
+    expect(answer.json).toMatchObject({ error: 'not_configured' });
+  });
+
+  test('ends the token of the life before', async () => {
+    const { dir, platform, post, wait } = await openRunning();
+    const first = readFileSync(join(dir, 'token'), 'utf8');
+    await post('stop');
+    await wait('state=stopped');
+    await post('start');
+    expect(readFileSync(join(dir, 'token'), 'utf8')).not.toBe(first);
+    const headers = { authorization: `Bearer ${first}` };
+    expect((await fetch(`${platform.url}/v1/sprites/dev-1`, { headers })).status).toBe(401);
+  });
+});
+
+describe('a suspend', () => {
+  test('is answered first, then freezes the whole group, and a start thaws it', async () => {
+    const { report, dir, post, wait, read, sprite } = await openRunning();
+    const before = await read();
+    expect((await post('suspend')).json).toEqual({ ok: true });
+    expect(await read()).toMatchObject({ state: 'suspending' });
+    expect((await wait('state=suspended')).json).toEqual({ ok: true });
+    expect([stateOf(report.pid), stateOf(report.child)]).toEqual(['T', 'T']);
+    expect(await sprite()).toMatchObject({ status: 'warm', last_warming_at: expect.any(String) });
+    const frozenAt = readReport(dir)?.ticks ?? 0;
+    expect((await post('start')).json).toEqual({ previous_state: 'suspended', migrated: false });
+    const after = await eventually(() => {
+      const now = readReport(dir);
+      return now !== undefined && now.ticks > frozenAt + 2 && now;
+    });
+    expect(after.pid).toBe(report.pid);
+    expect(stateOf(report.child)).toBe('S');
+    expect(await read()).toMatchObject({ state: 'running', instance_id: before.instance_id });
+  });
+
+  test('is called off by a start that comes before the freeze', async () => {
+    const { report, post, wait, read } = await openRunning({ freezeDelay_ms: 150 });
+    await post('suspend');
+    expect((await post('start')).json).toMatchObject({ previous_state: 'suspending' });
+    expect(await read()).toMatchObject({ state: 'running' });
+    expect((await wait('state=suspended&timeout=1')).status).toBe(408);
+    expect(stateOf(report.pid)).not.toBe('T');
+  });
+
+  test('is refused when the machine does not run, with its state', async () => {
+    const { post } = await openWithMachine();
+    const answer = await post('suspend');
+    expect(answer.status).toBe(409);
+    expect(answer.json).toMatchObject({ error: 'invalid_state', details: { state: 'stopped' } });
+  });
+
+  test('is refused a second time while the first is under way', async () => {
+    const { post } = await openRunning({ freezeDelay_ms: 200 });
+    expect((await post('suspend')).status).toBe(200);
+    expect((await post('suspend')).status).toBe(409);
+  });
+
+  test('is refused with every condition that the configuration fails', async () => {
+    const platform = await openTestPlatform({ agentCommand: machineCommand() });
+    const config = { guest: { memory_mb: 4_096 }, init: { swap_size_mb: 512 }, schedule: 'daily' };
+    platform.admin.createSprite({ organization: 'acme', name: 'dev-1', config });
+    await platform.admin.startMachine(name);
+    const { id } = platform.admin.readMachine(name);
+    const answer = await platform.call({ method: 'POST', path: `/v1/apps/acme/machines/${id}/suspend` });
+    expect(answer.status).toBe(422);
+    expect(answer.json.error).toBe('not_eligible');
+    const failing = answer.json.details.conditions.filter((item: { verdict: string }) => item.verdict === 'fails');
+    expect(failing.map((item: { condition: string }) => item.condition)).toEqual(['memory', 'swap', 'schedule']);
+    expect(platform.admin.readMachine(name).state).toBe('running');
+  });
+});
+
+describe('a stop', () => {
+  test('ends the machine with its children, and a start begins another life', async () => {
+    const { report, dir, post, wait, read, sprite } = await openRunning();
+    const before = await read();
+    expect((await post('stop')).json).toEqual({ ok: true });
+    expect((await wait('state=stopped')).json).toEqual({ ok: true });
+    expect([isGone(report.pid), isGone(report.child)]).toEqual([true, true]);
+    expect(await read()).toMatchObject({ last_exit: { signal: 'SIGTERM', requested: true } });
+    expect(await sprite()).toMatchObject({ status: 'cold' });
+    expect((await post('start')).json).toMatchObject({ previous_state: 'stopped' });
+    const next = await eventually(() => {
+      const now = readReport(dir);
+      return now !== undefined && now.pid !== report.pid && now;
+    });
+    expect(isGone(next.pid)).toBe(false);
+    expect((await read()).instance_id).not.toBe(before.instance_id);
+  });
+
+  test('reaches a frozen machine', async () => {
+    const { report, post, wait } = await openRunning();
+    await post('suspend');
+    await wait('state=suspended');
+    await post('stop');
+    expect((await wait('state=stopped&timeout=5')).status).toBe(200);
+    expect([isGone(report.pid), isGone(report.child)]).toEqual([true, true]);
+  });
+
+  test('uses force on a machine that does not end', async () => {
+    const { report, post, wait, read } = await openRunning({ agentCommand: machineCommand('stubborn') });
+    await post('stop', { timeout: '200ms' });
+    expect((await wait('state=stopped&timeout=5')).status).toBe(200);
+    expect([isGone(report.pid), isGone(report.child)]).toEqual([true, true]);
+    expect(await read()).toMatchObject({ last_exit: { signal: 'SIGKILL', requested: true } });
+  });
+
+  test('of a stopped machine does nothing', async () => {
+    const { post, read } = await openWithMachine();
+    expect((await post('stop')).status).toBe(200);
+    expect(await read()).toMatchObject({ state: 'stopped' });
+  });
+
+  test('names what is wrong with its signal and its timeout', async () => {
+    const { post } = await openRunning();
+    for (const [field, body] of [
+      ['body.signal', { signal: 'SIGSTOP' }],
+      ['body.timeout', { timeout: 'soon' }],
+    ] as const) {
+      const answer = await post('stop', body);
+      expect(answer.status).toBe(400);
+      expect(answer.json.details.fields[0].field).toBe(field);
+    }
+  });
+});
+
+describe('a crash', () => {
+  test('leaves the machine stopped, its children ended, and the exit told', async () => {
+    const { report, wait, read } = await openRunning();
+    process.kill(report.pid, 'SIGKILL');
+    expect((await wait('state=stopped&timeout=5')).status).toBe(200);
+    expect(isGone(report.child)).toBe(true);
+    expect(await read()).toMatchObject({ last_exit: { signal: 'SIGKILL', requested: false } });
+  });
+
+  test('at once after the start is told with its exit code', async () => {
+    const { post, wait, read } = await openWithMachine({ agentCommand: machineCommand('crash') });
+    await post('start');
+    expect((await wait('state=stopped&timeout=5')).status).toBe(200);
+    expect(await read()).toMatchObject({ last_exit: { exit_code: 7, requested: false } });
+  });
+
+  test('of a frozen machine leaves it stopped', async () => {
+    const { report, post, wait } = await openRunning();
+    await post('suspend');
+    await wait('state=suspended');
+    process.kill(report.pid, 'SIGKILL');
+    expect((await wait('state=stopped&timeout=5')).status).toBe(200);
+    expect(isGone(report.child)).toBe(true);
+  });
+});
+
+describe('a wait', () => {
+  test('is answered at once when it is already so; started means running', async () => {
+    const { wait } = await openRunning();
+    expect((await wait('state=started')).status).toBe(200);
+    expect((await wait('')).status).toBe(200);
+    expect((await wait('state=running&timeout=1')).status).toBe(200);
+  });
+
+  test('is answered 408 at its limit', async () => {
+    const { wait } = await openRunning();
+    const start = performance.now();
+    const answer = await wait('state=suspended&timeout=1');
+    expect(answer.status).toBe(408);
+    expect(answer.json.error).toBe('timeout');
+    expect(performance.now() - start).toBeGreaterThan(950);
+  });
+
+  test('is refused for a word that is no state', async () => {
+    const { wait } = await openRunning();
+    const answer = await wait('state=asleep');
+    expect(answer.status).toBe(400);
+    expect(answer.json.details.fields[0].field).toBe('query.state');
+  });
+
+  test('is answered 409 when the life that is meant is over, and is not satisfied by another one', async () => {
+    const { post, wait, read } = await openRunning();
+    const first = (await read()).instance_id;
+    const pending = wait(`state=suspended&instance_id=${first}`);
+    await post('stop');
+    await wait('state=stopped');
+    expect((await pending).status).toBe(409);
+    expect((await wait(`state=stopped&instance_id=${first}`)).status).toBe(200);
+    await post('start');
+    const late = await wait(`state=running&instance_id=${first}`);
+    expect(late.status).toBe(409);
+    expect(late.json).toMatchObject({ error: 'invalid_state', details: { state: 'running' } });
+    expect((await wait(`state=running&instance_id=${(await read()).instance_id}`)).status).toBe(200);
+  });
+
+  test('is answered 409 when the machine is destroyed', async () => {
+    const { platform, wait, path, report } = await openRunning();
+    const pending = wait('state=suspended');
+    await platform.call({ path });
+    await platform.admin.destroyMachine(name);
+    const answer = await pending;
+    expect([answer.status, answer.json.error]).toEqual([409, 'invalid_state']);
+    expect((await platform.call({ path })).status).toBe(404);
+    expect(isGone(report.pid)).toBe(true);
+  });
+
+  test('by twenty callers at once is answered for each', async () => {
+    const { post, wait } = await openRunning();
+    const pending = Array.from({ length: 20 }, () => wait('state=suspended'));
+    await post('suspend');
+    const statuses = (await Promise.all(pending)).map((answer) => answer.status);
+    expect(statuses).toEqual(Array.from({ length: 20 }, () => 200));
+  });
+});
+
+test('everything asked at once leaves one machine in one state', async () => {
+  const { platform, post, read, dir } = await openRunning();
+  const actions = ['suspend', 'start', 'stop', 'start', 'suspend', 'stop', 'start', 'start'];
+  const answers = await Promise.all(actions.map((action) => post(action)));
+  expect(answers.every((answer) => answer.status === 200 || answer.status === 409)).toBe(true);
+  await platform.admin.startMachine(name);
+  expect(await read()).toMatchObject({ state: 'running' });
+  const { pid } = await eventually(() => readReport(dir));
+  await platform.admin.stopMachine(name);
+  expect(isGone(pid)).toBe(true);
+});

@@ -1,0 +1,13 @@
+// Waiting for a condition that has no event of its own.
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** The first value that is neither undefined nor false. Throws after `limit_ms`. */
+export async function eventually<T>(look: () => T | undefined | false, limit_ms = 5_000): Promise<T> {
+  const end = performance.now() + limit_ms;
+  for (;;) {
+    const value = look();
+    if (value !== undefined && value !== false) return value;
+    if (performance.now() > end) throw new Error(`nothing within ${limit_ms} ms: ${look.toString()}`);
+    await sleep(10);
+  }
+}
