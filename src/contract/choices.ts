@@ -202,6 +202,31 @@ export const choices: readonly Choice[] = [
     reason: 'A waiter must be able to tell "not yet" from "never".',
   },
   {
+    topic: 'instance_id',
+    choice: 'New at every boot, kept over a resume and shown until the next boot',
+    reason: 'A waiter for a state must not be satisfied, or kept waiting, by another life of the machine.',
+  },
+  {
+    topic: 'crash of a machine',
+    choice: 'The state becomes stopped, with last_exit.requested false; nothing starts it again by itself',
+    reason: 'Document 3 has no failed state, and a machine that restarts for ever hides what is wrong with it.',
+  },
+  {
+    topic: 'start and stop of a machine that is so already',
+    choice: '200 and nothing happens; a start during suspending calls the suspend off',
+    reason: 'Callers repeat what they got no answer to; document 3 lets a request interrupt a suspend.',
+  },
+  {
+    topic: 'answer to a stop',
+    choice: 'At once; the state is stopped when nothing of the machine runs, which the wait operation tells',
+    reason: 'A machine that stops itself could not end before its own call is answered.',
+  },
+  {
+    topic: 'app of a machine',
+    choice: 'The slug of the organization of its sprite',
+    reason: 'Document 3 addresses machines by application, and document 1 knows organizations only.',
+  },
+  {
     topic: 'machine driver in the configuration',
     choice: 'config.driver names how a machine is run; process shares memory and swap with its host',
     reason: 'Eligibility read from the host’s memory would be wrong for such a machine.',
@@ -235,5 +260,48 @@ export const choices: readonly Choice[] = [
     choice:
       'As a replica its file goes on changing. POST /role and POST /restart are switches of ours; ids are the change counter of the file',
     reason: 'A replica publishes the transactions of its primary, so a follower must go on seeing some.',
+  },
+  {
+    topic: 'what live means',
+    choice:
+      'A transaction of that database came on the connection of now, and the cache can be written; all else is stale, with a reason',
+    reason: 'init carries no positions and the node replays nothing, so that an old position may have been passed by.',
+  },
+  {
+    topic: 'primary of the node',
+    choice: 'primary is "self", "remote" or "unknown", with hostname beside it for remote; unknown while not connected',
+    reason: 'A word is easy to test for in a script, and a node that cannot be asked says nothing about now.',
+  },
+  {
+    topic: 'readers of /events while the node is away',
+    choice: 'Open streams end when the connection to the node ends; new ones stay open and get init once it is back',
+    reason: 'An end is what the node itself shows for a possible gap; a refusal would make clients dial in a loop.',
+  },
+  {
+    topic: 'lines of /events',
+    choice: 'As the node sent them, unknown types and fields too; no keep-alive line unless keepalive asks for it',
+    reason: 'Clients of the node parse every line, and many do not expect an empty one.',
+  },
+  {
+    topic: 'waiting for a transaction',
+    choice:
+      'txid is 1 to 16 hex digits, filled up on the left; a database not seen yet is waited for; timeout moved into 0 to 300 s, 30 by default',
+    reason: 'The first transaction of a database makes it known, and people leave out leading zeros.',
+  },
+  {
+    topic: 'cursor of cached transactions',
+    choice: 'after is a txID of 16 hex digits, or seq or next of an earlier answer',
+    reason: 'A txID is what applications have; only the order of arrival is safe where ids go back.',
+  },
+  {
+    topic: 'gap rows',
+    choice: 'from and to are the first and last missing ids; cause says why they are missing',
+    reason:
+      'Older than the first one seen, lost while disconnected, left out, not saved and let go mean different things.',
+  },
+  {
+    topic: 'lag',
+    choice: 'Arrival minus timestamp, at least 0; timestamp is passed on as the node wrote it',
+    reason: 'Document 3: the clocks of two servers may differ. A negative lag would only say so.',
   },
 ];
