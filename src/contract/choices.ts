@@ -138,6 +138,29 @@ export const choices: readonly Choice[] = [
     reason: 'Document 1 gives an integer, and another user’s process cannot always be seen.',
   },
   {
+    topic: 'port address',
+    choice:
+      'The sprite’s URL with the port; http://{sprite}:{port} until that URL is known; by setting a template or the bind address',
+    reason: 'Document 1 says "proxy URL" and not how it is made; the live service sends the bind address.',
+  },
+  {
+    topic: 'one port, several sockets',
+    choice:
+      'Dual stack, several addresses and SO_REUSEPORT are one port, open while one socket has been there all the time; its pid is that of the socket known longest',
+    reason: 'The message has one port and one pid; a helper that joins or leaves changes nothing for who connects.',
+  },
+  {
+    topic: 'port whose process is not visible yet',
+    choice: 'Announced up to two scans later, with the pid if it was found by then, else 0',
+    reason: 'One event with the pid is worth more than a quick one without it, and two would count twice.',
+  },
+  {
+    topic: 'port wait',
+    choice:
+      'At most 60 s, also when not said; until=http is any HTTP answer to GET /, whatever its status; 408 timeout when it is not so in time',
+    reason: 'The limit of the machines API. An application may well answer 404 or 500 at / and be up.',
+  },
+  {
     topic: 'port notices',
     choice:
       'POST /v1/sprites/{name}/ports/notices with a list in order, idempotent by id; GET /v1/sprites/{name}/ports',

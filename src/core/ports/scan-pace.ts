@@ -9,11 +9,15 @@ const GAP_MAX_MS = 750;
 /** Without counters the scan itself finds a change, so its period has to stay under a second. */
 const BLIND_MAX_MS = 950;
 const REST_MIN_MS = 2_000;
-const REST_MAX_MS = 4_000;
+const REST_MAX_MS = 5_000;
 /** How long after a change the next one is taken to be likely. */
 export const LIVELY_MS = 3_000;
-/** The share of a core that scanning may take, as its inverse: 0.5 % while idle, 5 % after a change, 10 % for a waiter. */
-const IDLE_FACTOR = 200;
+/**
+ * The share of a core that scanning may take, as its inverse: 0.125 % while nothing happens, since the rest of the agent needs
+ * some of the half percent, 0.5 % while connections come and go, 5 % after a port changed, 10 % for a waiter.
+ */
+const REST_FACTOR = 800;
+const CHURN_FACTOR = 200;
 const BUSY_FACTOR = 20;
 const ATTENTIVE_FACTOR = 10;
 
@@ -40,9 +44,9 @@ export interface ScanPaceInput {
 }
 
 export function toScanPace({ idleCost_ms, lastCost_ms, counters, lively, attentive }: ScanPaceInput): ScanPace {
-  const wanted_ms = Math.max(lastCost_ms * BUSY_FACTOR, lively ? 0 : idleCost_ms * IDLE_FACTOR);
+  const wanted_ms = Math.max(lastCost_ms * BUSY_FACTOR, lively ? 0 : idleCost_ms * CHURN_FACTOR);
   const gap_ms = clamp(wanted_ms, GLANCE_MS, counters ? GAP_MAX_MS : BLIND_MAX_MS);
-  const rest_ms = counters ? clamp(idleCost_ms * IDLE_FACTOR, REST_MIN_MS, REST_MAX_MS) : gap_ms;
+  const rest_ms = counters ? clamp(idleCost_ms * REST_FACTOR, REST_MIN_MS, REST_MAX_MS) : gap_ms;
   if (!attentive) return { glance_ms: counters ? GLANCE_MS : gap_ms, gap_ms, rest_ms };
   const soon_ms = clamp(lastCost_ms * ATTENTIVE_FACTOR, ATTENTIVE_MS, gap_ms);
   return { glance_ms: ATTENTIVE_MS, gap_ms: soon_ms, rest_ms: counters ? rest_ms : soon_ms };
