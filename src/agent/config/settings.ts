@@ -1,6 +1,6 @@
 // Every setting of the agent as one row: where it may be written, what it may be, what it is when nobody says.
 import { z } from 'zod';
-import { parseDuration } from '../../core/duration.ts';
+import { parseDuration } from '../../contract/duration.ts';
 
 export interface Setting {
   readonly env: string;

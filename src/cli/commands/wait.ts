@@ -1,5 +1,5 @@
 // `remora wait`: until the replica has a transaction (read your own writes).
-import { parseDuration } from '../../core/duration.ts';
+import { parseDuration } from '../../contract/duration.ts';
 import { askAgent } from '../ask-agent.ts';
 import type { Invocation } from '../command.ts';
 import { exitCode, UsageError } from '../exit-code.ts';

@@ -3,9 +3,9 @@
 import { z } from 'zod';
 import { accessPolicy } from '../access-policy.ts';
 import { connectorOperations } from '../connectors.ts';
+import { queryDuration } from '../duration.ts';
 import { gatewayListResponse, gatewayOperations as platformGateway } from '../gateway.ts';
 import { defineOperation } from '../operation.ts';
-import { queryDuration } from '../query-duration.ts';
 import { queryInteger } from '../query-values.ts';
 import { dateTime } from '../time.ts';
 

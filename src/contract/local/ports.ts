@@ -1,8 +1,8 @@
 // The ports of this machine: who listens, what opens and closes, and waiting for it (design.md, sections 3 and 6).
 import { z } from 'zod';
+import { queryDuration } from '../duration.ts';
 import { defineOperation } from '../operation.ts';
 import { portNotification } from '../port-notices.ts';
-import { queryDuration } from '../query-duration.ts';
 import { spriteParams } from '../sprites.ts';
 import { dateTime } from '../time.ts';
 

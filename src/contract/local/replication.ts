@@ -1,8 +1,8 @@
 // How fresh the local replica is: the node's stream again, the primary, the position of each database, waiting for a
 // transaction, and what the cache holds (design.md, sections 3 and 7).
 import { z } from 'zod';
+import { queryDuration } from '../duration.ts';
 import { defineOperation } from '../operation.ts';
-import { queryDuration } from '../query-duration.ts';
 import { queryInteger } from '../query-values.ts';
 import { hex16, nodeOperations } from '../replication.ts';
 import { dateTime } from '../time.ts';

@@ -1,8 +1,8 @@
 // Holds that keep the machine awake, at the paths of a sprite's tasks, and the answer to "why is this machine awake"
 // (design.md, section 3; resume.md, section 5).
 import { z } from 'zod';
+import { queryDuration } from '../duration.ts';
 import { defineOperation } from '../operation.ts';
-import { queryDuration } from '../query-duration.ts';
 import { dateTime } from '../time.ts';
 
 export const HOLD_MAX_MS = 3_600_000;

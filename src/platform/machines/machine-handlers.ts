@@ -1,6 +1,7 @@
 // The rows of the machines API (document 3, "Machines API"): whose machine it is, and then what the service does with it.
+
+import { parseDuration } from '../../contract/duration.ts';
 import type { machineOperations, StopMachineRequest } from '../../contract/machines.ts';
-import { parseDuration } from '../../core/duration.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import { checkOwnSprite, organizationOf, type Principal } from '../tokens/principal.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseDuration } from '../../src/core/duration.ts';
+import { parseDuration } from '../../src/contract/duration.ts';
 
 it.each([
   ['30', 30_000],

@@ -1,0 +1,26 @@
+// Durations from outside: seconds as a number or as text, or text with a unit such as "500ms", "30s", "5m", "1h".
+import { z } from 'zod';
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const FORM = /^(-?\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h)?$/;
+
+/** Milliseconds, or undefined for what is not a duration. A bare number counts seconds. */
+export function parseDuration(text: string): number | undefined {
+  const value = toMilliseconds(text.trim());
+  return value === undefined || value < 0 ? undefined : Math.round(value);
+}
+
+/** Milliseconds, moved into `min_ms` to `max_ms`: the rule for every duration from outside. */
+export function queryDuration(min_ms: number, max_ms: number) {
+  return z
+    .union([z.number(), z.string().regex(FORM)], { error: 'expected seconds, or a duration such as "500ms" or "30s"' })
+    .transform((value) => (typeof value === 'number' ? value * 1_000 : (toMilliseconds(value) ?? 0)))
+    .transform((value) => Math.round(Math.min(max_ms, Math.max(min_ms, value))))
+    .pipe(z.int().min(min_ms).max(max_ms));
+}
+
+function toMilliseconds(text: string): number | undefined {
+  const match = FORM.exec(text);
+  const unit = UNIT_MS[match?.[2] ?? 's'];
+  return match?.[1] === undefined || unit === undefined ? undefined : Number(match[1]) * unit;
+}
