@@ -9,21 +9,23 @@ import type { Config } from './config/load-config.ts';
 import { createDoorkeeper } from './doors.ts';
 import { createEventHandlers } from './events/event-handlers.ts';
 import { createEventHub } from './events/event-hub.ts';
-import { createGateway, gatewaySchema } from './gateway/gateway.ts';
+import { createGateway, type Gateway, gatewaySchema } from './gateway/gateway.ts';
 import { createHoldHandlers } from './holds/hold-handlers.ts';
 import { holdsSchema } from './holds/hold-store.ts';
 import { createHolds } from './holds/holds.ts';
-import { createHooks } from './hooks/hooks.ts';
+import { createHooks, HOOKS_DEADLINE_MS } from './hooks/hooks.ts';
+import { runPostResume } from './hooks/run-post-resume.ts';
 import { openListeners } from './listeners.ts';
 import type { Log } from './log.ts';
 import { createInterlock } from './machine/interlock.ts';
-import { createMachine } from './machine/machine.ts';
+import { createMachine, type Machine } from './machine/machine.ts';
 import { createMachinesApi } from './machine/machines-api.ts';
 import { createPartBoard } from './parts.ts';
-import { createPorts, portsSchema } from './ports/ports.ts';
-import { createReplication } from './replication/replication.ts';
+import { createPorts, type Ports, portsSchema } from './ports/ports.ts';
+import { createReplication, type Replication } from './replication/replication.ts';
 import { createKernel } from './resume/kernel.ts';
-import { createResume } from './resume/resume.ts';
+import type { LastResume } from './resume/last-resume.ts';
+import { createResume, type ResumePart } from './resume/resume.ts';
 import { createOwnCostMeter } from './status/own-cost.ts';
 import { createStatus } from './status/status.ts';
 import { openStore } from './store.ts';
@@ -63,22 +65,22 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   const hub = createEventHub({ clock, generation: () => resume.generation(), sequence: store.sequence });
   const common = { clock, random, hub, upstream, log };
 
-  const resume = stack.use(
+  const resume: ResumePart = stack.use(
     createResume({
       ...common,
       kernel: createKernel(),
       part: board.part('resume'),
       generationStore: store.generation,
       steps: () => [
-        { name: 'sockets', deadline_ms: 20, run: () => upstream.replace() },
         { name: 'policy', deadline_ms: 2_000, run: () => gateway.onResume() },
         { name: 'stream', deadline_ms: 5_000, run: () => replication.onResume() },
         { name: 'ports', deadline_ms: 1_000, run: () => ports.onResume() },
+        { name: 'hooks', deadline_ms: HOOKS_DEADLINE_MS + 1_000, run: () => runPostResume(hooks, resume.lastResume()) },
       ],
     }),
   );
   const identity = () => resume.identityHeaders();
-  const gateway = stack.use(
+  const gateway: Gateway = stack.use(
     createGateway({
       ...common,
       part: board.part('gateway'),
@@ -88,7 +90,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       gate: () => resume.gate.wait(),
     }),
   );
-  const ports = stack.use(
+  const ports: Ports = stack.use(
     createPorts({
       ...common,
       part: board.part('ports'),
@@ -98,7 +100,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       identity,
     }),
   );
-  const replication = stack.use(
+  const replication: Replication = stack.use(
     createReplication({
       ...common,
       part: board.part('replication'),
@@ -106,7 +108,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       mayConnect: () => machine.suspender.state !== 'fenced',
     }),
   );
-  const holds = stack.use(createHolds({ clock, runClock, hub, db: store.db, log }));
+  const holds = stack.use(createHolds({ clock, runClock, hub, db: store.db, log, check: () => resume.check() }));
   const hooks = createHooks({ directory: config.hooksDir, generation: () => resume.generation() });
   const interlock = createInterlock({
     holds: holds.inForce,
@@ -114,7 +116,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
     isPrimary: () => replication.isPrimary(),
     streams: config.suspendStreams,
   });
-  const machine = stack.use(
+  const machine: Machine = stack.use(
     createMachine({
       clock,
       hub,
@@ -138,7 +140,11 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       lastResume: () => resume.lastResume(),
     }),
   );
-  resume.onWake(() => machine.suspender.onWake());
+  resume.onWake(() => {
+    runClock.skip(toRunningGap(resume.lastResume()));
+    holds.onResume();
+    machine.suspender.onWake();
+  });
   resume.onRecovered(() => machine.suspender.onRecovered());
 
   const status = createStatus({
@@ -193,6 +199,12 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
     addresses: listeners.addresses,
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
+}
+
+/** How long the monotonic clock ran on although nothing here did; in a restored or sleeping machine it stood still as well. */
+function toRunningGap(resume: LastResume | undefined): number {
+  const ranOn = resume?.cause === 'process_stopped' || resume?.cause === 'vm_paused';
+  return ranOn ? (resume.gap_ms ?? 0) : 0;
 }
 
 /** What of the settings is not used and why; undefined when all of them are. */

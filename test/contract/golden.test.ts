@@ -8,11 +8,12 @@ import { z } from 'zod';
 const source = new URL('../../src/contract/', import.meta.url).pathname;
 const golden = new URL('./golden/', import.meta.url).pathname;
 const withoutRecords = [
+  'agent-identity',
   'agent-operations',
   'choices',
+  'duration',
   'operation',
   'platform-operations',
-  'query-duration',
   'query-values',
 ];
 

@@ -29,6 +29,8 @@ export interface HoldsOptions {
   readonly hub: EventHub;
   readonly db: Sqlite;
   readonly log: Log;
+  /** Looks for a resume now: a sweep that is late because of one must not end holds by the time that was slept. */
+  readonly check: () => void;
   readonly procRoot?: string;
 }
 
@@ -65,6 +67,7 @@ export function createHolds(options: HoldsOptions): Holds {
   }
 
   function sweep(): void {
+    options.check();
     for (const { hold, why } of book.sweep(now(), isRunning)) ended(hold, why);
     if (book.all().length === 0) stop();
   }

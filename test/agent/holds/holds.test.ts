@@ -32,6 +32,7 @@ async function setUp(dir = tempDir()) {
     hub,
     db,
     log: pino({ level: 'silent' }),
+    check: () => undefined,
   });
   holds.start();
   onTestFinished(() => {
