@@ -8,7 +8,7 @@ import { createUpstream } from '../../src/agent/upstream.ts';
 import { portOperations } from '../../src/contract/local/ports.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { randomFraction } from '../../src/core/urandom.ts';
-import { openDatabase } from '../../src/sqlite/open.ts';
+import { openDatabase, type Sqlite } from '../../src/sqlite/open.ts';
 import { serveEdge } from './serve-edge.ts';
 import { tempDir } from './temp-dir.ts';
 
@@ -16,6 +16,7 @@ export interface PortsAgent {
   readonly ports: Ports;
   readonly socketPath: string;
   readonly board: PartBoard;
+  readonly db: Sqlite;
   /** Everything it has published, oldest first. */
   readonly events: readonly AgentEvent[];
   /** Ends its loops and closes its tables, as a stop of the daemon would; the end of the test does so too. */
@@ -26,10 +27,14 @@ export interface PortsAgentOptions {
   readonly config?: PortsConfig;
   /** Of an earlier life, to be used again. */
   readonly stateDir?: string;
+  /** Leaves its tables out of the database. */
+  readonly withoutTables?: boolean;
 }
 
 export async function startPortsAgent(options: PortsAgentOptions = {}): Promise<PortsAgent> {
-  const { db } = openDatabase(join(options.stateDir ?? tempDir(), 'agent.db'), { migrations: [portsSchema] });
+  const { db } = openDatabase(join(options.stateDir ?? tempDir(), 'agent.db'), {
+    migrations: options.withoutTables ? [] : [portsSchema],
+  });
   const board = createPartBoard(systemClock);
   const hub = createEventHub({
     clock: systemClock,
@@ -67,5 +72,5 @@ export async function startPortsAgent(options: PortsAgentOptions = {}): Promise<
   };
   onTestFinished(stop);
   const { path: socketPath } = await serveEdge(portOperations, ports.handlers);
-  return { ports, socketPath, board, events, stop };
+  return { ports, socketPath, board, db, events, stop };
 }

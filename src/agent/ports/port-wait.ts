@@ -34,7 +34,10 @@ async function isMet(watcher: PortWatcher, { port, until }: PortWait, end: Abort
     case 'closed':
       return open === undefined && !watcher.tracked.waiting.has(port);
     case 'http':
-      return open !== undefined && (await answersHttp(open.addresses[0] ?? '', port, end));
+      if (open === undefined || !(await answersHttp(open.addresses[0] ?? '', port, end))) return false;
+      // Another listener may have taken the port over since the last scan, and it is the one that answered.
+      await watcher.scanNow();
+      return watcher.tracked.announced.has(port);
     default:
       return until satisfies never;
   }

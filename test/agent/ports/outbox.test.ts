@@ -117,6 +117,32 @@ describe('the outbox', () => {
     await expect.poll(() => agent.ports.status().notices, soon).toMatchObject({ depth: 0, set_aside: 1 });
   });
 
+  it('says when it cannot keep notices, and catches up when it can', async () => {
+    const [platform, child] = await Promise.all([openNoticePlatform(), startListenerProcess()]);
+    const agent = await startFor(platform);
+    const report = () => agent.board.report().notices;
+    await expect.poll(() => agent.ports.status().scans ?? 0, soon).toBeGreaterThan(0);
+    agent.db.pragma('query_only = ON');
+    const port = await child.listen();
+    await expect
+      .poll(report, soon)
+      .toMatchObject({ state: 'degraded', reason: expect.stringContaining('cannot be kept') });
+    await expect.poll(() => agent.events.some((event) => event.port === port), soon).toBe(true);
+    agent.db.pragma('query_only = OFF');
+    await expect.poll(() => platform.told(port), soon).toEqual([`+${port}`]);
+    await expect.poll(report, soon).toMatchObject({ state: 'ok' });
+  });
+
+  it('fails without its tables, and the ports are watched all the same', async () => {
+    const [agent, child] = await Promise.all([startPortsAgent({ withoutTables: true }), startListenerProcess()]);
+    const port = await child.listen();
+    await expect.poll(() => agent.events.some((event) => event.port === port), soon).toBe(true);
+    expect(agent.board.report().notices).toMatchObject({
+      state: 'failed',
+      reason: expect.stringContaining('no such table'),
+    });
+  });
+
   it('is off without a platform, and the ports are watched all the same', async () => {
     const [agent, child] = await Promise.all([startPortsAgent(), startListenerProcess()]);
     const port = await child.listen();
