@@ -132,7 +132,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       async settle() {
         store.checkpoint();
         replication.checkpoint();
-        await upstream.retire();
+        upstream.retire();
       },
       check: () => resume.check(),
       onFence: (up) => resume.setFence(up),

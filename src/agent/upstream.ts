@@ -13,7 +13,7 @@ export interface Upstream extends AsyncDisposable {
   readonly dispatcher: Dispatcher;
   /** A pool of its own for one Unix socket, replaced together with the other. */
   overSocket(path: string): Dispatcher;
-  /** Closes idle connections and takes new ones from now on; calls in flight finish. */
+  /** Closes idle connections and takes new ones from now on. Calls in flight are not waited for: a stream has no end. */
   retire(): Promise<void>;
   /** Destroys every connection, also those in use, and takes new ones from now on. */
   replace(): Promise<void>;
@@ -31,6 +31,8 @@ export function createUpstream(options: UpstreamOptions = {}): Upstream {
   const open = () => new Agent({ ...limits, connect });
   let pool = open();
   let sockets = new Map<string, Agent>();
+  /** Retired pools that still carry a call. */
+  const retiring = new Set<Agent>();
 
   function swap(): Agent[] {
     const old = [pool, ...sockets.values()];
@@ -52,13 +54,18 @@ export function createUpstream(options: UpstreamOptions = {}): Upstream {
       return agent;
     },
     async retire() {
-      await Promise.all(swap().map((agent) => agent.close()));
+      for (const agent of swap()) {
+        retiring.add(agent);
+        const done = () => retiring.delete(agent);
+        agent.close().then(done, done);
+      }
     },
     async replace() {
-      await Promise.all(swap().map((agent) => agent.destroy(new Error('the machine was resumed'))));
+      const old = [...swap(), ...retiring];
+      await Promise.all(old.map((agent) => agent.destroy(new Error('the machine was resumed'))));
     },
     async [Symbol.asyncDispose]() {
-      await Promise.all([pool, ...sockets.values()].map((agent) => agent.destroy()));
+      await Promise.all([pool, ...sockets.values(), ...retiring].map((agent) => agent.destroy()));
     },
   };
 }

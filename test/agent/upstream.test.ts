@@ -1,0 +1,44 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { expect, it, onTestFinished } from 'vitest';
+import { createUpstream } from '../../src/agent/upstream.ts';
+
+/** Answers every request with one line and no end. */
+async function openEndless() {
+  const server = createServer((_request, response) => response.writeHead(200).write('line\n'));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+}
+
+function openUpstream() {
+  const upstream = createUpstream();
+  onTestFinished(() => upstream[Symbol.asyncDispose]());
+  return upstream;
+}
+
+it('is retired at once although a stream is open on it, and the stream goes on', async () => {
+  const origin = await openEndless();
+  const upstream = openUpstream();
+  const before = upstream.dispatcher;
+  const { body } = await before.request({ origin, path: '/', method: 'GET' });
+  await upstream.retire();
+  expect(upstream.dispatcher).not.toBe(before);
+  await once(body, 'readable');
+  expect(body.destroyed).toBe(false);
+});
+
+it('replaces a retired pool as well: what it still carried is broken off', async () => {
+  const origin = await openEndless();
+  const upstream = openUpstream();
+  const { body } = await upstream.dispatcher.request({ origin, path: '/', method: 'GET' });
+  const failed = once(body, 'error');
+  body.resume();
+  await upstream.retire();
+  await upstream.replace();
+  expect(String(await failed)).toMatch(/resumed/);
+});
