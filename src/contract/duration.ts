@@ -2,12 +2,15 @@
 import { z } from 'zod';
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-const FORM = /^(-?\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h)?$/;
+const FORM = /^(-?\d{1,15}(?:\.\d{1,9})?)(ms|s|m|h)?$/;
+
+/** Longer than anything that is meant: three hundred years. */
+const SENSE_MAX_MS = 1e13;
 
 /** Milliseconds, or undefined for what is not a duration. A bare number counts seconds. */
 export function parseDuration(text: string): number | undefined {
   const value = toMilliseconds(text.trim());
-  return value === undefined || value < 0 ? undefined : Math.round(value);
+  return value === undefined || value < 0 || value > SENSE_MAX_MS ? undefined : Math.round(value);
 }
 
 /** Milliseconds, moved into `min_ms` to `max_ms`: the rule for every duration from outside. */

@@ -38,5 +38,5 @@ test.each([
 test('a quiet stream sends blank lines to a reader that asks for them', async () => {
   const { path } = await serve();
   const caller = openRaw(path, 'GET /quiet?keepalive=1 HTTP/1.1\r\nHost: x\r\n\r\n');
-  await caller.until(/"init"[^]*\r\n1\r\n\n\r\n/);
+  await caller.until(/"init"[\s\S]*\r\n1\r\n\n\r\n/);
 });

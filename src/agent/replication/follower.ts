@@ -95,7 +95,7 @@ export function createFollower(options: FollowerOptions): Follower {
       signal.addEventListener('abort', stop, { once: true });
       move('start');
       let delay_ms = 0;
-      for (;;) {
+      while (!signal.aborted) {
         await untilDue(delay_ms, signal);
         if (signal.aborted) break;
         move('due');
