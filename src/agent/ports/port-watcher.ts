@@ -16,7 +16,6 @@ export interface PortScanReport {
   readonly announced: PortTable;
   /** Closed before opened. */
   readonly changes: readonly PortChange[];
-  readonly at_ms: number;
 }
 
 export interface PortWatcherStatus {
@@ -103,7 +102,7 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
       idleCost_ms = smoothCost(idleCost_ms, cost.idleCost_ms);
       lastCost_ms = cost.cost_ms;
       problem = undefined;
-      passOn({ announced: tracked.announced, changes: step.changes, at_ms: scannedAt_ms });
+      passOn({ announced: tracked.announced, changes: step.changes });
     } catch (error) {
       problem = error instanceof Error ? error.message : String(error);
       if (scans === 0) part.set('failed', `no port can be seen: ${problem}`);
