@@ -93,6 +93,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const { db } = openDatabase(path, { migrations: platformMigrations, onDamage: 'refuse' });
   stack.defer(() => void db.close());
   db.pragma('synchronous = FULL');
+  db.pragma('secure_delete = ON');
 
   const organizations = createOrganizationStore(db);
   const sprites = createSpriteStore(db);
@@ -162,10 +163,10 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     ...(options.checkAnswers === undefined ? {} : { checkAnswers: options.checkAnswers }),
   });
   stack.defer(() => edge.drain(DRAIN_MS));
+  stack.use(machineService);
   await machineService.recover();
   const address = await listenOnTcp(edge.createServer('tcp'), options.listen.host, options.listen.port);
   url = options.publicUrl ?? toUrl(options.listen.host, address.port);
-  stack.use(machineService);
 
   const admin = createAdmin({
     organizations,

@@ -30,7 +30,7 @@ async function startPlatformProcess(dir: string, mode = 'stay') {
   const { machine } = hello.parse(JSON.parse(line));
   const report = await eventually(() => readReport(machine.dir));
   onTestFinished(() => {
-    if (!isGone(report.pid)) process.kill(-report.pid, 'SIGKILL');
+    for (const pid of [report.pid, report.child]) if (!isGone(pid)) process.kill(pid, 'SIGKILL');
   });
   return { child, machine, report };
 }
@@ -115,6 +115,15 @@ describe('the start of a platform', () => {
     const first = await openTestPlatform();
     await expect(openTestPlatform({ dir: first.dir })).rejects.toMatchObject({ code: 'conflict' });
     expect((await first.call({ path: '/v1/sprites' })).status).toBe(200);
+  });
+
+  test('on a port that is taken is refused, and the directory is free again', async () => {
+    const first = await openTestPlatform();
+    const dir = tempDir();
+    const port = Number(new URL(first.url).port);
+    const opening = openTestPlatform({ dir, listen: { host: '127.0.0.1', port } });
+    await expect(opening).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    expect((await (await openTestPlatform({ dir })).call({ path: '/v1/sprites' })).status).toBe(200);
   });
 
   test('on a damaged database is refused, and the file is left alone', async () => {

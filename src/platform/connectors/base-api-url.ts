@@ -19,9 +19,15 @@ export function parseBaseApiUrl(entry: CatalogueEntry, given: string | undefined
   if (url.username !== '' || url.password !== '') throw refuse('it must not hold a name or a password');
   if (url.search !== '' || url.hash !== '' || /[?#]/.test(given))
     throw refuse('it must not have a query or a fragment');
-  if (!/^[A-Za-z0-9._~/-]*$/.test(url.pathname) || url.pathname.includes('//')) throw refuse('its path must be plain');
+  if (hasOddPath(given, url)) throw refuse('its path must be plain');
   if (!entry.allow_http) checkHost(url, entry.address.hosts);
   return url.origin + url.pathname.replace(/\/+$/, '');
+}
+
+/** What a URL parser would repair is refused: the address that is stored is the one that was meant. */
+function hasOddPath(given: string, url: URL): boolean {
+  const isRepaired = /[\\%\s]|\/\.{1,2}(?:\/|$)/.test(given);
+  return isRepaired || !/^[A-Za-z0-9._~/-]*$/.test(url.pathname) || url.pathname.includes('//');
 }
 
 function checkHost(url: URL, hosts: readonly string[] | undefined): void {
