@@ -100,6 +100,9 @@ describe('allow rules', () => {
     [['*'], '/anything', true],
     [['/a/*', '/b/*'], '/b/c', true],
     [['/v1/%5B*'], '/v1/%5Bx', true],
+    [['/v1/a%25*'], '/v1/a%25', true],
+    [['/v1/a%25*'], '/v1/a%252Fb', false],
+    [['/v1/a;b/*'], '/v1/a;b/c', false],
   ])('%j against %s: %s', (rules, path, isAllowed) => {
     const decision = decide(compilePolicy({ allow_all: true, allowed_endpoints: rules }), dev, path);
     expect(decision.type).toBe(isAllowed ? 'allow' : 'deny');

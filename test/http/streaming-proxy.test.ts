@@ -170,6 +170,27 @@ describe('what the caller receives', () => {
   });
 });
 
+describe('the rest of a body that the upstream did not want', () => {
+  it('is read and dropped, so that the connection serves on', async () => {
+    const upstream = await openRawUpstream();
+    const proxy = await openProxy(upstream.origin, { bodyCap_bytes: 128 * 1024 * 1024 });
+    const body = Buffer.alloc(64 * 1024 * 1024, 'a');
+    const caller = openRaw(proxy.path, `POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n`);
+    const sent = new Promise((resolve) => caller.socket.write(body, resolve));
+    const connection = await upstream.connection(0);
+    connection.socket.pause();
+    const blocked = new Promise((resolve) => setTimeout(resolve, 300, 'blocked'));
+    expect(await Promise.race([sent, blocked])).toBe('blocked');
+    connection.socket.write('HTTP/1.1 400 No\r\nContent-Length: 2\r\n\r\nno');
+    await caller.until(/no$/);
+    caller.socket.write(get);
+    const second = await upstream.connection(1);
+    await second.until(/GET \/x/);
+    second.socket.write('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nyes');
+    await caller.until(/yes$/);
+  });
+});
+
 describe('a caller that goes away', () => {
   it('before the first byte ends the upstream call', async () => {
     const upstream = await openRawUpstream();
