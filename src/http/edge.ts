@@ -6,7 +6,7 @@ import type { Operation, Operations } from '../contract/operation.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import { toCall } from './call.ts';
 import { checkRequest } from './check-request.ts';
-import { createConnections } from './connections.ts';
+import { type Connections, watchConnections } from './connections.ts';
 import { clampKeepAlive, ResponseSink } from './event-sink.ts';
 import { type Call, type Handlers, Reply } from './handler.ts';
 import { refuse, toParseError } from './refuse.ts';
@@ -47,8 +47,7 @@ type AnyHandler = (call: Call<Operation, unknown>, out?: unknown) => unknown;
 export function createEdge<const Ops extends Operations, P>(options: EdgeOptions<Ops, P>): Edge {
   const router = createRouter(options.operations);
   const handlers = options.handlers as unknown as Readonly<Record<string, AnyHandler>>;
-  const servers = new Set<Server>();
-  const connections = createConnections();
+  const servers = new Map<Server, Connections>();
   const sinks = new Set<ResponseSink<unknown>>();
   let draining = false;
 
@@ -118,12 +117,12 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
     if (draining) throw new RemoraError('shutting_down', 'the daemon is stopping; try again', { retryAfter_ms: 1_000 });
   }
 
-  function onRequest(request: IncomingMessage, response: ServerResponse, door: string): void {
+  function onRequest(connections: Connections, request: IncomingMessage, response: ServerResponse, door: string): void {
     connections.begin(request, response);
     response.on('error', () => undefined);
     if (draining) response.setHeader('connection', 'close');
     response.once('close', () => {
-      if (draining) for (const server of servers) server.closeIdleConnections();
+      if (draining) connections.closeIdle();
     });
     serve(request, response, door).catch((error: unknown) => {
       report(error, request, response);
@@ -148,20 +147,20 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
 
   return {
     createServer(door) {
-      const server = createServer(
-        {
-          maxHeaderSize: HEADER_CAP_BYTES,
-          requestTimeout: 0,
-          headersTimeout: HEADER_DEADLINE_MS,
-          keepAliveTimeout: KEPT_CONNECTION_MS,
-          requireHostHeader: false,
-        },
-        (request, response) => onRequest(request, response, door),
-      );
+      const server = createServer({
+        maxHeaderSize: HEADER_CAP_BYTES,
+        requestTimeout: 0,
+        headersTimeout: HEADER_DEADLINE_MS,
+        keepAliveTimeout: KEPT_CONNECTION_MS,
+        requireHostHeader: false,
+      });
+      const connections = watchConnections(server);
+      const serveHere = (request: IncomingMessage, response: ServerResponse) =>
+        onRequest(connections, request, response, door);
       // The parser silently drops headers beyond a count; their size is what is limited here.
       server.maxHeadersCount = 0;
-      connections.watch(server);
-      server.on('checkContinue', (request, response) => onRequest(request, response, door));
+      server.on('request', serveHere);
+      server.on('checkContinue', serveHere);
       server.on('checkExpectation', (_request, response) => {
         sendError(response, new RemoraError('expectation_failed', 'the only expectation met here is 100-continue'));
       });
@@ -173,7 +172,7 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
         else refuse(socket, toParseError(error));
       });
       server.on('error', (error) => options.log.error({ err: error, door }, 'a listener failed'));
-      servers.add(server);
+      servers.set(server, connections);
       server.once('close', () => servers.delete(server));
       return server;
     },
@@ -182,11 +181,12 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
     },
     async drain(deadline_ms) {
       draining = true;
-      const closed = [...servers].map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
-      connections.lastAnswers();
+      const closed = [...servers.keys()].map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
+      for (const connections of servers.values()) connections.lastAnswers();
       for (const sink of sinks) sink.end();
-      for (const server of servers) server.closeIdleConnections();
-      const cut = setTimeout(() => connections.cut(), deadline_ms);
+      const cut = setTimeout(() => {
+        for (const connections of servers.values()) connections.cut();
+      }, deadline_ms);
       await Promise.all(closed);
       clearTimeout(cut);
     },

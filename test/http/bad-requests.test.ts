@@ -1,12 +1,17 @@
 // What a caller can do wrong, and the one shape in which it is told (design.md, section 3; lessons.md, 52).
+import { once } from 'node:events';
 import { Agent } from 'node:http';
-import { describe, expect, test } from 'vitest';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { errorBody } from '../../src/contract/errors.ts';
 import { defineOperation } from '../../src/contract/operation.ts';
+import { listenOnPath } from '../../src/http/listen.ts';
 import { ask, type Question } from '../support/ask.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { serveEdge } from '../support/serve-edge.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 const row = { summary: '', source: '', tag: 'test', errors: [] } as const;
 const json = { kind: 'json', status: 200, schema: z.unknown() } as const;
@@ -238,9 +243,20 @@ describe('bytes that no client library sends', () => {
   });
 
   test('a refused connection is closed although the other side never hangs up', async () => {
-    const { path } = await serve();
-    const raw = openRaw(path, 'garbage\r\n\r\n');
-    expect(await raw.ended).toMatch(/^HTTP\/1\.1 400 /);
+    const { edge } = await serve();
+    const server = edge.createServer('socket');
+    const path = join(tempDir(), 'b.sock');
+    await listenOnPath(server, { path, mode: 0o600 });
+    const caller = connect({ path, allowHalfOpen: true });
+    onTestFinished(() => {
+      caller.destroy();
+    });
+    caller.on('error', () => undefined);
+    caller.write('garbage\r\n\r\n');
+    const [chunk] = await once(caller, 'data');
+    expect(String(chunk)).toMatch(/^HTTP\/1\.1 400 /);
+    const count = () => new Promise((resolve) => server.getConnections((_error, open) => resolve(open)));
+    await expect.poll(count, { timeout: 5_000 }).toBe(0);
   });
 
   test('garbage after a request whose answer is still due breaks off and writes nothing into that answer', async () => {

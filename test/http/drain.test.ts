@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { defineOperation } from '../../src/contract/operation.ts';
 import type { EventSink } from '../../src/http/event-sink.ts';
 import { ask } from '../support/ask.ts';
+import { openPaused, readAll } from '../support/paused-reader.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { readLines } from '../support/read-lines.ts';
 import { serveEdge } from '../support/serve-edge.ts';
@@ -15,6 +16,7 @@ const operations = {
   stream: defineOperation({ ...row, path: '/v1/stream', answer: { kind: 'stream', status: 200, schema: z.unknown() } }),
   slow: defineOperation({ ...row, path: '/v1/slow', answer: json }),
   quick: defineOperation({ ...row, path: '/v1/quick', answer: json }),
+  large: defineOperation({ ...row, path: '/v1/large', answer: json }),
   put: defineOperation({ ...row, method: 'PUT', path: '/v1/put', body: z.unknown(), answer: json }),
   late: defineOperation({
     ...row,
@@ -25,6 +27,7 @@ const operations = {
   }),
 };
 const LONG_MS = 60_000;
+const LARGE_BYTES = 3_000_000;
 const get = (target: string) => `GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
 async function serve() {
@@ -42,6 +45,7 @@ async function serve() {
       return { slow: true };
     },
     quick: () => ({ quick: true }),
+    large: () => 'x'.repeat(LARGE_BYTES),
     put: ({ body }) => body,
     late: (_call, sink) => sink.open(),
   });
@@ -71,6 +75,18 @@ test('an answer that is due is given, and its kept connection closes after it', 
   expect(await answer).toMatchObject({ status: 200, json: { slow: true }, headers: { connection: 'close' } });
   await drained;
   agent.destroy();
+});
+
+test('an answer that its caller has not read yet is not cut short', async () => {
+  const { path, edge, sinks } = await serve();
+  const answer = await openPaused(path, '/v1/large');
+  const stream = await openPaused(path, '/v1/stream');
+  for (let n = 0; n < 100; n += 1) sinks[0]?.send({ text: 'x'.repeat(10_000) });
+  const drained = edge.drain(LONG_MS);
+  await ask(path, { target: '/v1/quick' }).catch(() => undefined);
+  expect((await readAll(answer)).length).toBeGreaterThan(LARGE_BYTES);
+  expect((await readAll(stream)).match(/x{10000}/g)).toHaveLength(100);
+  await drained;
 });
 
 test('kept connections without a request are closed, new ones are refused', async () => {

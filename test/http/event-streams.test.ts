@@ -1,7 +1,5 @@
 // Streams of events: their two forms, keep-alive, and what happens to readers that are slow (lessons.md, 7 and 8).
-import type { IncomingMessage } from 'node:http';
-import { request } from 'node:http';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { defineOperation } from '../../src/contract/operation.ts';
 import { acceptsEventStream } from '../../src/http/accepts-event-stream.ts';
@@ -14,6 +12,7 @@ import {
   ResponseSink,
 } from '../../src/http/event-sink.ts';
 import { ask } from '../support/ask.ts';
+import { openPaused, readAll } from '../support/paused-reader.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { readLines } from '../support/read-lines.ts';
 import { serveEdge } from '../support/serve-edge.ts';
@@ -60,28 +59,7 @@ async function serveSink(options: EventSinkOptions) {
   return { ...served, sinks, signals };
 }
 
-/** Opens a stream and reads nothing until it is resumed. */
-function openPaused(socketPath: string, path: string): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const call = request({ socketPath, path });
-    onTestFinished(() => {
-      call.destroy();
-    });
-    call.once('error', reject);
-    call.once('response', (response) => {
-      response.pause();
-      resolve(response);
-    });
-    call.end();
-  });
-}
-
-async function readRest(response: IncomingMessage): Promise<string[]> {
-  let text = '';
-  response.setEncoding('utf8');
-  for await (const chunk of response) text += chunk;
-  return text.split('\n').filter((line) => line !== '');
-}
+const toLines = (text: string) => text.split('\n').filter((line) => line !== '');
 
 describe('the form of a stream', () => {
   test.each([
@@ -202,7 +180,7 @@ describe('a slow reader', () => {
     }
     expect(stuckSink?.closed).toBe(true);
     expect(sent * 10_000).toBeLessThan(READER_HARD_CAP_BYTES + 3 * READER_CAP_BYTES);
-    const lines = await readRest(stuck);
+    const lines = toLines(await readAll(stuck));
     expect(JSON.parse(lines.at(-1) ?? '')).toEqual({
       type: 'error',
       error: 'slow_reader',
@@ -228,7 +206,7 @@ describe('a slow reader', () => {
     for (let n = 0; n < 100; n += 1) sinks[0]?.send(event);
     expect(sinks[0]?.closed).toBe(false);
     await vi.waitFor(() => expect(sinks[0]?.closed).toBe(true));
-    const lines = await readRest(stuck);
+    const lines = toLines(await readAll(stuck));
     expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ type: 'error', error: 'slow_reader' });
   });
 

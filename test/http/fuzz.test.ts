@@ -226,8 +226,7 @@ test('random requests are answered with 2xx or 4xx, or not at all', async () => 
   }
   expect(log, `seed ${seed}`).toEqual([]);
   expect((await ask(path, { target: '/v1/health' })).json).toEqual({ status: 'ok' });
-  for (const status of [200, 400, 404, 405, 413, 415])
-    expect(statuses.get(status), `${status}, seed ${seed}`).toBeGreaterThan(0);
+  for (const status of [200, 400, 404, 405]) expect(statuses.get(status), `${status}, seed ${seed}`).toBeGreaterThan(0);
   await expect.poll(() => edge.streams).toBe(0);
   expect(hub.readers).toBe(0);
 }, 30_000);
