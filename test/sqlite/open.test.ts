@@ -1,7 +1,6 @@
 // Opening a database that is missing, damaged, unreadable or newer than we are (lessons.md, 17).
 import { spawnSync } from 'node:child_process';
 import {
-  chmodSync,
   copyFileSync,
   existsSync,
   mkdirSync,
@@ -195,29 +194,21 @@ describe('where no file can be used', () => {
     expect(usable(openDatabaseOrMemory(join(file, 'a.db'), { migrations }))[0]).toBe('memory');
   });
 
-  test('a read-only directory, with and without a database in it', async (context) => {
+  test.for([
+    ['a database in a read-only directory', '.', 'old.db'],
+    ['a read-only directory without a database', '.', 'new.db'],
+    ['a read-only file in a directory that can be written', 'old.db', 'old.db'],
+  ] as const)('%s', async ([, sealed, name], context) => {
     const directory = tempDir();
     fill(join(directory, 'old.db'));
-    chmodSync(join(directory, 'old.db'), 0o444);
-    chmodSync(directory, 0o555);
-    const shell = process.getuid?.() === 0 ? ['unshare', '-rm', 'sh', '-c'] : ['sh', '-c'];
-    const mount = process.getuid?.() === 0 ? 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && ' : '';
-    if (spawnSync(shell[0] ?? '', [...shell.slice(1), `${mount}true`, 'sh', directory]).status !== 0)
-      context.skip('a read-only directory cannot be made here');
-    for (const name of ['old.db', 'new.db']) {
-      const run = [
-        ...shell.slice(1),
-        `${mount}exec "$2" "$3" "$1/$4" open`,
-        'sh',
-        directory,
-        process.execPath,
-        child,
-        name,
-      ];
-      const opened = JSON.parse(await startChild(shell[0] ?? '', run).line(/^\{/));
-      expect(opened).toEqual({ state: 'memory', reason: expect.stringContaining('cannot be used'), rows: 1 });
-    }
-    chmodSync(directory, 0o755);
+    const seal = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1"';
+    const place = join(directory, sealed);
+    if (spawnSync('unshare', ['-rm', 'sh', '-c', seal, 'sh', place]).status !== 0)
+      context.skip('a read-only mount cannot be made here');
+    const path = join(directory, name);
+    const run = ['-rm', 'sh', '-c', `${seal} && exec "$2" "$3" "$4" open`, 'sh', place, process.execPath, child, path];
+    const opened = JSON.parse(await startChild('unshare', run).line(/^\{/));
+    expect(opened).toEqual({ state: 'memory', reason: expect.stringContaining('cannot be used'), rows: 1 });
     expect(readdirSync(directory)).not.toContain('old.db.damaged');
   });
 
