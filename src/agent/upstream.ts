@@ -1,6 +1,6 @@
 // The connections of the agent to the outside. After a resume all of them are replaced at once: a new pool is in place before
 // the old one is destroyed, so that no call can pick a dead connection (resume.md, section 4, step 3).
-import { Agent, type Dispatcher } from 'undici';
+import { Agent, type Dispatcher, Pool } from 'undici';
 
 export interface UpstreamOptions {
   readonly connect_ms?: number;
@@ -19,53 +19,74 @@ export interface Upstream extends AsyncDisposable {
   replace(): Promise<void>;
 }
 
-export function createUpstream(options: UpstreamOptions = {}): Upstream {
-  const connect = {
-    timeout: options.connect_ms ?? 3_000,
-    // A stream that says nothing for hours still notices within seconds that its peer is gone (resume.md, section 4).
-    keepAlive: true,
-    keepAliveInitialDelay: 10_000,
-    ...(options.ca === undefined ? {} : { ca: options.ca }),
-  };
-  const limits = { headersTimeout: 30_000, bodyTimeout: 0, keepAliveTimeout: 10_000, pipelining: 1 };
-  const open = () => new Agent({ ...limits, connect });
-  let pool = open();
-  let sockets = new Map<string, Agent>();
-  /** Retired pools that still carry a call. */
-  const retiring = new Set<Agent>();
+const LIMITS = { headersTimeout: 30_000, bodyTimeout: 0, keepAliveTimeout: 10_000, pipelining: 1 } as const;
 
-  function swap(): Agent[] {
-    const old = [pool, ...sockets.values()];
-    pool = open();
+export function createUpstream(options: UpstreamOptions = {}): Upstream {
+  const connect = { timeout: options.connect_ms ?? 3_000, ...(options.ca === undefined ? {} : { ca: options.ca }) };
+  const open = () => openConnections({ ...LIMITS, connect });
+  let main = open();
+  let sockets = new Map<string, Connections>();
+  /** What was retired and still carries a call. */
+  const retiring = new Set<Connections>();
+
+  function swap(): Connections[] {
+    const old = [main, ...sockets.values()];
+    main = open();
     sockets = new Map();
     return old;
   }
 
   return {
     get dispatcher() {
-      return pool;
+      return main.agent;
     },
     overSocket(path) {
-      let agent = sockets.get(path);
-      if (agent === undefined) {
-        agent = new Agent({ ...limits, connect: { ...connect, socketPath: path } });
-        sockets.set(path, agent);
+      let connections = sockets.get(path);
+      if (connections === undefined) {
+        connections = openConnections({ ...LIMITS, connect: { ...connect, socketPath: path } });
+        sockets.set(path, connections);
       }
-      return agent;
+      return connections.agent;
     },
     async retire() {
-      for (const agent of swap()) {
-        retiring.add(agent);
-        const done = () => retiring.delete(agent);
-        agent.close().then(done, done);
+      for (const connections of swap()) {
+        retiring.add(connections);
+        const done = () => retiring.delete(connections);
+        connections.agent.close().then(done, done);
       }
     },
     async replace() {
       const old = [...swap(), ...retiring];
-      await Promise.all(old.map((agent) => agent.destroy(new Error('the machine was resumed'))));
+      await Promise.all(old.map((connections) => connections.destroy(new Error('the machine was resumed'))));
     },
     async [Symbol.asyncDispose]() {
-      await Promise.all([pool, ...sockets.values(), ...retiring].map((agent) => agent.destroy()));
+      const all = [main, ...sockets.values(), ...retiring];
+      await Promise.all(all.map((connections) => connections.destroy(new Error('the agent is stopping'))));
+    },
+  };
+}
+
+interface Connections {
+  readonly agent: Agent;
+  destroy(error: Error): Promise<void>;
+}
+
+/** An agent that is being closed forgets its pools, so that destroying it would leave their calls alone: they are kept here. */
+function openConnections(options: Agent.Options): Connections {
+  const pools = new Set<Pool>();
+  const agent = new Agent({
+    ...options,
+    factory(origin, poolOptions) {
+      for (const known of pools) if (known.destroyed) pools.delete(known);
+      const pool = new Pool(origin, poolOptions);
+      pools.add(pool);
+      return pool;
+    },
+  });
+  return {
+    agent,
+    async destroy(error) {
+      await Promise.all([agent.destroy(error), ...[...pools].map((pool) => pool.destroy(error))]);
     },
   };
 }
