@@ -1,4 +1,5 @@
 // The daemon put together: construct every part, listen first, start the rest. Read from top to bottom.
+import { dirname, join } from 'node:path';
 import { agentOperations } from '../contract/agent-operations.ts';
 import { systemClock } from '../core/clock.ts';
 import { createRunClock } from '../core/run-clock.ts';
@@ -23,6 +24,7 @@ import { createMachinesApi } from './machine/machines-api.ts';
 import { createPartBoard } from './parts.ts';
 import { createPorts, type Ports, portsSchema } from './ports/ports.ts';
 import { createReplication, type Replication } from './replication/replication.ts';
+import { createGenerationFile } from './resume/generation-file.ts';
 import { createKernel } from './resume/kernel.ts';
 import type { LastResume } from './resume/last-resume.ts';
 import { createResume, type ResumePart } from './resume/resume.ts';
@@ -78,6 +80,9 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
         { name: 'hooks', deadline_ms: HOOKS_DEADLINE_MS + 1_000, run: () => runPostResume(hooks, resume.lastResume()) },
       ],
     }),
+  );
+  const generationFile = stack.use(
+    createGenerationFile(config.generationFile ?? join(dirname(config.socket), 'generation')),
   );
   const identity = () => resume.identityHeaders();
   const gateway: Gateway = stack.use(
@@ -140,7 +145,16 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       lastResume: () => resume.lastResume(),
     }),
   );
+  /** A file that cannot be written costs its watchers, and nobody else. */
+  function tellGeneration(): void {
+    try {
+      generationFile.write(resume.generation());
+    } catch (error) {
+      log.warn({ err: error }, 'the generation file cannot be written');
+    }
+  }
   resume.onWake(() => {
+    tellGeneration();
     runClock.skip(toRunningGap(resume.lastResume()));
     holds.onResume();
     machine.suspender.onWake();
@@ -190,6 +204,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   cost.start();
   hub.publish('agent_started', { version: options.version, pid: process.pid });
   resume.start(signal);
+  tellGeneration();
   holds.start();
   machine.start();
   await Promise.all([gateway.start(signal), ports.start(signal), replication.start(signal)]);

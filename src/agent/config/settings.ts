@@ -167,6 +167,13 @@ export const settings = {
     summary: 'directory with pre-suspend.d and post-resume.d',
     schema: absolutePath,
   },
+  generationFile: {
+    env: 'REMORA_GENERATION_FILE',
+    key: 'generation_file',
+    summary:
+      'file that holds the generation, rewritten after each resume; "generation" beside the socket unless said otherwise',
+    schema: absolutePath,
+  },
   suspendStreams: {
     env: 'REMORA_SUSPEND_STREAMS',
     key: 'suspend.streams',
