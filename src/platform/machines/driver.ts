@@ -22,8 +22,8 @@ export interface LifeEnd {
 }
 
 export interface MachineDriver extends AsyncDisposable {
-  /** Clears what an earlier platform left running and returns the ids of those machines. Called once, before all else. */
-  recover(): Promise<readonly string[]>;
+  /** Ends what an earlier platform left running. Called once, before all else. */
+  recover(): Promise<void>;
   /** Boots. Resolves when the machine runs; throws `internal` when it cannot be started. */
   start(spec: MachineSpec): Promise<void>;
   /** Resolves when nothing of the machine runs any more. Throws when it cannot be frozen; it then runs on. */

@@ -66,7 +66,6 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
       const leftovers = findLeftovers(options.dir);
       await Promise.all(leftovers.map(({ groups }) => killFoundGroups(groups, KILL_DEADLINE_MS)));
       for (const { id } of leftovers) clearProcessNote(options.dir, id);
-      return leftovers.map(({ id }) => id);
     },
     async start(spec) {
       if (closed) throw new RemoraError('shutting_down', 'the platform is stopping');

@@ -28,7 +28,6 @@ export interface Vault {
   open(place: SecretPlace, closed: ClosedSecret): Secret;
   /** 32 bytes for another purpose (signing page tokens), derived from the current key. */
   derive(purpose: string): Buffer;
-  readonly currentKeyId: string;
   has(key_id: string): boolean;
 }
 
@@ -68,7 +67,6 @@ export function createVault(keys: readonly Secret[]): Vault {
       return new Secret(secret.toString('utf8'));
     },
     derive: (purpose) => Buffer.from(hkdfSync('sha256', current.bytes, Buffer.alloc(0), `remora ${purpose}`, 32)),
-    currentKeyId: current.id,
     has: (key_id) => byId.has(key_id),
   };
 }
