@@ -327,4 +327,20 @@ export const choices: readonly Choice[] = [
     choice: 'Arrival minus timestamp, at least 0; timestamp is passed on as the node wrote it',
     reason: 'Document 3: the clocks of two servers may differ. A negative lag would only say so.',
   },
+  {
+    topic: 'poke after a resume',
+    choice: 'POST /v1/machine/resumed answers 202 {"generation": n, "new": bool}; the body {"reason"?} may be absent',
+    reason:
+      'The connections are replaced after the answer; a hook sees whether it brought news, and curl needs no body.',
+  },
+  {
+    topic: 'life of a machine',
+    choice: 'The headers remora-generation (decimal) and remora-incarnation (32 hex digits) on calls to the platform',
+    reason: 'resume.md asks for a header on each call and names none; two values keep clones of one snapshot apart.',
+  },
+  {
+    topic: 'gap and skew of a resume',
+    choice: 'gap_ms and wall_skew_ms are null where no source tells; skew counts how far the wall clock was behind',
+    reason: 'An ordinary restore moves no clock of the guest: a zero would claim what nobody measured.',
+  },
 ];

@@ -21,6 +21,8 @@ const RTC_EVERY_MS = 5_000;
 const RTC_FENCED_EVERY_MS = 1_000;
 /** For this long after a resume a doubtful sign is an echo of it, not a new one. */
 const QUIET_MS = 60_000;
+/** Connections that broke together may be an outage; they support what else is found within this time, and are no proof. */
+const HINT_MS = 10_000;
 /** Reading the load costs at most a two-thousandth of a core. */
 const LOAD_SHARE = 2_000;
 
@@ -41,7 +43,7 @@ export interface WakeDetector {
   poke(recovering: boolean): readonly Finding[];
   /** The `Date` of an upstream answer, in Unix time. */
   noteDate(origin: string, date_ms: number): readonly Finding[];
-  /** A pooled connection to `origin` broke. */
+  /** A pooled connection to `origin` broke: with two at once everything is examined, but an outage is no resume. */
   noteFailure(origin: string): readonly Finding[];
   /** This process got SIGCONT. */
   noteContinued(): readonly Finding[];
@@ -67,6 +69,7 @@ export function createWakeDetector(sources: WakeSources): WakeDetector {
   const generations: GenerationTracker = createGenerationTracker(readGeneration());
   let current: Resume | undefined;
   let fenced = false;
+  let hinted_mono_ms = Number.NEGATIVE_INFINITY;
   saw('boot_clock', slow.readBoot() !== undefined);
   saw('rtc', slow.readRtc() !== undefined);
 
@@ -184,8 +187,9 @@ export function createWakeDetector(sources: WakeSources): WakeDetector {
     const [first, ...rest] = signs;
     if (first === undefined) return;
     const again = signs.some((sign) => sign.restores > 0);
-    const fence: Sign[] = fenced ? [{ ...first, signal: 'fence', restores: 0 }] : [];
-    const resume = toResume([first, ...rest, ...fence], now.mono_ms);
+    if (fenced) rest.push({ ...first, signal: 'fence', restores: 0 });
+    if (now.mono_ms - hinted_mono_ms < HINT_MS) rest.push({ ...first, signal: 'failing_origins', restores: 0 });
+    const resume = toResume([first, ...rest], now.mono_ms);
     if (joins && current !== undefined) {
       current = joinResumes(current, resume, again);
       news.push({ type: again ? 'again' : 'more', resume: current });
@@ -247,11 +251,10 @@ export function createWakeDetector(sources: WakeSources): WakeDetector {
     noteFailure(origin) {
       if (!failing.note(origin, sources.mono_ms())) return drain();
       const now = examineNow();
-      const known = since(now.mono_ms) <= TOGETHER_MS;
-      const silent = board.missing.includes('rtc') && since(now.mono_ms) > QUIET_MS;
-      if (!known && !silent) return drain();
-      const sign = { signal: 'failing_origins', cause: 'vm_paused_silent', certainty: 'possible' } as const;
-      conclude(now, [{ ...sign, restores: known ? 0 : 1 }]);
+      hinted_mono_ms = now.mono_ms;
+      if (since(now.mono_ms) <= TOGETHER_MS && current !== undefined) {
+        conclude(now, [{ signal: 'failing_origins', cause: current.cause, certainty: 'possible', restores: 0 }]);
+      }
       return drain();
     },
     noteContinued() {

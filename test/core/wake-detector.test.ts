@@ -400,40 +400,40 @@ describe('the Date of upstream answers', () => {
 });
 
 describe('connections that break', () => {
-  test('at two origins at once are a hint where a silent pause cannot be seen otherwise', () => {
-    const { run, detector } = watch({ without: ['rtc'] });
-    expect(detector.noteFailure('https://a')).toEqual([]);
-    run(1_000);
-    expect(resumes(detector.noteFailure('https://b'))).toMatchObject([
-      { type: 'resume', cause: 'vm_paused_silent', certainty: 'possible', signals: ['failing_origins'] },
-    ]);
-    run(30_000);
-    detector.noteFailure('https://a');
-    expect(detector.noteFailure('https://b')).toEqual([]);
-  });
-
-  test('at one origin, or far apart, are none', () => {
-    const { run, detector } = watch({ without: ['rtc'] });
-    detector.noteFailure('https://a');
-    expect(detector.noteFailure('https://a')).toEqual([]);
-    run(3_000);
-    expect(detector.noteFailure('https://b')).toEqual([]);
-  });
-
-  test('where the hardware clock has nothing to say are an outage', () => {
-    const { detector } = watch();
-    detector.noteFailure('https://a');
-    expect(detector.noteFailure('https://b')).toEqual([]);
-  });
-
-  test('make the hardware clock be read at once', () => {
+  test('make every clock be read at once', () => {
     const { kernel, detector } = watch();
     kernel.pauseFrozen(12_000);
+    expect(detector.noteFailure('https://a')).toEqual([]);
+    const found = resumes(detector.noteFailure('https://b'));
+    expect(found[0]).toMatchObject({ type: 'resume', cause: 'vm_paused_silent', signals: ['rtc'] });
+    expect(found.at(-1)).toMatchObject({ signals: ['rtc', 'failing_origins'], restores: 1 });
+  });
+
+  test('support what an upstream Date shows right after', () => {
+    const { kernel, run, detector } = watch({ without: ['rtc'] });
+    detector.noteDate('https://a', kernel.truth_ms);
+    kernel.pauseFrozen(12_000);
     detector.noteFailure('https://a');
-    expect(resumes(detector.noteFailure('https://b'))[0]).toMatchObject({
-      cause: 'vm_paused_silent',
-      signals: ['rtc'],
-    });
+    detector.noteFailure('https://b');
+    run(1_000);
+    expect(resumes(detector.noteDate('https://a', kernel.truth_ms))).toMatchObject([
+      { cause: 'external_time', signals: ['upstream_date', 'failing_origins'] },
+    ]);
+  });
+
+  test('are an outage and no resume when nothing else tells of one', () => {
+    for (const without of [[], ['rtc', 'generation']] as const) {
+      const { run, detector } = watch({ without });
+      expect([...detector.noteFailure('https://a'), ...detector.noteFailure('https://b'), ...run(20_000)]).toEqual([]);
+    }
+  });
+
+  test('at one origin, or far apart, are not looked into', () => {
+    const { kernel, run, detector } = watch();
+    detector.noteFailure('https://a');
+    run(3_000);
+    kernel.pauseFrozen(12_000);
+    expect([...detector.noteFailure('https://b'), ...detector.noteFailure('https://b')]).toEqual([]);
   });
 });
 

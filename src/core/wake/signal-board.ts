@@ -8,7 +8,7 @@ export type SourceName = z.infer<typeof sourceName>;
 const withoutIt: Readonly<Partial<Record<SourceName, string>>> = {
   generation:
     'no VM generation counter: a restore with clocks that fit is noticed only by the hardware clock, an upstream Date or a poke',
-  rtc: 'no hardware clock: a pause with the clock frozen is noticed only by an upstream Date, a poke, or connections that fail',
+  rtc: 'no hardware clock: a pause with the clock frozen is noticed only by an upstream Date or a poke',
   boot_clock: 'no boot clock: a sleep of the guest is noticed only as a step of the wall clock',
   timer_interrupts:
     'no timer interrupt count: a pause of the VM and a stop of this process are not told apart, nor a busy loop for sure',

@@ -11,7 +11,7 @@ import {
   parseSteal_ms,
   parseTimerInterrupts,
   parseUptime_ms,
-} from '../../src/agent/resume/kernel-text.ts';
+} from '../../../src/agent/resume/kernel-text.ts';
 
 const x86 = `           CPU0       CPU1
  24:          1          0  IO-APIC   5-edge      ACPI:Ged

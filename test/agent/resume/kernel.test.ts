@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createKernel, type Kernel, type KernelOptions } from '../../src/agent/resume/kernel.ts';
-import { isGenerationLine } from '../../src/agent/resume/kernel-text.ts';
-import { createKernelTree } from '../support/kernel-tree.ts';
-import { tempDir } from '../support/temp-dir.ts';
+import { createKernel, type Kernel, type KernelOptions } from '../../../src/agent/resume/kernel.ts';
+import { isGenerationLine } from '../../../src/agent/resume/kernel-text.ts';
+import { createKernelTree } from '../../support/kernel-tree.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 function openKernel(options?: KernelOptions): Kernel {
   const kernel = createKernel(options);

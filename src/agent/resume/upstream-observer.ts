@@ -1,0 +1,64 @@
+// What the answers of upstreams tell the detector: their clocks, and connections that break while in use. Answers that come
+// through the gateway carry the clocks of strangers and are left out.
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { gatewayOperations } from '../../contract/gateway.ts';
+
+export interface UpstreamListener {
+  noteDate(origin: string, date_ms: number): void;
+  noteFailure(origin: string): void;
+}
+
+const ANSWERED = 'undici:request:headers';
+const FAILED = 'undici:request:error';
+const broken = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
+
+/** What comes before the parameters of the gateway's path. */
+const gatewayPrefix = gatewayOperations.gateway.path.split('{')[0] ?? '';
+
+/** Listens to every call of this process until disposed. */
+export function openUpstreamObserver(listener: UpstreamListener): Disposable {
+  const onAnswer = (message: unknown) => {
+    const { origin, path } = toRequest(message);
+    if (origin === undefined || path?.includes(gatewayPrefix)) return;
+    const date_ms = parseDate(field(field(message, 'response'), 'headers'));
+    if (date_ms !== undefined) listener.noteDate(origin, date_ms);
+  };
+  const onFailure = (message: unknown) => {
+    const { origin } = toRequest(message);
+    const code = field(field(message, 'error'), 'code');
+    if (origin !== undefined && typeof code === 'string' && broken.has(code)) listener.noteFailure(origin);
+  };
+  subscribe(ANSWERED, onAnswer);
+  subscribe(FAILED, onFailure);
+  return {
+    [Symbol.dispose]() {
+      unsubscribe(ANSWERED, onAnswer);
+      unsubscribe(FAILED, onFailure);
+    },
+  };
+}
+
+function toRequest(message: unknown): { origin: string | undefined; path: string | undefined } {
+  const request = field(message, 'request');
+  const origin = field(request, 'origin');
+  const path = field(request, 'path');
+  return {
+    origin: typeof origin === 'string' || origin instanceof URL ? String(origin) : undefined,
+    path: typeof path === 'string' ? path : undefined,
+  };
+}
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
+}
+
+/** Names and values alternate, as bytes. Undefined without a `Date` that is one. */
+function parseDate(headers: unknown): number | undefined {
+  if (!Array.isArray(headers)) return undefined;
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    if (String(headers[index]).toLowerCase() !== 'date') continue;
+    const date_ms = Date.parse(String(headers[index + 1]));
+    return Number.isNaN(date_ms) ? undefined : date_ms;
+  }
+  return undefined;
+}

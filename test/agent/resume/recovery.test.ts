@@ -1,0 +1,185 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { createGate } from '../../../src/agent/resume/gate.ts';
+import { createRecovery, type Recovery } from '../../../src/agent/resume/recovery.ts';
+import type { Step } from '../../../src/agent/resume/run-step.ts';
+import { systemClock } from '../../../src/core/clock.ts';
+import type { StepReport } from '../../../src/core/resume-sequence.ts';
+
+interface Rig {
+  readonly recovery: Recovery;
+  readonly gate: ReturnType<typeof createGate>;
+  readonly done: StepReport[][];
+  /** Resolves when a recovery has ended. */
+  ended(): Promise<StepReport[]>;
+}
+
+function rig(gated: readonly Step[], afterwards: readonly Step[] = [], check: () => void = () => undefined): Rig {
+  const gate = createGate({ check: () => undefined });
+  const done: StepReport[][] = [];
+  const waiting: ((reports: StepReport[]) => void)[] = [];
+  const recovery = createRecovery({
+    clock: systemClock,
+    gate,
+    check,
+    gated: () => gated,
+    afterwards: () => afterwards,
+    onDone(reports) {
+      done.push([...reports]);
+      for (const resolve of waiting.splice(0)) resolve([...reports]);
+    },
+  });
+  onTestFinished(() => recovery[Symbol.asyncDispose]());
+  return { recovery, gate, done, ended: () => new Promise((resolve) => waiting.push(resolve)) };
+}
+
+function step(name: string, run: Step['run'] = () => undefined, deadline_ms = 1_000): Step {
+  return { name, deadline_ms, run };
+}
+
+const forever = () => new Promise<void>(() => undefined);
+
+test('steps run one after the other, the first of them before begin returns', async () => {
+  const order: string[] = [];
+  const note = (name: string) => step(name, async () => void order.push(name));
+  const { recovery, ended } = rig([note('a'), note('b')], [note('c')]);
+  recovery.begin();
+  expect(order).toEqual(['a']);
+  expect(recovery.running).toBe(true);
+  expect((await ended()).map(({ name, ok }) => [name, ok])).toEqual([
+    ['a', true],
+    ['b', true],
+    ['c', true],
+  ]);
+  expect(order).toEqual(['a', 'b', 'c']);
+  expect(recovery.running).toBe(false);
+});
+
+test('the gate is closed from the start, and open before the steps that follow it', async () => {
+  const seen: (string | undefined)[] = [];
+  const look = (name: string): Step => step(name, () => void seen.push(rigged.gate.closed));
+  const rigged = rig([look('a'), look('b')], [look('c')]);
+  const end = rigged.ended();
+  rigged.recovery.begin();
+  expect(rigged.gate.closed).toBe('resuming');
+  await end;
+  expect(seen).toEqual(['resuming', 'resuming', undefined]);
+});
+
+test('a step that hangs is cut at its deadline, told so, and reported, and the rest runs', async () => {
+  let told: unknown;
+  const hang = step(
+    'hangs',
+    (signal) => {
+      signal.addEventListener('abort', () => {
+        told = signal.reason;
+      });
+      return forever();
+    },
+    30,
+  );
+  const { recovery, ended } = rig([], [hang, step('next')]);
+  recovery.begin();
+  const [first, second] = await ended();
+  expect(first).toMatchObject({ name: 'hangs', ok: false, reason: 'not done within 30 ms' });
+  expect(first?.ms).toBeGreaterThanOrEqual(29);
+  expect(second).toMatchObject({ name: 'next', ok: true });
+  expect(told).toBeInstanceOf(Error);
+});
+
+test('a step that fails, at once or later, is reported with its reason', async () => {
+  const { recovery, gate, ended } = rig(
+    [
+      step('throws', () => {
+        throw new Error('no disk');
+      }),
+    ],
+    [step('rejects', () => Promise.reject(new Error('no platform'))), step('next')],
+  );
+  recovery.begin();
+  expect((await ended()).map(({ ok, reason }) => [ok, reason])).toEqual([
+    [false, 'no disk'],
+    [false, 'no platform'],
+    [true, undefined],
+  ]);
+  expect(gate.closed).toBeUndefined();
+});
+
+test('a second resume in the middle starts over, and there is one report', async () => {
+  const runs: string[] = [];
+  const started = Promise.withResolvers<void>();
+  let hang = true;
+  const { recovery, gate, done, ended } = rig(
+    [step('a', () => void runs.push('a'))],
+    [
+      step('b', async (signal) => {
+        runs.push('b');
+        if (!hang) return;
+        started.resolve();
+        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      }),
+    ],
+  );
+  recovery.begin();
+  await started.promise;
+  expect(gate.closed).toBeUndefined();
+  hang = false;
+  const end = ended();
+  recovery.begin();
+  expect(gate.closed).toBe('resuming');
+  expect((await end).map(({ name, ok }) => [name, ok])).toEqual([
+    ['a', true],
+    ['b', true],
+  ]);
+  await sleep(20);
+  expect(runs).toEqual(['a', 'b', 'a', 'b']);
+  expect(done).toHaveLength(1);
+});
+
+test('what a former attempt left behind cannot open the gate of the next one', async () => {
+  const first = Promise.withResolvers<void>();
+  const second = Promise.withResolvers<void>();
+  const waits = [first, second];
+  const { recovery, gate, ended } = rig([step('a', () => waits.shift()?.promise)]);
+  recovery.begin();
+  const end = ended();
+  recovery.begin();
+  first.resolve();
+  await sleep(10);
+  expect(gate.closed).toBe('resuming');
+  second.resolve();
+  await end;
+  expect(gate.closed).toBeUndefined();
+});
+
+test('a deadline that is overdue because of another resume starts over instead of failing the step', async () => {
+  let away = true;
+  const rigged = rig([step('a', () => (away ? forever() : undefined), 20)], [], () => {
+    if (!away) return;
+    away = false;
+    rigged.recovery.begin();
+  });
+  const end = rigged.ended();
+  rigged.recovery.begin();
+  expect(await end).toMatchObject([{ name: 'a', ok: true }]);
+  expect(rigged.done).toHaveLength(1);
+});
+
+test('the end of the agent aborts the step under way and reports nothing', async () => {
+  let aborted = false;
+  const { recovery, done } = rig([
+    step('a', (signal) => {
+      signal.addEventListener('abort', () => {
+        aborted = true;
+      });
+      return forever();
+    }),
+  ]);
+  recovery.begin();
+  await recovery[Symbol.asyncDispose]();
+  expect(aborted).toBe(true);
+  expect(done).toEqual([]);
+  recovery.begin();
+  await sleep(10);
+  expect(done).toEqual([]);
+});
