@@ -47,7 +47,8 @@ export async function runAgent(options: RunAgentOptions): Promise<number> {
 
   const inherited = takeInheritedSockets(env, process.pid);
   const agent = await openAgent({ config, log, env, inherited, version: options.version, signal: stop.signal });
-  await notifySystemd(env, { ready: true, status: `serving on ${agent.addresses.join(', ')}` });
+  const unheard = await notifySystemd(env, { ready: true, status: `serving on ${agent.addresses.join(', ')}` });
+  if (unheard !== undefined) log.warn(unheard);
   log.info({ addresses: agent.addresses, warnings: config.warnings }, 'serving');
   await new Promise<void>((resolve) => stop.signal.addEventListener('abort', () => resolve(), { once: true }));
   await notifySystemd(env, { stopping: true });

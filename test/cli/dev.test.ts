@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { ask } from '../support/ask.ts';
 import { type DevProcess, startDev } from '../support/dev-process.ts';
 import { runRemora } from '../support/run-remora.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -207,16 +208,16 @@ describe('remora dev', () => {
   });
 
   describe('asked by the other commands', () => {
-    const ask = (...words: string[]) => runRemora(words, { env: { REMORA_SOCKET: dev.record.socket } });
+    const askWith = (...words: string[]) => runRemora(words, { env: { REMORA_SOCKET: dev.record.socket } });
 
     it('status as a table and as JSON', async () => {
-      const table = await ask('status');
+      const table = await askWith('status');
       expect(table.code).toBe(0);
       expect(table.stdout).toMatch(/^agent +\d+\.\d+\.\d+, pid \d+/m);
       expect(table.stdout).toMatch(/^PART +STATE +SINCE/m);
       expect(table.stdout).toMatch(/^ports +ok /m);
       expect(table.stdout).not.toContain('\x1b');
-      const json = await ask('status', '--json');
+      const json = await askWith('status', '--json');
       expect(JSON.parse(json.stdout)).toMatchObject({ identity: { sprite: 'dev-1' } });
     });
 
@@ -227,38 +228,38 @@ describe('remora dev', () => {
       const address = server.address();
       const port = String(typeof address === 'object' ? address?.port : '');
       await expect
-        .poll(async () => (await ask('ports')).stdout, { timeout: 5_000 })
+        .poll(async () => (await askWith('ports')).stdout, { timeout: 5_000 })
         .toMatch(new RegExp(`^${port} +${process.pid} `, 'm'));
-      expect(JSON.parse((await ask('ports', '--json')).stdout)).toMatchObject({ ports: expect.any(Array) });
+      expect(JSON.parse((await askWith('ports', '--json')).stdout)).toMatchObject({ ports: expect.any(Array) });
     });
 
     it('connectors', async () => {
-      const table = await ask('connectors');
+      const table = await askWith('connectors');
       expect(table.stdout).toMatch(/^sample +sample +/m);
       expect(table.stdout).not.toContain('sample_closed');
     });
 
     it('explain, with the exit code of the decision', async () => {
-      const allowed = await ask('explain', 'get', '/v1/gateway/sample/sample/hello');
+      const allowed = await askWith('explain', 'get', '/v1/gateway/sample/sample/hello');
       expect(allowed).toMatchObject({ code: 0 });
       expect(allowed.stdout).toMatch(/^decision +allow/m);
-      const denied = await ask('explain', 'GET', 'http://remora/v1/gateway/sample/sample/x/..%2fadmin/x', '--json');
+      const denied = await askWith('explain', 'GET', 'http://remora/v1/gateway/sample/sample/x/..%2fadmin/x', '--json');
       expect(denied.code).toBe(1);
       expect(JSON.parse(denied.stdout).decision).not.toBe('allow');
     });
 
     it('wait, and its error with the code', async () => {
-      const reached = await ask('wait', 'app.db', '1');
+      const reached = await askWith('wait', 'app.db', '1');
       expect(reached.stdout).toMatch(/^app\.db +[0-9a-f]{16} +[0-9a-f]{16} /m);
-      const late = await ask('wait', 'app.db', 'ffffffffffff', '--timeout', '100ms');
+      const late = await askWith('wait', 'app.db', 'ffffffffffff', '--timeout', '100ms');
       expect(late.code).toBe(1);
       expect(late.stderr).toMatch(/^error: .+timeout/);
     });
 
     it('curl, with its exit code', async () => {
-      const status = await ask('curl', '/v1/health');
+      const status = await askWith('curl', '/v1/health');
       expect(status).toMatchObject({ code: 0, stdout: '{"status":"ok"}\n', stderr: '' });
-      expect((await ask('curl', '--fail', '/v1/nothing')).code).toBe(22);
+      expect((await askWith('curl', '--fail', '/v1/nothing')).code).toBe(22);
       const unheard = await runRemora(['curl', '--socket', join(dir, 'none.sock'), '/v1/health']);
       expect(unheard.code).toBe(7);
     });
@@ -270,10 +271,37 @@ describe('remora dev', () => {
     await expect.poll(() => dev.stderr(), { timeout: 5_000 }).toMatch(/the machine has stopped.*agent\.log/);
     expect(await pasteJson(dev.commandFor('wake it'))).toMatchObject({ previous_state: 'stopped' });
     await expect.poll(() => dev.stderr(), { timeout: 5_000 }).toMatch(/the machine runs again/);
+    const health = () => ask(dev.record.socket, { target: '/v1/health' }).then(({ status }) => status);
+    await expect.poll(() => health().catch(() => 'no answer'), { timeout: 10_000 }).toBe(200);
+  });
+
+  it('keeps credentials out of output, logs, databases and the environment of the machine', async () => {
+    const { pid } = await pasteJson(dev.commandFor('what the agent says of itself'));
+    const machineToken = readFileSync(join(dir, 'platform', 'machines', dev.record.machine, 'token'), 'utf8').trim();
+    const vaultKey = readFileSync(join(dir, 'vault.key'), 'utf8').trim();
+    const secrets = [dev.record.token, dev.record.sprite_token, machineToken, vaultKey, 'sk-sample-'];
+    const places = ['dev.json', 'authorization.header', 'vault.key', 'token'];
+    const files = readdirSync(dir, { recursive: true, encoding: 'utf8', withFileTypes: true })
+      .filter((entry) => entry.isFile() && !places.includes(entry.name))
+      .map((entry) => join(entry.parentPath, entry.name));
+    expect(files.map((path) => path.slice(dir.length))).toEqual(
+      expect.arrayContaining(['/platform.log', '/platform/platform.db', expect.stringMatching(/agent\.log$/)]),
+    );
+    const texts = [
+      ['stdout', dev.stdout()],
+      ['stderr', dev.stderr()],
+      ['environment', readFileSync(`/proc/${pid}/environ`, 'latin1')],
+      ...files.map((path) => [path, readFileSync(path, 'latin1')]),
+    ];
+    for (const [place, text] of texts) {
+      for (const secret of secrets) expect(text?.includes(secret), `${secret.slice(0, 9)}… in ${place}`).toBe(false);
+    }
+    for (const name of ['vault.key', 'dev.json', 'authorization.header', 'platform.log', 'platform', 'node']) {
+      expect(statSync(join(dir, name)).mode & 0o077, name).toBe(0);
+    }
   });
 
   it.each(['SIGINT'] as const)('ends on %s and leaves no process and no socket', async (signal) => {
-    await expect.poll(() => existsSync(dev.record.socket), { timeout: 10_000 }).toBe(true);
     expect(processesOf(dir).length).toBeGreaterThan(1);
     expect(await dev.end(signal)).toBe(0);
     expect(processesOf(dir)).toEqual([]);

@@ -1,0 +1,81 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect, it, onTestFinished } from 'vitest';
+import { remoraPath, runRemora } from '../support/run-remora.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+async function openPlatformProcess(words: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const child = spawn(process.execPath, [remoraPath, 'platform', '--port', '0', ...words], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+  });
+  for await (const line of createInterface(child.stdout)) {
+    const entry: unknown = JSON.parse(line);
+    if (typeof entry !== 'object' || entry === null || !('url' in entry)) continue;
+    return { url: String(entry.url), child };
+  }
+  throw new Error('the platform ended before it served');
+}
+
+it('prints a new key each time', async () => {
+  const [one, other] = await Promise.all([runRemora(['platform', 'key']), runRemora(['platform', 'key'])]);
+  expect(one.stdout).toMatch(/^[0-9a-f]{64}\n$/);
+  expect(one.stdout).not.toBe(other.stdout);
+});
+
+it('does not start without a key', async () => {
+  const dir = join(tempDir(), 'p');
+  const run = await runRemora(['platform', '--dir', dir, '--port', '0']);
+  expect(run.code).toBe(1);
+  expect(run.stderr).toMatch(/vault key/);
+  expect(existsSync(join(dir, 'platform.db'))).toBe(false);
+});
+
+it('serves with a key from a file, gives an organization its token, and ends on SIGTERM with 0', async () => {
+  const dir = tempDir();
+  const keyFile = join(dir, 'key');
+  const tokenFile = join(dir, 'token');
+  writeFileSync(keyFile, (await runRemora(['platform', 'key'])).stdout, { mode: 0o600 });
+  const words = ['--dir', join(dir, 'p'), '--key-file', keyFile, '--organization', 'acme', '--token-file', tokenFile];
+  const first = await openPlatformProcess(words);
+  expect(statSync(tokenFile).mode & 0o777).toBe(0o600);
+  const token = readFileSync(tokenFile, 'utf8').trim();
+  const list = (url: string) => fetch(`${url}/v1/sprites`, { headers: { authorization: `Bearer ${token}` } });
+  expect((await list(first.url)).status).toBe(200);
+  first.child.kill('SIGTERM');
+  expect(await once(first.child, 'exit')).toEqual([0, null]);
+
+  const second = await openPlatformProcess(words);
+  expect(readFileSync(tokenFile, 'utf8').trim()).toBe(token);
+  expect((await list(second.url)).status).toBe(200);
+  second.child.kill('SIGINT');
+  expect(await once(second.child, 'exit')).toEqual([0, null]);
+});
+
+it('takes a key from a systemd credential and from a variable', async () => {
+  const dir = tempDir();
+  const key = (await runRemora(['platform', 'key'])).stdout;
+  writeFileSync(join(dir, 'remora-platform-key'), key);
+  const byCredential = await openPlatformProcess(['--dir', join(dir, 'p')], { CREDENTIALS_DIRECTORY: dir });
+  byCredential.child.kill('SIGTERM');
+  await once(byCredential.child, 'exit');
+  const byVariable = await openPlatformProcess(['--dir', join(dir, 'p')], { REMORA_PLATFORM_KEY: key.trim() });
+  byVariable.child.kill('SIGTERM');
+  expect(await once(byVariable.child, 'exit')).toEqual([0, null]);
+});
+
+it.each([
+  [['platform', 'keys'], /nothing called keys/],
+  [['platform', '--organization', 'acme'], /belong together/],
+  [['platform', '--port', '70000'], /--port takes/],
+])('%j is a usage error', async (words, message) => {
+  const run = await runRemora(words);
+  expect(run.code).toBe(2);
+  expect(run.stderr).toMatch(message);
+});
