@@ -36,6 +36,7 @@ export interface ReplicationAgentOptions {
   readonly nodeUrl?: string;
   readonly stateDir?: string;
   readonly timing?: Partial<FollowerTiming>;
+  readonly cacheRetry_ms?: number;
   readonly random?: () => number;
   readonly mayConnect?: () => boolean;
 }
@@ -58,6 +59,7 @@ export async function startReplicationAgent(options: ReplicationAgentOptions = {
     config: { nodeUrl: options.nodeUrl, stateDir },
     mayConnect: options.mayConnect ?? (() => true),
     ...(options.timing === undefined ? {} : { timing: options.timing }),
+    ...(options.cacheRetry_ms === undefined ? {} : { cacheRetry_ms: options.cacheRetry_ms }),
   });
   const { path } = await serveEdge(replicationOperations, replication.handlers);
   const abort = new AbortController();

@@ -82,6 +82,8 @@ export function createReplicationCache(db: Sqlite, historyCap = HISTORY_CAP): Re
   // A cache needs no power-loss durability: what a kill leaves is whole either way, and without waiting for the disk a
   // slow one does not hold up the socket. A file that a power cut damaged is set aside when it is opened again.
   db.pragma('synchronous = OFF');
+  // Waiting for another program's lock would hold up the socket as well.
+  db.pragma('busy_timeout = 100');
   const putPosition = db.prepare(
     `INSERT INTO positions VALUES (@db, @tx_id, @checksum, @page_size, @page_count, @timestamp, @received_ms, @standing)
      ON CONFLICT (db) DO UPDATE SET tx_id = excluded.tx_id, checksum = excluded.checksum, page_size = excluded.page_size,

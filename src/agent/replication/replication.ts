@@ -33,8 +33,9 @@ export interface ReplicationOptions {
   readonly config: { readonly nodeUrl?: string | undefined; readonly stateDir: string };
   /** False while a suspend is under way: nothing is dialled then. */
   readonly mayConnect: () => boolean;
-  /** For tests. */
+  /** For tests, as is what follows. */
   readonly timing?: Partial<FollowerTiming>;
+  readonly cacheRetry_ms?: number;
 }
 
 export interface Replication extends AsyncDisposable {
@@ -66,6 +67,7 @@ export function createReplication(options: ReplicationOptions): Replication {
       open: () => openDatabaseOrMemory(join(config.stateDir, 'replication.db'), { migrations: replicationSchema }),
       current: () => replica.entries,
       onCondition: () => tell(),
+      ...(options.cacheRetry_ms === undefined ? {} : { retry_ms: options.cacheRetry_ms }),
     });
     for (const [db, entry] of cache.positions()) replica.restore(db, entry);
     const recorder = createStreamRecorder({ ...options, replica, cache, waiters, readers, onChange: () => tell() });
