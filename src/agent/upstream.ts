@@ -19,10 +19,23 @@ export interface Upstream extends AsyncDisposable {
   replace(): Promise<void>;
 }
 
-const LIMITS = { headersTimeout: 30_000, bodyTimeout: 0, keepAliveTimeout: 10_000, pipelining: 1 } as const;
+/** HTTP/1.1 only: the streaming proxy passes raw headers on, which undici does not have for HTTP/2. */
+const LIMITS = {
+  headersTimeout: 30_000,
+  bodyTimeout: 0,
+  keepAliveTimeout: 10_000,
+  pipelining: 1,
+  allowH2: false,
+} as const;
+/** A stream that says nothing for hours still notices that its peer is gone (resume.md, section 4). */
+const TCP_KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelay: 10_000 } as const;
 
 export function createUpstream(options: UpstreamOptions = {}): Upstream {
-  const connect = { timeout: options.connect_ms ?? 3_000, ...(options.ca === undefined ? {} : { ca: options.ca }) };
+  const connect = {
+    ...TCP_KEEP_ALIVE,
+    timeout: options.connect_ms ?? 3_000,
+    ...(options.ca === undefined ? {} : { ca: options.ca }),
+  };
   const open = () => openConnections({ ...LIMITS, connect });
   let main = open();
   let sockets = new Map<string, Connections>();
