@@ -5,10 +5,7 @@
 //                    └─┴──────────begin─────────────┘
 //
 // A step counts only for the attempt it belongs to: what a former attempt still has under way ends without a trace.
-import type { z } from 'zod';
-import type { stepReport } from '../contract/local/resume.ts';
-
-export type StepReport = z.infer<typeof stepReport>;
+import type { StepReport } from '../contract/local/resume.ts';
 
 export type SequenceState =
   | { readonly type: 'idle'; readonly attempt: number; readonly reports: readonly StepReport[] }

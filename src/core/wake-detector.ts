@@ -1,10 +1,11 @@
 // Notices that time has passed without us, from every source there is, and says what it was: one resume per event, however
 // many signs point to it. A loop of our own that was busy and a clock that was set are told apart from it (resume.md, section 3).
+import type { SourceName } from '../contract/local/resume.ts';
 import { createFailingOrigins } from './wake/failing-origins.ts';
 import { createGenerationTracker, type GenerationTracker } from './wake/generation-tracker.ts';
 import { type Instant, takeInstant, wallStep_ms } from './wake/instant.ts';
 import { joinResumes, type Resume, type Sign, toResume } from './wake/resume-record.ts';
-import { createSignalBoard, type SourceName } from './wake/signal-board.ts';
+import { createSignalBoard } from './wake/signal-board.ts';
 import { createSlowClocks } from './wake/slow-clocks.ts';
 import { GAP_MS, judgeGap, type LoadSample, takeLoadSample } from './wake/timer-gap.ts';
 import { createUpstreamDates, DATE_STEP_MS } from './wake/upstream-dates.ts';

@@ -1,13 +1,8 @@
 // Drives the recovery from a resume: the steps in order, the gate opened after the first ones, everything started over when the
 // machine is resumed again in the middle (resume.md, section 4).
+import type { StepReport } from '../../contract/local/resume.ts';
 import type { Clock } from '../../core/clock.ts';
-import {
-  advance,
-  idleSequence,
-  type SequencePlan,
-  type SequenceState,
-  type StepReport,
-} from '../../core/resume-sequence.ts';
+import { advance, idleSequence, type SequencePlan, type SequenceState } from '../../core/resume-sequence.ts';
 import type { Gate } from './gate.ts';
 import { runStep, type Step } from './run-step.ts';
 

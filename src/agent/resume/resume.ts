@@ -1,9 +1,7 @@
 // The part that notices a resume and brings the agent back: watch, gate, recovery and identity put together (resume.md,
 // sections 3 and 4).
-import type { z } from 'zod';
-import type { resumedFields, resumeOperations, signalReport } from '../../contract/local/resume.ts';
+import type { ResumedFields, resumeOperations, SignalReport, StepReport } from '../../contract/local/resume.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { StepReport } from '../../core/resume-sequence.ts';
 import { joinResumes, type Resume } from '../../core/wake/resume-record.ts';
 import type { Finding } from '../../core/wake-detector.ts';
 import { type Handlers, Reply } from '../../http/handler.ts';
@@ -54,7 +52,7 @@ export interface ResumePart extends AsyncDisposable {
   identityHeaders(): Record<string, string>;
   lastResume(): LastResume | undefined;
   /** `details.resume` of GET /v1/status. */
-  signals(): z.infer<typeof signalReport>;
+  signals(): SignalReport;
   /** Called at once when a resume was noticed, with the gate closed and the generation raised; again when it starts over. */
   onWake(listener: () => void): void;
   /** Called when every step has ended, after `resumed` was published. */
@@ -136,7 +134,7 @@ export function createResume(options: ResumeOptions): ResumePart {
   function onDone(reports: readonly StepReport[]): void {
     if (about === undefined) return;
     const { noticed_mono_ms: _, ...resume } = about.resume;
-    const fields: z.infer<typeof resumedFields> = { ...resume, signals: [...resume.signals], steps: [...reports] };
+    const fields: ResumedFields = { ...resume, signals: [...resume.signals], steps: [...reports] };
     hub.publish('resumed', fields);
     log.info({ generation: life.generation, ...fields }, 'resumed');
     for (const listener of recoveredListeners) listener();

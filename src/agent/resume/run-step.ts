@@ -1,6 +1,7 @@
 // One step of the recovery, with a deadline in run time. Whatever it does, it ends with a report.
+
+import type { StepReport } from '../../contract/local/resume.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { StepReport } from '../../core/resume-sequence.ts';
 
 export interface Step {
   readonly name: string;

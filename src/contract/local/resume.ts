@@ -17,8 +17,10 @@ export const resumeCause = z.enum([
   'external_time',
   'poke',
 ]);
+export type ResumeCause = z.infer<typeof resumeCause>;
 
 export const resumeCertainty = z.enum(['certain', 'likely', 'possible']);
+export type ResumeCertainty = z.infer<typeof resumeCertainty>;
 
 /** What can point to a resume; `fence` = a suspend had been accepted. */
 export const wakeSignal = z.enum([
@@ -33,6 +35,7 @@ export const wakeSignal = z.enum([
   'fence',
   'poke',
 ]);
+export type WakeSignal = z.infer<typeof wakeSignal>;
 
 /** What a step of the recovery took in run time; `reason` says why it is not ok. */
 export const stepReport = z.object({
@@ -41,6 +44,7 @@ export const stepReport = z.object({
   ok: z.boolean(),
   reason: z.string().optional(),
 });
+export type StepReport = z.infer<typeof stepReport>;
 
 /** The fields of the `resumed` event, next to those of every event. */
 export const resumedFields = z.object({
@@ -55,6 +59,7 @@ export const resumedFields = z.object({
   restores: z.int().positive(),
   steps: z.array(stepReport),
 });
+export type ResumedFields = z.infer<typeof resumedFields>;
 
 /** A source of the detector: read now, or missing with what goes unnoticed without it. */
 export const sourceName = z.enum([
@@ -69,6 +74,7 @@ export const sourceName = z.enum([
   'upstream_date',
   'poke',
 ]);
+export type SourceName = z.infer<typeof sourceName>;
 
 /** `details.resume` of GET /v1/status. */
 export const signalReport = z.object({
@@ -80,6 +86,7 @@ export const signalReport = z.object({
   stalls: z.object({ busy: z.int(), starved: z.int(), longest_ms: z.number() }),
   clock_steps: z.int(),
 });
+export type SignalReport = z.infer<typeof signalReport>;
 
 export const pokeBody = z.object({ reason: z.string().max(200).optional() }).optional();
 

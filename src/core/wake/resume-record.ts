@@ -1,10 +1,5 @@
 // One resume, put together from every sign that points to it: the surest cause wins, the signals add up.
-import type { z } from 'zod';
-import type { resumeCause, resumeCertainty, wakeSignal } from '../../contract/local/resume.ts';
-
-export type ResumeCause = z.infer<typeof resumeCause>;
-export type ResumeCertainty = z.infer<typeof resumeCertainty>;
-export type WakeSignal = z.infer<typeof wakeSignal>;
+import type { ResumeCause, ResumeCertainty, WakeSignal } from '../../contract/local/resume.ts';
 
 /** One thing that was seen. */
 export interface Sign {

@@ -1,8 +1,5 @@
 // Which sources of the detector are live on this machine, which are missing, and what would go unnoticed because of that.
-import type { z } from 'zod';
-import type { sourceName } from '../../contract/local/resume.ts';
-
-export type SourceName = z.infer<typeof sourceName>;
+import type { SourceName } from '../../contract/local/resume.ts';
 
 /** What goes unnoticed, or is told less surely, without a source. */
 const withoutIt: Readonly<Partial<Record<SourceName, string>>> = {

@@ -3,8 +3,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createGate } from '../../../src/agent/resume/gate.ts';
 import { createRecovery, type Recovery } from '../../../src/agent/resume/recovery.ts';
 import type { Step } from '../../../src/agent/resume/run-step.ts';
+import type { StepReport } from '../../../src/contract/local/resume.ts';
 import { systemClock } from '../../../src/core/clock.ts';
-import type { StepReport } from '../../../src/core/resume-sequence.ts';
 
 interface Rig {
   readonly recovery: Recovery;
