@@ -46,6 +46,7 @@ export function createForwarder(options: ForwarderOptions): Forward {
   async function verdict(request: IncomingMessage): Promise<Verdict> {
     const target = parseGatewayTarget(request.method ?? '', request.url ?? '', request.rawHeaders);
     if (target.type === 'reject') return target;
+    options.openCalls.arrive();
     if (options.openCalls.size >= MAX_OPEN_CALLS) {
       throw new RemoraError('too_many_requests', `there are ${MAX_OPEN_CALLS} calls in flight; let some finish`, {
         retryAfter_ms: 1_000,
@@ -79,18 +80,22 @@ export function createForwarder(options: ForwarderOptions): Forward {
 
   return async (request, response) => {
     const started_ms = options.clock.mono_ms();
-    let entry = emptyEntry(request);
+    const entry = emptyEntry(request);
     try {
       const found = await verdict(request);
-      entry = { ...entry, ...describe(found) };
+      Object.assign(entry, describe(found));
       if (found.type !== 'allow') throw toRefusal(found);
-      entry = { ...entry, ...(await stream(request, response, found)) };
+      if (/\bwebsocket\b/i.test(request.headers.upgrade ?? '')) {
+        throw new RemoraError('not_implemented', 'WebSocket connections do not pass the gateway; use HTTP or events');
+      }
+      Object.assign(entry, await stream(request, response, found));
     } catch (error) {
       const code = codeOf(error) ?? 'internal';
-      entry = { ...entry, code, status: response.destroyed ? null : errorStatus[code] };
+      Object.assign(entry, { code, status: response.destroyed ? null : errorStatus[code] });
       throw error;
     } finally {
-      options.audit.add({ ...entry, ms: Math.round(options.clock.mono_ms() - started_ms) });
+      entry.ms = Math.round(options.clock.mono_ms() - started_ms);
+      options.audit.add(entry);
     }
   };
 }

@@ -17,7 +17,7 @@ import { type Capability, createCapabilityTokens } from './capability-tokens.ts'
 import { createForwarder, toRefusal } from './forwarder.ts';
 import { createGatewayHandlers } from './gateway-handlers.ts';
 import { judge, type Verdict } from './judge.ts';
-import { createOpenCalls } from './open-calls.ts';
+import { type CallTally, createOpenCalls } from './open-calls.ts';
 import { createPolicies, type Policies } from './policies.ts';
 import { createPolicyCache } from './policy-cache.ts';
 import { createPolicySource } from './policy-source.ts';
@@ -58,6 +58,8 @@ export interface Gateway extends AsyncDisposable {
   onResume(): Promise<void>;
   /** Calls that are being forwarded. */
   openStreams(): number;
+  /** Calls in flight by connector, and how many have come so far. */
+  calls(): CallTally;
   /** The address of this sprite as the platform shows it. */
   spriteUrl(): string | undefined;
   /** What a token of the loopback listener opens; undefined for one that is unknown or expired. */
@@ -163,6 +165,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     },
     onResume: async () => known?.refreshNow(),
     openStreams: () => openCalls.size,
+    calls: openCalls.tally,
     spriteUrl: () => known?.snapshot?.document.sprite.url,
     verifyToken: (token) => tokens.verify(token),
     async [Symbol.asyncDispose]() {

@@ -1,4 +1,5 @@
-// The calls that are being forwarded now, so that a change of policy can end those that it no longer allows.
+// The calls that are being forwarded now: a change of policy ends those that it no longer allows, and a machine with calls is not
+// idle.
 import type { RemoraError } from '../../core/remora-error.ts';
 import type { Target } from './judge.ts';
 
@@ -7,18 +8,33 @@ export interface OpenCall extends Disposable {
   readonly signal: AbortSignal;
 }
 
+/** What the gateway has to do, for whoever asks whether this machine is idle. */
+export interface CallTally {
+  /** Calls in flight by `provider/connector_id`. */
+  readonly open: ReadonlyMap<string, number>;
+  /** All that ever came, also those that were refused or that wait at the gate. */
+  readonly total: number;
+}
+
 export interface OpenCalls {
+  /** Counts a call before anything is decided about it. */
+  arrive(): void;
   open(target: Target): OpenCall;
   /** Ends every call for which `judge` gives a reason, and returns what was ended. */
   cut(
     judge: (target: Target) => RemoraError | undefined,
   ): readonly { readonly target: Target; readonly reason: RemoraError }[];
   readonly size: number;
+  tally(): CallTally;
 }
 
 export function createOpenCalls(): OpenCalls {
   const calls = new Map<OpenCall, AbortController>();
+  let total = 0;
   return {
+    arrive() {
+      total += 1;
+    },
     open(target) {
       const controller = new AbortController();
       const call: OpenCall = {
@@ -44,6 +60,14 @@ export function createOpenCalls(): OpenCalls {
     },
     get size() {
       return calls.size;
+    },
+    tally() {
+      const open = new Map<string, number>();
+      for (const { target } of calls.keys()) {
+        const owner = `${target.provider}/${target.connector_id}`;
+        open.set(owner, (open.get(owner) ?? 0) + 1);
+      }
+      return { open, total };
     },
   };
 }

@@ -140,7 +140,16 @@ export const gatewayOperations = {
     summary: 'Call a provider through a connector; no credential is needed, the path reaches it byte for byte',
     source: 'document 1, What the service does, 4; design.md, section 5',
     access: 'none',
-    errors: [...platformGateway.gateway.errors, 'not_configured', 'policy_unavailable', 'suspending'],
+    errors: [
+      ...platformGateway.gateway.errors,
+      'invalid_request',
+      'forbidden',
+      'not_configured',
+      'not_implemented',
+      'policy_unavailable',
+      'resuming',
+      'suspending',
+    ],
   }),
   listConnections: defineOperation({
     ...connectorOperations.listConnections,
