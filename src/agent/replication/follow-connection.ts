@@ -1,4 +1,5 @@
 // One connection to the node, from the first byte asked for to its end. It tells a listener what it reads, in order.
+import { setImmediate } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import type { InitEvent, ReplicationEvent } from '../../contract/replication.ts';
 import type { Clock } from '../../core/clock.ts';
@@ -11,6 +12,9 @@ import { probeNode } from './node-probe.ts';
 import { openNodeStream } from './node-stream.ts';
 import { createSilenceWatch } from './silence-watch.ts';
 import { parseStreamLine } from './stream-line.ts';
+
+/** A node that sends faster than is read would otherwise keep everybody else in the process waiting. */
+const SLICE_MS = 5;
 
 export interface NodeIdentity {
   readonly nodeId: string | undefined;
@@ -117,9 +121,13 @@ export async function followConnection(options: FollowConnectionOptions): Promis
     initDeadline = setTimeout(() => {
       end.abort(new FollowFailure('no_init', `${node.origin} answered, and no init came in ${timing.init_ms} ms`));
     }, timing.init_ms);
+    let turn_ms = clock.mono_ms();
     for await (const chunk of stream.chunks) {
       watch.onBytes();
       framer.push(chunk, onLine);
+      if (clock.mono_ms() - turn_ms < SLICE_MS) continue;
+      await setImmediate();
+      turn_ms = clock.mono_ms();
     }
     throw new FollowFailure('node_ended', `${node.origin} ended the stream`);
   } catch (error) {
