@@ -13,7 +13,7 @@ export interface RunAgentOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Values of flags by TOML key. */
   readonly flags: Readonly<Record<string, string | undefined>>;
-  /** The config file; `/etc/remora/agent.toml` if it exists and nothing was given. */
+  /** The config file; else REMORA_CONFIG, else `/etc/remora/agent.toml` if it exists. */
   readonly configPath?: string;
   readonly version: string;
 }
@@ -24,7 +24,8 @@ export interface RunAgentOptions {
  */
 export async function runAgent(options: RunAgentOptions): Promise<number> {
   const { env } = options;
-  const configPath = options.configPath ?? (existsSync(DEFAULT_CONFIG) ? DEFAULT_CONFIG : undefined);
+  const configPath =
+    options.configPath ?? env.REMORA_CONFIG ?? (existsSync(DEFAULT_CONFIG) ? DEFAULT_CONFIG : undefined);
   const config = loadConfig({
     ...(configPath === undefined ? {} : { file: readToml(configPath) }),
     env,
