@@ -14,7 +14,12 @@ describe('a call', () => {
   it('carries the credential and the identity of the agent, and nothing of the caller that looks like one', async () => {
     const platform = await openStandInPlatform({ connectors });
     const agent = await openGatewayAgent(platform.url);
-    const headers = { Authorization: 'Bearer mine', 'X-Api-Key': 'mine', 'remora-generation': 'forged', 'X-Keep': 'yes' };
+    const headers = {
+      Authorization: 'Bearer mine',
+      'X-Api-Key': 'mine',
+      'remora-generation': 'forged',
+      'X-Keep': 'yes',
+    };
     await ask(agent.path, { target, headers });
     const sent = platform.calls[0]?.rawHeaders.join('\n') ?? '';
     expect(sent).toContain(`authorization\nBearer ${SPRITE_TOKEN}\nremora-generation\n1\nremora-incarnation\nabc`);
