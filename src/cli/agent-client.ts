@@ -30,10 +30,15 @@ export function createAgentClient(socketPath: string): AgentClient {
 }
 
 function toPlainError(error: unknown, socketPath: string): unknown {
-  if (!(error instanceof UpstreamError) || error.code !== 'connection_failed') return error;
-  const reason = systemCodeOf(error.cause);
+  if (!(error instanceof UpstreamError) || error.status !== undefined) return error;
   const tried = `tried ${socketPath}; --socket PATH or REMORA_SOCKET names another`;
-  switch (reason) {
+  if (error.code === 'timeout') {
+    return new AgentUnreachableError(
+      `the agent does not answer: is its machine suspended? ${error.message} (${tried})`,
+    );
+  }
+  if (error.code !== 'connection_failed') return error;
+  switch (systemCodeOf(error.cause)) {
     case 'ENOENT':
     case 'ECONNREFUSED':
       return new AgentUnreachableError(`no agent answers: is it running? (${tried})`);

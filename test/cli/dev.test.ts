@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ask } from '../support/ask.ts';
 import { type DevProcess, startDev } from '../support/dev-process.ts';
-import { runRemora } from '../support/run-remora.ts';
+import { readLines } from '../support/read-lines.ts';
+import { remoraPath, runRemora } from '../support/run-remora.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 type Json = Record<string, unknown>;
@@ -124,14 +125,25 @@ describe('remora dev', () => {
 
   it('ports, and ports as they change', async () => {
     expect(await pasteJson(dev.commandFor('open ports'))).toMatchObject({ ports: expect.any(Array) });
-    const command = dev.commandFor('ports as they open');
-    const watching = pasteLines(command, 2);
-    const server = createServer();
-    onTestFinished(() => void server.close());
-    setTimeout(() => server.listen(0, '127.0.0.1'), 500);
-    const [first, second] = await watching;
+    const watch = await readLines('/v1/ports/watch', dev.record.socket);
+    expect(await watch.next()).toMatchObject({ type: 'port_list' });
+    expect(dev.commandFor('ports as they open')).toContain('http://remora/v1/ports/watch');
+    const [first] = await pasteLines(dev.commandFor('ports as they open'), 1);
     expect(first).toMatchObject({ type: 'port_list' });
-    expect(second).toMatchObject({ type: 'port_opened' });
+    const server = createServer();
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const address = server.address();
+    const port = typeof address === 'object' ? address?.port : undefined;
+    // Other programs of this machine open and close ports as well.
+    const changeOf = async (type: string) => {
+      for (;;) {
+        const line = await watch.next();
+        if (line.port === port && line.type === type) return line;
+      }
+    };
+    expect(await changeOf('port_opened')).toMatchObject({ pid: process.pid });
+    server.close();
+    expect(await changeOf('port_closed')).toMatchObject({ pid: process.pid });
   });
 
   it('replication: the primary, a wait that works, and the stream', async () => {
@@ -301,9 +313,11 @@ describe('remora dev', () => {
     }
   });
 
-  it.each(['SIGINT'] as const)('ends on %s and leaves no process and no socket', async (signal) => {
+  it('ends on Ctrl-C, also when npm passes it on a second time, and leaves no process and no socket', async () => {
     expect(processesOf(dir).length).toBeGreaterThan(1);
-    expect(await dev.end(signal)).toBe(0);
+    const ended = dev.end('SIGINT');
+    setTimeout(() => isRunning(dev.pid) && process.kill(dev.pid, 'SIGINT'), 5);
+    expect(await ended).toBe(0);
     expect(processesOf(dir)).toEqual([]);
     expect(socketsIn(dir)).toEqual([]);
     expect(existsSync(join(dir, 'dev.json'))).toBe(false);
@@ -312,6 +326,21 @@ describe('remora dev', () => {
     await expect(fetch(dev.record.node_url)).rejects.toThrow();
   });
 });
+
+it('ends when npm is told to end, which tells only the shell in between', async () => {
+  const dir = tempDir();
+  const words = ['--dir', dir, '--port', '0'];
+  const script = `${process.execPath} ${remoraPath} dev ${words.join(' ')} & child=$!; echo started; wait $child`;
+  const shell = spawn('sh', ['-c', script], {
+    env: { ...process.env, npm_lifecycle_event: 'start' },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  await expect.poll(() => existsSync(join(dir, 'dev.json')), { timeout: 20_000 }).toBe(true);
+  shell.kill('SIGTERM');
+  await once(shell, 'exit');
+  await expect.poll(() => processesOf(dir), { timeout: 10_000 }).toEqual([]);
+  expect(existsSync(join(dir, 'dev.json'))).toBe(false);
+}, 40_000);
 
 describe('two of them', () => {
   it('run side by side, one in the default directory, which goes at the end; both end on other signals', async () => {

@@ -16,7 +16,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const { out } = invocation;
   const port = parsePort(invocation.text('port'), DEFAULT_PORT);
   const interval_ms = parseWhole('interval', invocation.text('interval'), DEFAULT_INTERVAL_MS, 10, 3_600_000);
-  using stop = openStopSignals();
+  using stop = openStopSignals(invocation.env);
   await using stack = await openDevStack({
     dir: invocation.text('dir'),
     port,

@@ -31,7 +31,7 @@ async function serve({ text, env, version }: Invocation): Promise<number> {
     throw new UsageError('platform: --organization and --token-file belong together');
   }
   const log = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime });
-  using stop = openStopSignals();
+  using stop = openStopSignals(env);
   await using platform = await openPlatform({
     dir: text('dir') ?? env.REMORA_PLATFORM_DIR ?? DEFAULT_DIR,
     keys: readPlatformKeys(text('key-file'), env),
