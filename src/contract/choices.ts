@@ -313,7 +313,7 @@ export const choices: readonly Choice[] = [
   },
   {
     topic: 'cursor of cached transactions',
-    choice: 'after is a txID of 16 hex digits, or seq or next of an earlier answer',
+    choice: 'after is a txID as in wait; cursor is next of an earlier answer; not both',
     reason: 'A txID is what applications have; only the order of arrival is safe where ids go back.',
   },
   {

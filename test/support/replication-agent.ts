@@ -37,6 +37,7 @@ export interface ReplicationAgentOptions {
   readonly stateDir?: string;
   readonly timing?: Partial<FollowerTiming>;
   readonly cacheRetry_ms?: number;
+  readonly historyCap?: number;
   readonly random?: () => number;
   readonly mayConnect?: () => boolean;
 }
@@ -59,6 +60,7 @@ export async function startReplicationAgent(options: ReplicationAgentOptions = {
     config: { nodeUrl: options.nodeUrl, stateDir },
     mayConnect: options.mayConnect ?? (() => true),
     ...(options.timing === undefined ? {} : { timing: options.timing }),
+    ...(options.historyCap === undefined ? {} : { historyCap: options.historyCap }),
     ...(options.cacheRetry_ms === undefined ? {} : { cacheRetry_ms: options.cacheRetry_ms }),
   });
   const { path } = await serveEdge(replicationOperations, replication.handlers);

@@ -1,10 +1,5 @@
 // The rows of the replication part: the stream again, the report, one position, waiting, and the history.
-import type {
-  CachedRow,
-  ReplicaPosition,
-  ReplicationReport,
-  replicationOperations,
-} from '../../contract/local/replication.ts';
+import type { ReplicaPosition, ReplicationReport, replicationOperations } from '../../contract/local/replication.ts';
 import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { missedBetween, nextTxId } from '../../core/replication-position.ts';
@@ -63,23 +58,20 @@ export function createReplicationHandlers(
       const following = need();
       const { db } = params;
       needEntry(following, db);
-      const page = following.cache.read((cache): { rows: CachedRow[]; next: string | null } => {
-        const isId = query.after?.length === 16;
-        const afterSeq =
-          query.after === undefined ? 0 : isId ? cache.seqOf(db, query.after.toLowerCase()) : Number(query.after);
-        const rows = cache.history(db, afterSeq, query.limit).map(toCachedRow);
+      const page = following.cache.read((cache) => {
+        const start = query.after === undefined ? Number(query.cursor ?? 0) : cache.seqOf(db, query.after);
+        const rows = cache.history(db, start, query.limit).map(toCachedRow);
         const trimmed = cache.trimmed(db);
-        if (trimmed === undefined || afterSeq >= trimmed.seq) return { rows, next: null };
-        const from = isId && query.after !== undefined ? nextTxId(query.after.toLowerCase()) : FIRST_ID;
+        if (trimmed === undefined || start >= trimmed.seq) return { rows, start };
+        const from = query.after === undefined ? FIRST_ID : nextTxId(query.after);
         const missed = missedBetween(from, nextTxId(trimmed.txID));
-        return { rows: missed === undefined ? rows : [toTrimmedRow(missed), ...rows], next: String(trimmed.seq) };
+        return { rows: missed === undefined ? rows : [toTrimmedRow(missed), ...rows], start: trimmed.seq };
       });
       if (page === undefined) {
         throw new RemoraError('not_ready', following.cache.condition.reason ?? 'the cache cannot be read');
       }
-      const last = page.rows.at(-1)?.seq;
-      const next = last === undefined || last === null ? (page.next ?? query.after ?? null) : String(last);
-      return { db, transactions: page.rows, next };
+      const last = page.rows.at(-1)?.seq ?? page.start;
+      return { db, transactions: page.rows, next: last === 0 ? null : String(last) };
     },
   };
 }

@@ -36,6 +36,7 @@ export interface ReplicationOptions {
   /** For tests, as is what follows. */
   readonly timing?: Partial<FollowerTiming>;
   readonly cacheRetry_ms?: number;
+  readonly historyCap?: number;
 }
 
 export interface Replication extends AsyncDisposable {
@@ -68,6 +69,7 @@ export function createReplication(options: ReplicationOptions): Replication {
       current: () => replica.entries,
       onCondition: () => tell(),
       ...(options.cacheRetry_ms === undefined ? {} : { retry_ms: options.cacheRetry_ms }),
+      ...(options.historyCap === undefined ? {} : { historyCap: options.historyCap }),
     });
     for (const [db, entry] of cache.positions()) replica.restore(db, entry);
     const recorder = createStreamRecorder({ ...options, replica, cache, waiters, readers, onChange: () => tell() });

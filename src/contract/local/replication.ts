@@ -95,7 +95,7 @@ export const replicationReport = z.object({
   databases: z.array(replicaPosition),
 });
 
-/** `seq` grows by the order of arrival and is a cursor for `after`; ids alone can repeat and go back. */
+/** `seq` grows by the order of arrival and is what a cursor counts; ids alone can repeat and go back. */
 export const cachedTransaction = z.object({
   type: z.literal('tx'),
   seq: z.int(),
@@ -127,7 +127,7 @@ export const cachedGap = z.object({
 export const transactionPage = z.object({
   db: z.string(),
   transactions: z.array(z.discriminatedUnion('type', [cachedTransaction, cachedGap])),
-  /** Give it as `after` to read on; null when this page is empty and nothing was asked for. */
+  /** Give it as `cursor` to read on; null when there is nothing yet. */
   next: z.string().nullable(),
 });
 
@@ -138,9 +138,8 @@ const txIdText = z
   .transform((text) => text.toLowerCase().padStart(16, '0'))
   .pipe(hex16);
 
-const cursorText = z
-  .string()
-  .regex(/^(?:[0-9a-fA-F]{16}|\d{1,15})$/, 'expected a txID of 16 hex digits, or `seq` or `next` of an earlier answer');
+/** Where to read on: by the order of arrival, which holds also where ids repeat or go back. */
+const cursorText = z.string().regex(/^\d{1,15}$/, 'expected `next` of an earlier answer');
 
 const databasePath = z.object({ db: z.string().min(1) });
 
@@ -191,7 +190,13 @@ export const replicationOperations = {
     source: 'design.md, section 3',
     tag: 'replication',
     params: databasePath,
-    query: z.object({ after: cursorText.optional(), limit: queryInteger(1, PAGE_MAX).default(PAGE_DEFAULT) }),
+    query: z
+      .object({
+        after: txIdText.optional(),
+        cursor: cursorText.optional(),
+        limit: queryInteger(1, PAGE_MAX).default(PAGE_DEFAULT),
+      })
+      .refine((query) => query.after === undefined || query.cursor === undefined, 'give after or cursor, not both'),
     answer: { kind: 'json', status: 200, schema: transactionPage },
     errors: ['unknown_database', 'not_configured', 'not_ready'],
   }),

@@ -56,14 +56,14 @@ test('every transaction that was lost lies inside a recorded gap', async () => {
   let rows = 0;
   for (const [db, last] of written) {
     const seen = new Set<number>();
-    let after = '';
+    let cursor = '';
     for (;;) {
-      const page = (await agent.get(`/v1/replication/${db}/transactions?limit=1000${after}`)).json as {
+      const page = (await agent.get(`/v1/replication/${db}/transactions?limit=1000${cursor}`)).json as {
         transactions: Row[];
         next: string;
       };
       if (page.transactions.length === 0) break;
-      after = `&after=${page.next}`;
+      cursor = `&cursor=${page.next}`;
       for (const row of page.transactions) {
         const from = Number(`0x${row.type === 'gap' ? row.from : row.txID}`);
         const to = Number(`0x${row.type === 'gap' ? row.to : row.txID}`);

@@ -164,17 +164,39 @@ test('history is read in pages, by transaction or by cursor', async () => {
   };
   const first = await read('?limit=3');
   expect(first.ids).toEqual([1, 2, 3]);
-  const second = await read(`?limit=3&after=${first.next}`);
+  const second = await read(`?limit=3&cursor=${first.next}`);
   expect(second.ids).toEqual([4, 5, -6]);
-  const third = await read(`?limit=3&after=${second.next}`);
+  const third = await read(`?limit=3&cursor=${second.next}`);
   expect(third.ids).toEqual([8]);
-  expect(await read(`?after=${third.next}`)).toEqual({ ids: [], next: third.next });
+  expect(await read(`?cursor=${third.next}`)).toEqual({ ids: [], next: third.next });
   expect((await read('?after=0000000000000005')).ids).toEqual([-6, 8]);
+  expect((await read('?after=5')).ids).toEqual([-6, 8]);
   expect((await read('?after=0000000000000007')).ids).toEqual([8]);
-  expect((await read('?after=0000000000000099')).ids).toEqual([]);
-  for (const bad of ['limit=0', 'limit=1001', 'limit=x', 'after=xyz', 'after=abc']) {
+  expect(await read('?after=99')).toEqual({ ids: [], next: third.next });
+  for (const bad of ['limit=0', 'limit=1001', 'limit=x', 'after=xyz', 'cursor=abc', 'cursor=-1', 'cursor=1&after=1']) {
     expect((await agent.get(`/v1/replication/a/transactions?${bad}`)).status, bad).toBe(400);
   }
+});
+
+test('what the cache has let go is a gap row of the answer, for those who have not seen it', async () => {
+  const node = await startNode();
+  const agent = await startReplicationAgent({ nodeUrl: node.url, historyCap: 3 });
+  const connection = await node.next();
+  connection.open();
+  for (let id = 1; id <= 10; id += 1) connection.send(tx('a', id));
+  await agent.reaches('a', 10);
+  const read = async (query: string) => (await agent.get(`/v1/replication/a/transactions${query}`)).json;
+  const trimmed = (from: string) => ({ type: 'gap', seq: null, from, to: '0000000000000007', cause: 'trimmed' });
+  const kept = ['8', '9', 'a'].map((id) => ({ type: 'tx', txID: `000000000000000${id}` }));
+  expect(await read('')).toMatchObject({ transactions: [trimmed('0000000000000001'), ...kept], next: '10' });
+  expect(await read('?after=4')).toMatchObject({ transactions: [trimmed('0000000000000005'), ...kept] });
+  expect(await read('?after=7')).toMatchObject({ transactions: kept });
+  expect(await read('?cursor=7')).toMatchObject({ transactions: kept });
+  expect(await read('?cursor=10')).toMatchObject({ transactions: [], next: '10' });
+  for (let id = 1; id <= 3; id += 1) connection.send(tx('b', id));
+  await agent.reaches('b', 3);
+  expect(await read('')).toMatchObject({ transactions: [{ cause: 'trimmed', to: '000000000000000a' }], next: '10' });
+  expect(await read('?cursor=10')).toEqual({ db: 'a', transactions: [], next: '10' });
 });
 
 test.each([
