@@ -1,5 +1,6 @@
 // Reads the kernel's table of TCP sockets, /proc/net/tcp and /proc/net/tcp6, for its listeners. A table that is cut short or
 // damaged is an error: an empty answer would mean that everything closed (design.md, section 6).
+import { toAddress } from './kernel-address.ts';
 
 export type IpFamily = 'ipv4' | 'ipv6';
 
@@ -72,23 +73,4 @@ function lineEnd(text: string, from: number): number {
   const end = text.indexOf('\n', from);
   if (end < 0) throw new SocketTableError('the table of TCP sockets ends in the middle of a row');
   return end;
-}
-
-/** The kernel prints each 32-bit word of an address with its bytes reversed. */
-function toAddress(hex: string): string {
-  const bytes: number[] = [];
-  for (let word = 0; word < hex.length; word += 8) {
-    for (let byte = 6; byte >= 0; byte -= 2) {
-      bytes.push(Number.parseInt(hex.slice(word + byte, word + byte + 2), 16));
-    }
-  }
-  if (bytes.length === 4) return bytes.join('.');
-  const mapped = bytes.slice(0, 10).every((byte) => byte === 0) && bytes[10] === 0xff && bytes[11] === 0xff;
-  return mapped ? bytes.slice(12).join('.') : toIpv6(bytes);
-}
-
-function toIpv6(bytes: readonly number[]): string {
-  const groups: string[] = [];
-  for (let at = 0; at < 16; at += 2) groups.push((((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0)).toString(16));
-  return new URL(`http://[${groups.join(':')}]/`).hostname.slice(1, -1);
 }
