@@ -16,6 +16,7 @@ import { holdsSchema } from './holds/hold-store.ts';
 import { createHolds } from './holds/holds.ts';
 import { createHooks, HOOKS_DEADLINE_MS } from './hooks/hooks.ts';
 import { runPostResume } from './hooks/run-post-resume.ts';
+import { createIdle } from './idle/idle.ts';
 import { openListeners } from './listeners.ts';
 import type { Log } from './log.ts';
 import { createInterlock } from './machine/interlock.ts';
@@ -28,6 +29,7 @@ import { createGenerationFile } from './resume/generation-file.ts';
 import { createKernel } from './resume/kernel.ts';
 import type { LastResume } from './resume/last-resume.ts';
 import { createResume, type ResumePart } from './resume/resume.ts';
+import { createStaleSockets } from './resume/stale-sockets.ts';
 import { createOwnCostMeter } from './status/own-cost.ts';
 import { createStatus } from './status/status.ts';
 import { openStore } from './store.ts';
@@ -74,6 +76,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       part: board.part('resume'),
       generationStore: store.generation,
       steps: () => [
+        ...staleSockets.steps,
         { name: 'policy', deadline_ms: 2_000, run: () => gateway.onResume() },
         { name: 'stream', deadline_ms: 5_000, run: () => replication.onResume() },
         { name: 'ports', deadline_ms: 1_000, run: () => ports.onResume() },
@@ -81,6 +84,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       ],
     }),
   );
+  const staleSockets = createStaleSockets({ hub, choice: { ports: config.killPorts, cgroups: config.killCgroups } });
   const generationFile = stack.use(
     createGenerationFile(config.generationFile ?? join(dirname(config.socket), 'generation')),
   );
@@ -145,6 +149,20 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       lastResume: () => resume.lastResume(),
     }),
   );
+  const idle = stack.use(
+    createIdle({
+      ...common,
+      runClock,
+      config,
+      holds: holds.inForce,
+      calls: () => gateway.calls(),
+      suspendState: () => machine.suspender.state,
+      isPrimary: () => replication.isPrimary(),
+      ports: () => ports.announced().keys(),
+      check: () => resume.check(),
+      suspend: (recheck) => machine.suspender.suspend(false, recheck),
+    }),
+  );
   /** A file that cannot be written costs its watchers, and nobody else. */
   function tellGeneration(): void {
     try {
@@ -154,9 +172,11 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
     }
   }
   resume.onWake(() => {
+    staleSockets.onWake();
     tellGeneration();
     runClock.skip(toRunningGap(resume.lastResume()));
     holds.onResume();
+    idle.onResume();
     machine.suspender.onWake();
   });
   resume.onRecovered(() => machine.suspender.onRecovered());
@@ -189,6 +209,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       ...createEventHandlers(hub),
       ...machine.handlers,
       ...createHoldHandlers(holds),
+      ...idle.handlers,
       ...resume.handlers,
       ...gateway.handlers,
       ...ports.handlers,
@@ -206,6 +227,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   resume.start(signal);
   tellGeneration();
   holds.start();
+  idle.start(signal);
   machine.start();
   await Promise.all([gateway.start(signal), ports.start(signal), replication.start(signal)]);
 

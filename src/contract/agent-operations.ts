@@ -6,12 +6,14 @@ import { portOperations } from './local/ports.ts';
 import { replicationOperations } from './local/replication.ts';
 import { resumeOperations } from './local/resume.ts';
 import { statusOperations } from './local/status.ts';
+import { taskOperations } from './local/tasks.ts';
 
 export const agentOperations = {
   ...statusOperations,
   ...eventOperations,
   ...machineOperations,
   ...resumeOperations,
+  ...taskOperations,
   ...gatewayOperations,
   ...portOperations,
   ...replicationOperations,

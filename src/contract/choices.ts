@@ -343,4 +343,46 @@ export const choices: readonly Choice[] = [
     choice: 'gap_ms and wall_skew_ms are null where no source tells; skew counts how far the wall clock was behind',
     reason: 'An ordinary restore moves no clock of the guest: a zero would claim what nobody measured.',
   },
+  {
+    topic: 'what makes a life of a machine',
+    choice: 'Generation and incarnation are kept together and renewed by a resume only; a first start makes them',
+    reason: 'A restart of the agent is the same life. Were it another one, the platform would take it for a copy.',
+  },
+  {
+    topic: 'report of a resume',
+    choice:
+      'POST /v1/apps/{app}/machines/{id}/resumed with the token of the sprite, at each start and after each resume, idempotent',
+    reason:
+      'resume.md names what is told and what is taken back, and no path; a report whose answer was lost is repeated.',
+  },
+  {
+    topic: 'copies of a machine',
+    choice:
+      'A higher generation is taken over from any call; 409 incarnation_conflict for another life of the same one, 409 rewound for a lower one',
+    reason:
+      'Who comes first counts: two restores of one snapshot cannot be told apart otherwise, and the later life is the live one.',
+  },
+  {
+    topic: 'calls without the headers of a life',
+    choice: 'Not checked; headers that are malformed, or one without the other, are 400',
+    reason: 'People call by hand with the token of a sprite. A broken pair would open the fence in silence.',
+  },
+  {
+    topic: 'cold start of a machine',
+    choice: 'The platform forgets the life that it knew, and ends the tokens that it gave to it',
+    reason:
+      'A machine that boots from an older disk counts from an older number. It is also how an operator settles a conflict.',
+  },
+  {
+    topic: 'reconnect spread',
+    choice:
+      'A setting of the platform, 0 by default, answered to reports while several machines have reported; used at the next resume, at most 300 s',
+    reason:
+      'A machine that wakes alone need not wait; one of many has to know before it wakes, because asking is what is spread.',
+  },
+  {
+    topic: 'time of a machine in the spread',
+    choice: 'SHA-256 of machine id and generation, mapped to [0, spread)',
+    reason: 'Even without a word between machines, other at each resume, and the same when a recovery starts over.',
+  },
 ];

@@ -22,6 +22,8 @@ export const errorStatus = {
   hook_failed: 409,
   already_exists: 409,
   invalid_state: 409,
+  incarnation_conflict: 409,
+  rewound: 409,
   gone: 410,
   payload_too_large: 413,
   target_too_long: 414,

@@ -4,6 +4,7 @@ import { gatewayOperations } from './gateway.ts';
 import { statusOperations } from './local/status.ts';
 import { machineOperations } from './machines.ts';
 import { portNoticeOperations } from './port-notices.ts';
+import { resumeReportOperations } from './resume-reports.ts';
 import { spriteOperations } from './sprites.ts';
 
 export const platformOperations = {
@@ -13,5 +14,6 @@ export const platformOperations = {
   ...connectorOperations,
   ...gatewayOperations,
   ...machineOperations,
+  ...resumeReportOperations,
   ...portNoticeOperations,
 } as const;

@@ -36,6 +36,26 @@ const byteCount = z
   .regex(/^\d{1,12}$/, 'must be a number of bytes')
   .transform(Number);
 
+/** Words with commas between them; a list in the TOML file is read the same. */
+const words = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== ''),
+);
+
+const portList = words.transform((list, context) => {
+  const ports = list.map((word) => (/^\d{1,5}$/.test(word) ? Number(word) : 0));
+  if (ports.every((port) => port > 0 && port <= 65_535)) return ports;
+  context.addIssue('must be ports with commas between them, for example 5432,6379');
+  return z.NEVER;
+});
+
+const cgroupList = words.refine(
+  (list) => list.every((path) => path.startsWith('/')),
+  'must be paths of cgroups with commas between them, for example /system.slice/app.service',
+);
+
 const hostPort = z.string().transform((text, context) => {
   const match = /^(\[[0-9a-fA-F:]+\]|[^:]+):(\d{1,5})$/.exec(text);
   const port = Number(match?.[2]);
@@ -180,6 +200,33 @@ export const settings = {
     summary: 'what gateway calls in flight do to a suspend: "block" it, or be cut and only "name" themselves',
     schema: z.enum(['block', 'name']),
     fallback: 'block',
+  },
+  idleAfter_ms: {
+    env: 'REMORA_SUSPEND_IDLE_AFTER',
+    key: 'suspend.idle_after',
+    summary: 'suspend this machine after so long without work, at least 1s; absent = never',
+    schema: duration.transform((value) => Math.max(1_000, value)),
+  },
+  idleIgnorePorts: {
+    env: 'REMORA_SUSPEND_IDLE_IGNORE_PORTS',
+    key: 'suspend.idle_ignore_ports',
+    summary: 'ports whose connections are no work, such as one that is only asked for health or metrics',
+    schema: portList,
+    fallback: '',
+  },
+  killPorts: {
+    env: 'REMORA_RESUME_KILL_PORTS',
+    key: 'resume.kill_ports',
+    summary: 'after a resume, end older TCP connections with one of these ports at either end; needs CAP_NET_ADMIN',
+    schema: portList,
+    fallback: '',
+  },
+  killCgroups: {
+    env: 'REMORA_RESUME_KILL_CGROUPS',
+    key: 'resume.kill_cgroups',
+    summary: 'after a resume, end older TCP connections of these cgroups and those below; needs CAP_NET_ADMIN',
+    schema: cgroupList,
+    fallback: '',
   },
   shutdown_ms: {
     env: 'REMORA_SHUTDOWN_TIMEOUT',

@@ -43,8 +43,11 @@ export interface SuspenderOptions {
 export type LastSuspend = z.infer<typeof lastSuspend>;
 
 export interface Suspender extends Disposable {
-  /** Resolves when the platform accepted. A second caller joins the first one's attempt. Rejects with the machine awake. */
-  suspend(force: boolean): Promise<void>;
+  /**
+   * Resolves when the platform accepted. A second caller joins the first one's attempt. Rejects with the machine awake.
+   * `recheck` runs when all is prepared, just before the platform is asked; the suspend is dropped when it rejects.
+   */
+  suspend(force: boolean, recheck?: () => Promise<void>): Promise<void>;
   /** A resume was noticed, or its recovery is complete. */
   onWake(): void;
   onRecovered(): void;
@@ -75,7 +78,7 @@ export function createSuspender(options: SuspenderOptions): Suspender {
     last = message === undefined ? { at, outcome } : { at, outcome, message };
   }
 
-  async function attempt(force: boolean): Promise<void> {
+  async function attempt(force: boolean, recheck: () => Promise<void>): Promise<void> {
     await options.mayStart(force);
     options.interlock(force);
     if (!is('awake')) throw new RemoraError('conflict', `the machine is ${state}; try again when it is awake`);
@@ -87,7 +90,9 @@ export function createSuspender(options: SuspenderOptions): Suspender {
     hub.publish('suspending', fields);
     try {
       await options.prepare(fields);
+      await recheck();
       options.interlock(force);
+      if (!is('preparing')) throw new RemoraError('conflict', 'the machine was resumed while its suspend was prepared');
       await Promise.race([options.ask(), woken.promise]);
     } catch (error) {
       await refused(error);
@@ -122,8 +127,8 @@ export function createSuspender(options: SuspenderOptions): Suspender {
   }
 
   return {
-    suspend(force) {
-      running ??= attempt(force).finally(() => {
+    suspend(force, recheck = async () => undefined) {
+      running ??= attempt(force, recheck).finally(() => {
         running = undefined;
       });
       return running;

@@ -6,7 +6,7 @@ import type { PortNotification } from '../../contract/port-notices.ts';
 import { type Clock, toDateTime } from '../../core/clock.ts';
 import { toPortAddress } from '../../core/ports/port-address.ts';
 import type { PortChange } from '../../core/ports/port-diff.ts';
-import type { OpenPort } from '../../core/ports/port-table.ts';
+import type { OpenPort, PortTable } from '../../core/ports/port-table.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Secret } from '../../core/secret.ts';
 import { randomHex } from '../../core/urandom.ts';
@@ -62,6 +62,8 @@ export interface Ports extends AsyncDisposable {
   start(signal: AbortSignal): void;
   /** A full scan, closed before opened, and the outbox tries again at once. Throws when the scan failed. */
   onResume(): Promise<void>;
+  /** What is announced as open now. */
+  announced(): PortTable;
   status(): PortsStatus;
 }
 
@@ -139,6 +141,7 @@ export function createPorts(options: PortsOptions): Ports {
       running?.outbox?.onResume();
       await running?.watcher.scanNow();
     },
+    announced: () => running?.watcher.tracked.announced ?? new Map(),
     status() {
       if (running === undefined) return {};
       const watcher = running.watcher.status();

@@ -50,7 +50,7 @@ export const taskStreamLine = z.object({ type: z.literal('held'), task });
 
 export const idleBlocker = z.object({
   kind: z.enum(['hold', 'gateway_call', 'connection', 'suspend_state', 'primary']),
-  /** Whose: the name of the hold, the connector, the port. */
+  /** Whose: the name of the hold, the connector, `port 8080`, the state, `replication`. */
   owner: z.string(),
   since: dateTime.nullable(),
   reason: z.string().optional(),
@@ -58,14 +58,20 @@ export const idleBlocker = z.object({
 export type IdleBlocker = z.infer<typeof idleBlocker>;
 
 export const idleReport = z.object({
+  /** True when nothing blocks. */
   idle: z.boolean(),
+  /** Since when there has been no work; null while there is some. */
+  idle_since: dateTime.nullable(),
   blockers: z.array(idleBlocker),
   /** What goes on and does not count as work. */
   ignored: z.array(z.string()),
+  /** When work was seen last; null when none has been since the agent was started. */
   last_activity_at: dateTime.nullable(),
   /** When the machine would suspend itself; null while something blocks it or idle suspend is off. */
   would_suspend_at: dateTime.nullable(),
   idle_suspend: z.union([z.literal('off'), z.object({ after_ms: z.int() })]),
+  /** The last suspend for idleness that did not come about, until one does. */
+  last_refusal: z.object({ at: dateTime, message: z.string(), next_try_at: dateTime }).optional(),
 });
 export type IdleReport = z.infer<typeof idleReport>;
 
