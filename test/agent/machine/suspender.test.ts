@@ -144,6 +144,24 @@ describe('a suspend that fails', () => {
     expect([suspender.state, asks(), undone]).toEqual(['awake', 0, ['held awake by build']]);
   });
 
+  it('is dropped when the caller finds new work once all is prepared', async () => {
+    const { suspender, asks, undone } = setUp();
+    const recheck = () => Promise.reject(new RemoraError('held', 'work arrived'));
+    await expect(suspender.suspend(false, recheck)).rejects.toMatchObject({ code: 'held' });
+    expect([suspender.state, asks(), undone]).toEqual(['awake', 0, ['work arrived']]);
+  });
+
+  it('is not asked for once the machine was suspended and resumed by others while it was prepared', async () => {
+    const prepared = Promise.withResolvers<void>();
+    const { suspender, asks, undone } = setUp({ prepare: () => prepared.promise });
+    const answered = suspender.suspend(false);
+    await expect.poll(() => suspender.state).toBe('preparing');
+    suspender.onWake();
+    prepared.resolve();
+    await expect(answered).rejects.toMatchObject({ code: 'conflict' });
+    expect([suspender.state, asks(), undone]).toEqual(['resuming', 0, []]);
+  });
+
   it('is over when a hook says no, before anybody is asked', async () => {
     const { suspender, asks } = setUp({ prepare: () => Promise.reject(new RemoraError('hook_failed', 'no')) });
     await expect(suspender.suspend(false)).rejects.toMatchObject({ code: 'hook_failed' });

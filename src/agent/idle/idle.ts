@@ -1,0 +1,83 @@
+// The idle part put together: what counts as work, the watch over it, and GET /v1/idle (design.md, section 3).
+import type { taskOperations } from '../../contract/local/tasks.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Hold } from '../../core/hold-book.ts';
+import type { RunClock } from '../../core/run-clock.ts';
+import type { SuspendState } from '../../core/suspend-machine.ts';
+import type { Handlers } from '../../http/handler.ts';
+import { createSs, type Ss } from '../connections/ss.ts';
+import type { EventHub } from '../events/event-hub.ts';
+import { createIdleWatch } from './idle-watch.ts';
+import { createInboundLook } from './inbound-connections.ts';
+
+export interface IdleOptions {
+  readonly clock: Clock;
+  readonly runClock: RunClock;
+  readonly random: () => number;
+  readonly hub: EventHub;
+  readonly config: {
+    /** Run time without work after which the machine suspends itself; undefined = never. */
+    readonly idleAfter_ms: number | undefined;
+    readonly idleIgnorePorts: readonly number[];
+  };
+  readonly holds: () => readonly Hold[];
+  readonly calls: () => { readonly open: ReadonlyMap<string, number>; readonly total: number };
+  readonly suspendState: () => SuspendState;
+  /** Undefined when nobody knows. */
+  readonly isPrimary: () => boolean | undefined;
+  /** The ports that are announced now. */
+  readonly ports: () => Iterable<number>;
+  readonly check: () => void;
+  readonly suspend: (recheck: () => Promise<void>) => Promise<void>;
+  readonly ss?: Pick<Ss, 'list'>;
+  readonly retryMin_ms?: number;
+}
+
+export interface Idle extends AsyncDisposable {
+  readonly handlers: Handlers<Pick<typeof taskOperations, 'idle'>, unknown>;
+  start(signal: AbortSignal): void;
+  /** A resume was noticed. */
+  onResume(): void;
+}
+
+export function createIdle(options: IdleOptions): Idle {
+  const { config, hub, clock, runClock, random, check, suspend, retryMin_ms } = options;
+  const { idleAfter_ms: after_ms, idleIgnorePorts: ignorePorts } = config;
+  let holdChanges = 0;
+  let unsubscribe = (): void => undefined;
+  const watch = createIdleWatch({
+    clock,
+    runClock,
+    random,
+    hub,
+    settings: { after_ms, ignorePorts },
+    work: () => ({
+      holds: options.holds(),
+      holdChanges,
+      calls: options.calls(),
+      suspendState: options.suspendState(),
+      isPrimary: options.isPrimary(),
+    }),
+    look: createInboundLook({ ss: options.ss ?? createSs(), ports: options.ports, ignorePorts }),
+    check,
+    suspend,
+    ...(retryMin_ms === undefined ? {} : { retryMin_ms }),
+  });
+
+  return {
+    handlers: { idle: () => watch.report() },
+    start(signal) {
+      unsubscribe = hub.subscribe({
+        onEvent({ type }) {
+          if (type === 'hold_created' || type === 'hold_released') holdChanges += 1;
+        },
+      });
+      watch.start(signal);
+    },
+    onResume: watch.onResume,
+    async [Symbol.asyncDispose]() {
+      unsubscribe();
+      await watch[Symbol.asyncDispose]();
+    },
+  };
+}

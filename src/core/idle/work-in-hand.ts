@@ -1,0 +1,42 @@
+// What keeps the machine awake by itself, connections aside: holds, calls through the gateway, a suspend or resume under way, being
+// the primary.
+import type { IdleBlocker } from '../../contract/local/tasks.ts';
+import { toDateTime } from '../clock.ts';
+import type { Hold, HoldTime } from '../hold-book.ts';
+import type { SuspendState } from '../suspend-machine.ts';
+
+export interface WorkInHand {
+  readonly holds: readonly Hold[];
+  /** Calls through the gateway that are open, by connector. */
+  readonly calls: ReadonlyMap<string, number>;
+  readonly suspendState: SuspendState;
+  /** Undefined when nobody knows. */
+  readonly isPrimary: boolean | undefined;
+}
+
+const stateReasons: Readonly<Record<Exclude<SuspendState, 'awake'>, string>> = {
+  preparing: 'a suspend is being asked for',
+  fenced: 'a suspend was accepted and is about to come',
+  resuming: 'the machine was just resumed',
+};
+
+/** `before` is what this function said last, so that `since` stays that of the first time. */
+export function listWork(work: WorkInHand, before: readonly IdleBlocker[], at: HoldTime): IdleBlocker[] {
+  const list: IdleBlocker[] = [];
+  const add = (kind: IdleBlocker['kind'], owner: string, reason: string) => {
+    const known = before.find((blocker) => blocker.kind === kind && blocker.owner === owner);
+    list.push({ kind, owner, since: known?.since ?? toDateTime(at.wall_ms), reason });
+  };
+  for (const hold of work.holds) if (hold.mode === 'block') list.push(toHoldBlocker(hold));
+  for (const [connector, open] of work.calls) if (open > 0) add('gateway_call', connector, `${open} in flight`);
+  const { suspendState } = work;
+  if (suspendState !== 'awake') add('suspend_state', suspendState, stateReasons[suspendState]);
+  if (work.isPrimary === true) add('primary', 'replication', 'this node is the primary of the replicated database');
+  return list;
+}
+
+function toHoldBlocker({ name, created_wall_ms, reason, process }: Hold): IdleBlocker {
+  const texts = [reason, process === undefined ? undefined : `pid ${process.pid}`].filter((text) => text !== undefined);
+  const since = toDateTime(created_wall_ms);
+  return { kind: 'hold', owner: name, since, ...(texts.length === 0 ? {} : { reason: texts.join('; ') }) };
+}

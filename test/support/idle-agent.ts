@@ -1,0 +1,93 @@
+// The idle part of an agent behind a real Unix socket, with real connections and a suspend that a test plays.
+import { onTestFinished } from 'vitest';
+import { createSs } from '../../src/agent/connections/ss.ts';
+import { type AgentEvent, createEventHub } from '../../src/agent/events/event-hub.ts';
+import { createIdle, type Idle, type IdleOptions } from '../../src/agent/idle/idle.ts';
+import { type IdleReport, idleReport, taskOperations } from '../../src/contract/local/tasks.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import type { Hold } from '../../src/core/hold-book.ts';
+import { createRunClock } from '../../src/core/run-clock.ts';
+import type { SuspendState } from '../../src/core/suspend-machine.ts';
+import { randomFraction } from '../../src/core/urandom.ts';
+import { ask } from './ask.ts';
+import { serveEdge } from './serve-edge.ts';
+
+export interface IdleAgent {
+  readonly idle: Idle;
+  /** What a test changes. */
+  readonly world: {
+    holds: Hold[];
+    calls: { open: Map<string, number>; total: number };
+    suspendState: SuspendState;
+    isPrimary: boolean | undefined;
+    ports: number[];
+  };
+  readonly events: readonly AgentEvent[];
+  /** How often a suspend was asked for. */
+  readonly asks: () => number;
+  publish(type: string): void;
+  report(): Promise<IdleReport>;
+}
+
+export type IdleAgentOptions = Partial<IdleOptions['config']> & {
+  readonly ssCommand?: string;
+  readonly ss?: IdleOptions['ss'];
+  readonly retryMin_ms?: number;
+  /** Plays the suspend; accepted at once when absent. */
+  readonly suspend?: IdleOptions['suspend'];
+};
+
+export async function startIdleAgent(options: IdleAgentOptions = {}): Promise<IdleAgent> {
+  const world: IdleAgent['world'] = {
+    holds: [],
+    calls: { open: new Map(), total: 0 },
+    suspendState: 'awake',
+    isPrimary: undefined,
+    ports: [],
+  };
+  const hub = createEventHub({
+    clock: systemClock,
+    generation: () => 1,
+    sequence: { load: () => 0, reserve: () => undefined },
+  });
+  const events: AgentEvent[] = [];
+  hub.subscribe({ onEvent: (event) => events.push(event) });
+  let asks = 0;
+  const idle = createIdle({
+    clock: systemClock,
+    runClock: createRunClock(systemClock),
+    random: randomFraction,
+    hub,
+    config: { idleAfter_ms: options.idleAfter_ms, idleIgnorePorts: options.idleIgnorePorts ?? [] },
+    holds: () => world.holds,
+    calls: () => world.calls,
+    suspendState: () => world.suspendState,
+    isPrimary: () => world.isPrimary,
+    ports: () => world.ports,
+    check: () => undefined,
+    async suspend(recheck) {
+      asks += 1;
+      await options.suspend?.(recheck);
+    },
+    ss: options.ss ?? createSs(options.ssCommand === undefined ? {} : { command: options.ssCommand, deadline_ms: 300 }),
+    ...(options.retryMin_ms === undefined ? {} : { retryMin_ms: options.retryMin_ms }),
+  });
+  const stop = new AbortController();
+  onTestFinished(async () => {
+    stop.abort();
+    await idle[Symbol.asyncDispose]();
+  });
+  idle.start(stop.signal);
+  const { idle: row } = taskOperations;
+  const { path } = await serveEdge({ idle: row }, idle.handlers);
+  return {
+    idle,
+    world,
+    events,
+    asks: () => asks,
+    publish: (type) => void hub.publish(type),
+    async report() {
+      return idleReport.parse((await ask(path, { target: '/v1/idle' })).json);
+    },
+  };
+}
