@@ -39,7 +39,7 @@ export const gatewayOperations = {
     tag: 'Gateway',
     access: 'any',
     answer: { kind: 'json', status: 200, schema: gatewayListResponse },
-    errors: ['unauthorized'],
+    errors: ['unauthorized', 'incarnation_conflict', 'rewound'],
   }),
   gateway: defineOperation({
     method: '*',
@@ -57,6 +57,8 @@ export const gatewayOperations = {
       'endpoint_not_allowed',
       'unknown_connector',
       'method_not_allowed',
+      'incarnation_conflict',
+      'rewound',
       'payload_too_large',
       'target_too_long',
       'too_many_requests',

@@ -104,6 +104,8 @@ export const machineParams = z.object({ app_name: z.string().min(1), machine_id:
 
 const tag = 'Machines';
 const access = 'any';
+/** A sprite's own call is refused when it comes from a copy of its machine. */
+const fenced = ['incarnation_conflict', 'rewound'] as const;
 const ok = { kind: 'json', status: 200, schema: machineOk } as const;
 
 export const machineOperations = {
@@ -116,7 +118,7 @@ export const machineOperations = {
     access,
     params: machineParams,
     answer: { kind: 'json', status: 200, schema: machine },
-    errors: ['unauthorized', 'not_found'],
+    errors: ['unauthorized', 'not_found', ...fenced],
   }),
   suspendMachine: defineOperation({
     method: 'POST',
@@ -127,7 +129,7 @@ export const machineOperations = {
     access,
     params: machineParams,
     answer: ok,
-    errors: ['unauthorized', 'not_found', 'invalid_state', 'not_eligible', 'too_many_requests'],
+    errors: ['unauthorized', 'not_found', 'invalid_state', 'not_eligible', 'too_many_requests', ...fenced],
   }),
   waitMachine: defineOperation({
     method: 'GET',
@@ -139,7 +141,7 @@ export const machineOperations = {
     params: machineParams,
     query: waitMachineRequest,
     answer: ok,
-    errors: ['invalid_request', 'unauthorized', 'not_found', 'timeout', 'invalid_state'],
+    errors: ['invalid_request', 'unauthorized', 'not_found', 'timeout', 'invalid_state', ...fenced],
   }),
   startMachine: defineOperation({
     method: 'POST',
@@ -150,7 +152,7 @@ export const machineOperations = {
     access,
     params: machineParams,
     answer: { kind: 'json', status: 200, schema: startMachineResponse },
-    errors: ['unauthorized', 'not_found', 'invalid_state', 'too_many_requests'],
+    errors: ['unauthorized', 'not_found', 'invalid_state', 'too_many_requests', ...fenced],
   }),
   stopMachine: defineOperation({
     method: 'POST',
@@ -162,7 +164,7 @@ export const machineOperations = {
     params: machineParams,
     body: stopMachineRequest.optional(),
     answer: ok,
-    errors: ['invalid_request', 'unauthorized', 'not_found', 'invalid_state', 'too_many_requests'],
+    errors: ['invalid_request', 'unauthorized', 'not_found', 'invalid_state', 'too_many_requests', ...fenced],
   }),
   setMachineRole: defineOperation({
     method: 'POST',
@@ -174,6 +176,6 @@ export const machineOperations = {
     params: machineParams,
     body: machineRoleRequest,
     answer: { kind: 'empty', status: 204 },
-    errors: ['invalid_request', 'unauthorized', 'not_found'],
+    errors: ['invalid_request', 'unauthorized', 'not_found', ...fenced],
   }),
 } as const;

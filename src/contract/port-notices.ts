@@ -52,7 +52,7 @@ export const portNoticeOperations = {
     params: spriteParams,
     body: portNoticesRequest,
     answer: { kind: 'json', status: 200, schema: portNoticesResponse },
-    errors: ['invalid_request', 'unauthorized', 'forbidden', 'not_found'],
+    errors: ['invalid_request', 'unauthorized', 'forbidden', 'not_found', 'incarnation_conflict', 'rewound'],
   }),
   listSpritePorts: defineOperation({
     method: 'GET',

@@ -17,6 +17,9 @@ import { createConnectorHandlers } from './connectors/connector-handlers.ts';
 import { createConnectorService } from './connectors/connector-service.ts';
 import { createConnectorStore } from './connectors/connector-store.ts';
 import { createGatewayHandlers } from './gateway/gateway-handlers.ts';
+import { createLifeStore } from './lives/life-store.ts';
+import { createLives } from './lives/lives.ts';
+import { createReportHandlers } from './lives/report-handlers.ts';
 import { createMachineHandlers } from './machines/machine-handlers.ts';
 import { createMachineService } from './machines/machine-service.ts';
 import { createMachineStore } from './machines/machine-store.ts';
@@ -57,6 +60,8 @@ export interface PlatformOptions {
   readonly catalogue?: readonly NewCatalogueEntry[];
   /** From the answer to a suspend to the freeze. */
   readonly freezeDelay_ms?: number;
+  /** Over how long resumed machines are to spread their reconnects, when there are several; 0 when absent. */
+  readonly reconnectSpread_ms?: number;
   /** `{sprite}` and `{organization}` stand for the names. */
   readonly spriteUrl?: string;
   /** Checks every JSON answer against its row, for tests. */
@@ -101,6 +106,8 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const machines = createMachineStore(db);
   const connectors = createConnectorStore(db);
   const notices = createNoticeStore(db);
+  const lifeStore = createLifeStore(db);
+  const lives = createLives(lifeStore);
   checkKeysInUse(vault, connectors.listKeyIds());
 
   let url = '';
@@ -132,7 +139,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const spriteService = createSpriteService({ db, sprites, machines, clock });
   const connectorService = createConnectorService({ connectors, catalogue, vault, clock });
   const freezeDelay_ms = options.freezeDelay_ms ?? FREEZE_DELAY_MS;
-  const machineService = createMachineService({ machines, sprites, driver, clock, freezeDelay_ms, log });
+  const machineService = createMachineService({ machines, sprites, driver, lives, clock, freezeDelay_ms, log });
 
   const edge = createEdge<typeof platformOperations, Principal>({
     operations: platformOperations,
@@ -151,14 +158,23 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
         service: connectorService,
         catalogue,
         vault,
+        lives,
         dispatcher,
         platformUrl,
         log,
       }),
       ...createMachineHandlers({ machines, service: machineService, log }),
+      ...createReportHandlers({
+        machines,
+        lives,
+        store: lifeStore,
+        clock,
+        reconnectSpread_ms: options.reconnectSpread_ms ?? 0,
+        log,
+      }),
       ...createNoticeHandlers({ notices, sprites: spriteService }),
     },
-    authenticate: createAuthenticate({ tokens, organizations, sprites }),
+    authenticate: createAuthenticate({ tokens, organizations, sprites, lives }),
     log,
     ...(options.checkAnswers === undefined ? {} : { checkAnswers: options.checkAnswers }),
   });

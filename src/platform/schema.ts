@@ -89,4 +89,8 @@ CREATE TABLE sprite_ports (
   PRIMARY KEY (sprite_id, port)
 ) STRICT, WITHOUT ROWID;
 `,
+  `
+ALTER TABLE machines ADD COLUMN generation INTEGER;
+ALTER TABLE machines ADD COLUMN incarnation TEXT;
+`,
 ];

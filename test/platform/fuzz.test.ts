@@ -42,6 +42,9 @@ const fields = [
   'value',
   'signal',
   'timeout',
+  'generation',
+  'incarnation',
+  'holds',
 ];
 const queries = [
   'max_results',

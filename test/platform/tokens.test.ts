@@ -26,6 +26,8 @@ const notices = {
   notices: [{ id: 'n1', type: 'port_opened', port: 80, address: 'x', pid: 1, time: '2025-01-01T00:00:00.000Z' }],
 };
 const policy = { access_policy: { allow_all: true } };
+const life = { generation: 0, incarnation: 'ab'.repeat(16) };
+const report = { ...life, reason: 'start', gap_ms: null, wall_skew_ms: null, holds: [] };
 const key = { provider: 'openai', api_key: 'sk-2' };
 
 /** Method, path, body, and the status for: nobody, the organization, a sprite of it, another organization. */
@@ -53,6 +55,8 @@ function toMatrix(mine: string, neighbour: string) {
     ['POST', `/v1/apps/acme/machines/${neighbour}/suspend`, undefined, 401, 409, 403, 404],
     ['POST', `/v1/apps/acme/machines/${mine}/stop`, undefined, 401, 200, 200, 404],
     ['POST', `/v1/apps/acme/machines/${mine}/metadata/role`, { value: 'primary' }, 401, 204, 204, 404],
+    ['POST', `/v1/apps/acme/machines/${mine}/resumed`, report, 401, 403, 200, 403],
+    ['POST', `/v1/apps/acme/machines/${neighbour}/resumed`, report, 401, 403, 403, 403],
     ['POST', '/v1/sprites/dev-1/ports/notices', notices, 401, 403, 200, 403],
     ['POST', '/v1/sprites/dev-2/ports/notices', notices, 401, 403, 403, 403],
     ['GET', '/v1/sprites/dev-1/ports', undefined, 401, 200, 200, 200],

@@ -71,7 +71,7 @@ export async function openGatewayAgent(
       bodyCap_bytes: 1_000_000,
       ...config,
     },
-    identity: () => ({ 'remora-generation': '1', 'remora-incarnation': 'abc' }),
+    identity: () => ({ 'remora-generation': '1', 'remora-incarnation': 'ab'.repeat(16) }),
     ...(gate === undefined ? {} : { gate }),
   });
   const served = await serveEdge(gatewayOperations, gateway.handlers);

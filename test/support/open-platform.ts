@@ -22,6 +22,7 @@ export interface PlatformCall {
   readonly path: string;
   readonly token?: Secret | undefined;
   readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface TestPlatform extends Platform {
@@ -56,10 +57,11 @@ export async function openTestPlatform(options: TestPlatformOptions = {}): Promi
 
 /** With `token: undefined` no credential is sent. */
 export async function callPlatform(url: string, call: PlatformCall): Promise<PlatformAnswer> {
-  const { method = 'GET', path, token, body } = call;
+  const { method = 'GET', path, token, body, headers = {} } = call;
   const response = await fetch(url + path, {
     method,
     headers: {
+      ...headers,
       ...(token === undefined ? {} : { authorization: `Bearer ${token.reveal()}` }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     },

@@ -12,6 +12,8 @@ import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
 import type { ConnectorService } from '../connectors/connector-service.ts';
 import type { ConnectorRow, ConnectorStore } from '../connectors/connector-store.ts';
+import type { Lives } from '../lives/lives.ts';
+import { parseLifeHeaders } from '../lives/parse-life-headers.ts';
 import { organizationOf, type Principal } from '../tokens/principal.ts';
 import type { Vault } from '../vault/vault.ts';
 import { toGatewayList } from './gateway-list.ts';
@@ -24,6 +26,7 @@ export interface GatewayDeps {
   readonly service: ConnectorService;
   readonly catalogue: Catalogue;
   readonly vault: Vault;
+  readonly lives: Lives;
   readonly dispatcher: Dispatcher;
   readonly platformUrl: () => string;
   readonly log: { info(fields: object, message: string): void };
@@ -33,6 +36,7 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
   const policyOf = createPolicyCache();
   const calls = createOpenCalls();
   deps.service.onChange((id) => calls.recheck(id));
+  deps.lives.onReplaced(() => calls.recheck());
 
   /** One body for a connector that is not there, of another organization, or of another provider. */
   function findConnector(organization_id: string, provider: string, id: string): [ConnectorRow, CatalogueEntry] {
@@ -61,7 +65,9 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
         throw new RemoraError(target.code, target.message, { details: target.details });
       }
       const identity = toIdentity(principal);
+      const life = parseLifeHeaders(request.headers);
       const admit = () => {
+        if (principal.type === 'sprite' && life !== undefined) deps.lives.check(principal.sprite.id, life);
         const [row, entry] = findConnector(organization.id, target.provider, target.connector_id);
         const decision = decide(policyOf(row.access_policy), identity, target.path);
         if (decision.type === 'deny') throw new RemoraError(decision.code, decision.message);

@@ -9,8 +9,8 @@ export interface OpenCall {
 export interface OpenCalls {
   /** Throws `too_many_requests` over the cap. Dispose when the call is over; the signal's reason is why it was ended. */
   begin(connector_id: string, call: OpenCall): Disposable & { readonly signal: AbortSignal };
-  /** Ends every call of the connector that does not pass its check any more. */
-  recheck(connector_id: string): void;
+  /** Ends every call that does not pass its check any more, of one connector or of all. */
+  recheck(connector_id?: string): void;
 }
 
 export const CALLS_PER_CONNECTOR = 512;
@@ -40,7 +40,8 @@ export function createOpenCalls(cap = CALLS_PER_CONNECTOR): OpenCalls {
       };
     },
     recheck(connector_id) {
-      for (const entry of [...(open.get(connector_id) ?? [])]) {
+      const calls = connector_id === undefined ? [...open.values()] : [open.get(connector_id) ?? new Set()];
+      for (const entry of calls.flatMap((set) => [...set])) {
         try {
           entry.recheck();
         } catch (error) {

@@ -4,11 +4,12 @@ import { parseDuration } from '../../contract/duration.ts';
 import type { machineOperations, StopMachineRequest } from '../../contract/machines.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
-import { checkOwnSprite, organizationOf, type Principal } from '../tokens/principal.ts';
+import type { Principal } from '../tokens/principal.ts';
 import { type StopOptions, stopSignals } from './driver.ts';
+import { findMachineFor, type MachinePath } from './find-machine.ts';
 import { toMachineRecord } from './machine-facts.ts';
 import type { MachineService } from './machine-service.ts';
-import type { MachineRow, MachineStore } from './machine-store.ts';
+import type { MachineStore } from './machine-store.ts';
 
 export interface MachineHandlerDeps {
   readonly machines: MachineStore;
@@ -22,19 +23,7 @@ const STOP_TIMEOUT_MAX_MS = 300_000;
 export function createMachineHandlers(deps: MachineHandlerDeps): Handlers<typeof machineOperations, Principal> {
   const { machines, service } = deps;
 
-  /** One answer for a machine that is not there, of another app, and of another organization. */
-  function findFor(
-    principal: Principal,
-    params: { readonly app_name: string; readonly machine_id: string },
-  ): MachineRow {
-    const organization = organizationOf(principal);
-    const row = machines.find(params.machine_id);
-    checkOwnSprite(principal, (own) => row?.sprite_id === own.id);
-    if (row === undefined || row.organization_id !== organization.id || row.app !== params.app_name) {
-      throw new RemoraError('not_found', 'there is no such machine');
-    }
-    return row;
-  }
+  const findFor = (principal: Principal, path: MachinePath) => findMachineFor(principal, path, machines);
 
   return {
     readMachine: ({ principal, params }) => toMachineRecord(findFor(principal, params)),

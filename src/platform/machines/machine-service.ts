@@ -5,6 +5,7 @@ import { type Clock, toDateTime } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { judgeEligibility } from '../../core/suspend-eligibility.ts';
 import { randomHex } from '../../core/urandom.ts';
+import type { Lives } from '../lives/lives.ts';
 import type { SpriteStore } from '../sprites/sprite-store.ts';
 import type { LifeEnd, MachineDriver, StopOptions } from './driver.ts';
 import { toMachineFacts, toMachineSpec } from './machine-facts.ts';
@@ -17,6 +18,7 @@ export interface MachineServiceDeps {
   readonly machines: MachineStore;
   readonly sprites: SpriteStore;
   readonly driver: MachineDriver;
+  readonly lives: Pick<Lives, 'forget'>;
   readonly clock: Clock;
   /** From the answer to a suspend to the freeze, so that the answer gets out. */
   readonly freezeDelay_ms: number;
@@ -28,7 +30,7 @@ export interface MachineService extends AsyncDisposable {
   recover(): Promise<void>;
   /** Accepts; the freeze follows. Throws `invalid_state`, or `not_eligible` with every condition. */
   suspend(id: string): void;
-  /** Boots, thaws, or calls a suspend off. Returns the state before. */
+  /** Boots, thaws, or calls a suspend off. A boot forgets which life of the machine counted. Returns the state before. */
   start(id: string): Promise<MachineStatus>;
   /** Resolves when nothing of the machine runs; a frozen one loses its memory. Stopping a stopped machine does nothing. */
   stop(id: string, options: StopOptions): Promise<void>;
@@ -97,6 +99,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     if (sprite === undefined) throw new RemoraError('not_found', 'the machine has no sprite');
     const instance_id = randomHex(INSTANCE_BYTES);
     machines.setInstance(row.id, instance_id);
+    deps.lives.forget(row.sprite_id);
     move(row.id, 'start');
     try {
       await driver.start(toMachineSpec({ ...row, instance_id }, sprite.name));
@@ -186,10 +189,11 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
       await waiters.wait(id, rowOf(id), wanted);
     },
     async destroy(id) {
-      rowOf(id);
+      const { sprite_id } = rowOf(id);
       await turns.take(id, async () => {
         await end(id, DESTROY);
         machines.delete(id);
+        deps.lives.forget(sprite_id);
       });
       waiters.end(id, new RemoraError('invalid_state', 'the machine was destroyed, the state can no longer come'));
     },

@@ -1,7 +1,10 @@
-// From the Authorization header of a request to its principal.
+// From the headers of a request to its principal: the token says whose call it is, and a sprite that says which life of its machine
+// is calling must be in the one that counts.
 import type { IncomingMessage } from 'node:http';
 import type { Operation } from '../../contract/operation.ts';
 import { RemoraError } from '../../core/remora-error.ts';
+import type { Lives } from '../lives/lives.ts';
+import { parseLifeHeaders } from '../lives/parse-life-headers.ts';
 import type { OrganizationStore } from '../organizations/organization-store.ts';
 import type { SpriteStore } from '../sprites/sprite-store.ts';
 import { checkAccess, type Principal } from './principal.ts';
@@ -11,19 +14,29 @@ export interface AuthenticateDeps {
   readonly tokens: TokenStore;
   readonly organizations: OrganizationStore;
   readonly sprites: SpriteStore;
+  readonly lives: Lives;
 }
 
 /** `Bearer` in any case, one space, and a token of visible ASCII (RFC 6750). */
 const BEARER = /^bearer ([\x21-\x7e]{1,512})$/i;
 
-/** For the edge: throws `unauthorized` or `forbidden`, one message for every cause of the first. */
+/**
+ * For the edge: throws `unauthorized` or `forbidden`, one message for every cause of the first. For a sprite also what
+ * `parseLifeHeaders` and `Lives.admit` throw.
+ */
 export function createAuthenticate(deps: AuthenticateDeps): (request: IncomingMessage, row: Operation) => Principal {
   return (request, row) => {
     if (row.access === 'none') return { type: 'anonymous' };
     const principal = toPrincipal(request.headers.authorization, deps);
     checkAccess(principal, row.access);
+    if (principal.type === 'sprite') admit(principal, request);
     return principal;
   };
+
+  function admit({ sprite }: Extract<Principal, { type: 'sprite' }>, { headers }: IncomingMessage): void {
+    const life = parseLifeHeaders(headers);
+    if (life !== undefined) deps.lives.admit(sprite.id, life);
+  }
 }
 
 function toPrincipal(header: string | undefined, deps: AuthenticateDeps): Principal {

@@ -22,7 +22,9 @@ describe('a call', () => {
     };
     await ask(agent.path, { target, headers });
     const sent = platform.calls[0]?.rawHeaders.join('\n') ?? '';
-    expect(sent).toContain(`authorization\nBearer ${SPRITE_TOKEN}\nremora-generation\n1\nremora-incarnation\nabc`);
+    expect(sent).toContain(
+      `authorization\nBearer ${SPRITE_TOKEN}\nremora-generation\n1\nremora-incarnation\n${'ab'.repeat(16)}`,
+    );
     expect(sent).toContain('X-Keep\nyes');
     expect(sent).not.toMatch(/mine|forged/);
   });
