@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { Secret } from '../../src/core/secret.ts';
+import { signContent } from '../../src/core/signature.ts';
+import { createNonceBook, NONCE_KEPT_MS } from '../../src/provider/nonce-book.ts';
+import { createRequestVerifier, type SignedRequest } from '../../src/provider/verify-request.ts';
+
+const secret = new Secret('shared');
+const base = 'https://provider.test/remora';
+const NOW_S = 1_800_000_000;
+const HOUR_MS = 3_600_000;
+
+function setUp() {
+  let wall_ms = NOW_S * 1_000;
+  const verify = createRequestVerifier({
+    secrets: [new Secret('newer'), secret],
+    baseUrl: `${base}/`,
+    nonces: createNonceBook(),
+    clock: { wall_ms: () => wall_ms, mono_ms: () => 0 },
+  });
+  return { verify, pass: (ms: number) => (wall_ms += ms) };
+}
+
+function post(parts: object = {}, key = secret): SignedRequest {
+  const body = Buffer.from(
+    JSON.stringify({ name: 'x', url: `${base}/extensions`, nonce: 'n1', timestamp: NOW_S, ...parts }),
+  );
+  return { method: 'POST', target: '/extensions', body, signature: signContent(key, body) };
+}
+
+function get(method: string, parts: Record<string, string> = {}): SignedRequest {
+  const query = new URLSearchParams({
+    url: `${base}/extensions/e1/sso`,
+    nonce: 'n1',
+    timestamp: String(NOW_S),
+    ...parts,
+  }).toString();
+  return {
+    method,
+    target: `/extensions/e1/sso?${query}`,
+    body: Buffer.alloc(0),
+    signature: signContent(secret, query),
+  };
+}
+
+describe('a request of the platform', () => {
+  it.each([
+    ['a POST', post()],
+    ['a GET', get('GET')],
+    ['a signature with an older secret', post({}, secret)],
+    ['the edge of the window', post({ timestamp: NOW_S - 300 })],
+  ])('%s is believed', (_case, request) => {
+    expect(() => setUp().verify(request)).not.toThrow();
+  });
+});
+
+describe('any other request', () => {
+  const forged = post();
+  it.each([
+    ['without a signature', { ...forged, signature: undefined }],
+    ['with another secret', post({}, new Secret('guess'))],
+    ['with a changed body', { ...forged, body: Buffer.from(`${Buffer.from(forged.body)} `) }],
+    ['that is stale', post({ timestamp: NOW_S - 301 })],
+    ['from the future', post({ timestamp: NOW_S + 301 })],
+    ['signed for another address', post({ url: 'https://other.test/remora/extensions' })],
+    ['signed for another path', { ...forged, target: '/extensions/e2' }],
+    ['without a nonce', post({ nonce: undefined })],
+    ['that is not JSON', { ...forged, body: Buffer.from('{'), signature: signContent(secret, '{') }],
+  ])('%s is refused, with one message for every cause', (_case, request) => {
+    expect(() => setUp().verify(request)).toThrow('the request is not signed as it must be');
+  });
+
+  it('that is sent again is refused, until its time is long over', () => {
+    const { verify, pass } = setUp();
+    verify(post());
+    expect(() => verify(post())).toThrow();
+    pass(200_000);
+    expect(() => verify(post())).toThrow();
+  });
+
+  it('is refused when a GET was signed and a DELETE is sent with its signature', () => {
+    const { verify } = setUp();
+    verify(get('GET'));
+    expect(() => verify(get('DELETE'))).toThrow();
+  });
+
+  it('uses up no nonce by a forged signature', () => {
+    const { verify } = setUp();
+    expect(() => verify({ ...post(), signature: '00'.repeat(32) })).toThrow();
+    expect(() => verify(post())).not.toThrow();
+  });
+});
+
+it('forgets nonces when nobody could use them any more', () => {
+  const book = createNonceBook();
+  expect(book.use('a', 0)).toBe(true);
+  expect(book.use('a', NONCE_KEPT_MS - 1)).toBe(false);
+  expect(book.use('b', HOUR_MS)).toBe(true);
+  expect(book.use('a', HOUR_MS)).toBe(true);
+});
