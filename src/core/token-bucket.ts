@@ -10,19 +10,30 @@ export interface TokenBucketOptions {
 export interface TokenBucket {
   /** Takes one if there is one. */
   take(): boolean;
+  /** How long until there is one; 0 when there is one now. */
+  wait_ms(): number;
 }
 
 export function createTokenBucket({ capacity, refillPerSecond, now_ms }: TokenBucketOptions): TokenBucket {
   let tokens = capacity;
   let filled_at_ms = now_ms();
+
+  function fill(): void {
+    const now = now_ms();
+    tokens = Math.min(capacity, tokens + (Math.max(0, now - filled_at_ms) * refillPerSecond) / 1_000);
+    filled_at_ms = now;
+  }
+
   return {
     take() {
-      const now = now_ms();
-      tokens = Math.min(capacity, tokens + (Math.max(0, now - filled_at_ms) * refillPerSecond) / 1_000);
-      filled_at_ms = now;
+      fill();
       if (tokens < 1) return false;
       tokens -= 1;
       return true;
+    },
+    wait_ms() {
+      fill();
+      return tokens >= 1 ? 0 : Math.ceil(((1 - tokens) * 1_000) / refillPerSecond);
     },
   };
 }
