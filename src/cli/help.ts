@@ -48,5 +48,5 @@ export function toCommandHelp(command: Command): string[] {
 }
 
 export function toUsage(command: Command): string {
-  return `remora ${command.name}${command.operands === '' ? '' : ` ${command.operands}`} [flags]`;
+  return `remora ${command.name} [flags]${command.operands === '' ? '' : ` ${command.operands}`}`;
 }

@@ -1,0 +1,45 @@
+// `remora idle`: why this machine is awake, and when it would suspend itself.
+import type { IdleReport } from '../../contract/local/tasks.ts';
+import { askAgent } from '../ask-agent.ts';
+import type { Invocation } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
+import { paint } from '../paint.ts';
+import { toPrintable, toSpan, toTable } from '../table.ts';
+
+export async function run(invocation: Invocation): Promise<number> {
+  const { out } = invocation;
+  const report = await askAgent(invocation, (client) => client.call('idle'));
+  if (invocation.has('json')) {
+    out.line(JSON.stringify(report));
+    return exitCode.ok;
+  }
+  for (const line of toTable(toRows(report))) {
+    const word = report.idle ? 'idle' : 'at work';
+    out.line(line.startsWith('machine') ? paint(out, line, word, report.idle ? 'faint' : 'good') : line);
+  }
+  if (report.blockers.length > 0) {
+    out.line('');
+    const rows = report.blockers.map(({ kind, owner, since, reason }) => [kind, owner, since ?? '-', reason ?? '']);
+    for (const line of toTable([['KEPT AWAKE BY', 'OWNER', 'SINCE', 'REASON'], ...rows])) out.line(line);
+  }
+  out.line('');
+  out.line('Not counted as work:');
+  for (const text of report.ignored) out.line(`  ${toPrintable(text)}`);
+  return exitCode.ok;
+}
+
+function toRows(report: IdleReport): string[][] {
+  const { idle_suspend, last_refusal } = report;
+  const setting = idle_suspend === 'off' ? undefined : toSpan(idle_suspend.after_ms);
+  const rows = [
+    ['machine', report.idle ? `idle since ${report.idle_since}` : 'at work'],
+    ['last work', report.last_activity_at ?? 'none since the agent was started'],
+  ];
+  if (setting === undefined) {
+    rows.push(['suspends', 'never by itself; REMORA_SUSPEND_IDLE_AFTER sets a time without work after which it does']);
+  } else rows.push(['suspends', `${report.would_suspend_at ?? 'not while at work'}; after ${setting} without work`]);
+  if (last_refusal !== undefined) {
+    rows.push(['last try', `${last_refusal.at}: ${last_refusal.message}; next try at ${last_refusal.next_try_at}`]);
+  }
+  return rows;
+}
