@@ -74,7 +74,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       ...common,
       kernel: createKernel(),
       part: board.part('resume'),
-      generationStore: store.generation,
+      lifeStore: store.life,
       steps: () => [
         ...staleSockets.steps,
         { name: 'policy', deadline_ms: 2_000, run: () => gateway.onResume() },

@@ -1,17 +1,22 @@
-// Which life of the machine this is: a generation that counts resumes and is kept, and an incarnation that is random and is not.
+// Which life of the machine this is: a generation that counts resumes, and an incarnation that no other machine has. Both are kept
+// together and renewed by a resume only, so that a restart of the agent is the same life to the platform.
 import { generationHeader, incarnationHeader } from '../../contract/agent-identity.ts';
+import type { MachineLife } from '../../contract/resume-reports.ts';
 import { randomHex } from '../../core/urandom.ts';
 
 const INCARNATION_BYTES = 16;
 
-/** Keeps the generation across restarts of the agent. */
-export interface GenerationStore {
-  load(): number;
-  save(generation: number): void;
+/** Keeps the life across restarts of the agent. */
+export interface LifeStore {
+  /** Undefined at the first start. */
+  load(): MachineLife | undefined;
+  save(life: MachineLife): void;
 }
 
 export interface Life {
-  /** The next generation and a new incarnation, both at once and in memory; `save` makes the generation durable. */
+  /** Makes a life that was made just now, at the first start, durable. */
+  keep(): void;
+  /** The next generation and a new incarnation, both at once and in memory; `save` makes them durable. */
   renew(): void;
   save(): void;
   readonly generation: number;
@@ -20,25 +25,27 @@ export interface Life {
   readonly headers: Record<string, string>;
 }
 
-export function createLife(store: GenerationStore): Life {
-  let generation = store.load();
-  let incarnation = randomHex(INCARNATION_BYTES);
+export function createLife(store: LifeStore): Life {
+  const kept = store.load();
+  let life: MachineLife = kept ?? { generation: 0, incarnation: randomHex(INCARNATION_BYTES) };
   return {
+    keep() {
+      if (kept === undefined) store.save(life);
+    },
     renew() {
-      generation += 1;
-      incarnation = randomHex(INCARNATION_BYTES);
+      life = { generation: life.generation + 1, incarnation: randomHex(INCARNATION_BYTES) };
     },
     save() {
-      store.save(generation);
+      store.save(life);
     },
     get generation() {
-      return generation;
+      return life.generation;
     },
     get incarnation() {
-      return incarnation;
+      return life.incarnation;
     },
     get headers() {
-      return { [generationHeader]: String(generation), [incarnationHeader]: incarnation };
+      return { [generationHeader]: String(life.generation), [incarnationHeader]: life.incarnation };
     },
   };
 }

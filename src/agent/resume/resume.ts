@@ -13,7 +13,7 @@ import type { Upstream } from '../upstream.ts';
 import { createGate, type Gate } from './gate.ts';
 import type { Kernel } from './kernel.ts';
 import { type LastResume, toLastResume } from './last-resume.ts';
-import { createLife, type GenerationStore } from './life.ts';
+import { createLife, type LifeStore } from './life.ts';
 import { createRecovery } from './recovery.ts';
 import { createResumeWatch } from './resume-watch.ts';
 import type { Step } from './run-step.ts';
@@ -29,7 +29,7 @@ export interface ResumeOptions {
   readonly part: Part;
   readonly log: Log;
   readonly upstream: Pick<Upstream, 'replace'>;
-  readonly generationStore: GenerationStore;
+  readonly lifeStore: LifeStore;
   /** What follows once the gate is open, in order. */
   readonly steps: () => readonly Step[];
   readonly tick_ms?: number;
@@ -61,7 +61,7 @@ export interface ResumePart extends AsyncDisposable {
 
 export function createResume(options: ResumeOptions): ResumePart {
   const { clock, hub, kernel, log, part, upstream } = options;
-  const life = createLife(options.generationStore);
+  const life = createLife(options.lifeStore);
   const running = new AsyncDisposableStack();
   const wakeListeners: (() => void)[] = [];
   const recoveredListeners: (() => void)[] = [];
@@ -161,6 +161,7 @@ export function createResume(options: ResumeOptions): ResumePart {
     },
     gate,
     start(signal) {
+      life.keep();
       watch.start(signal);
       running.use(openUpstreamObserver(watch));
       running.use(kernel);

@@ -35,7 +35,7 @@ test('after a restore pooled connections are new, and what hung on the old ones 
     part: createPartBoard(systemClock).part('resume'),
     log: createLog('silent'),
     upstream,
-    generationStore: { load: () => 0, save: () => undefined },
+    lifeStore: { load: () => undefined, save: () => undefined },
     steps: () => [],
   });
   const stop = new AbortController();

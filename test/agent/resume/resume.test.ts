@@ -6,6 +6,7 @@ import { createResume, type ResumePart } from '../../../src/agent/resume/resume.
 import type { Step } from '../../../src/agent/resume/run-step.ts';
 import { lastResume } from '../../../src/contract/local/machine.ts';
 import { resumedFields, resumeOperations, signalReport } from '../../../src/contract/local/resume.ts';
+import type { MachineLife } from '../../../src/contract/resume-reports.ts';
 import { systemClock } from '../../../src/core/clock.ts';
 import { ask } from '../../support/ask.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -15,6 +16,8 @@ import {
   type ScriptedKernelOptions,
 } from '../../support/scripted-kernel.ts';
 import { serveEdge } from '../../support/serve-edge.ts';
+
+const KEPT = 'ab'.repeat(16);
 
 interface RigOptions {
   readonly kernel?: ScriptedKernelOptions;
@@ -28,7 +31,7 @@ interface Rig {
   readonly kernel: ScriptedKernel;
   readonly resume: ResumePart;
   readonly events: AgentEvent[];
-  readonly saved: number[];
+  readonly saved: MachineLife[];
   readonly board: ReturnType<typeof createPartBoard>;
   /** Ordinary time, looked at every second. */
   pass(seconds: number): void;
@@ -42,7 +45,7 @@ interface Rig {
 function rig(options: RigOptions = {}): Rig {
   const kernel = createScriptedKernel(options.kernel);
   const events: AgentEvent[] = [];
-  const saved: number[] = [];
+  const saved: MachineLife[] = [];
   let replaced = 0;
   const hub = createEventHub({
     clock: systemClock,
@@ -62,7 +65,10 @@ function rig(options: RigOptions = {}): Rig {
         replaced += 1;
       },
     },
-    generationStore: { load: () => options.generation ?? 7, save: (generation) => void saved.push(generation) },
+    lifeStore: {
+      load: () => ({ generation: options.generation ?? 7, incarnation: KEPT }),
+      save: (life) => void saved.push(life),
+    },
     steps: () => options.steps ?? [],
     tick_ms: options.tick_ms ?? 3_600_000,
   });
@@ -96,7 +102,7 @@ const ranOnce = (name: string, ran: string[]): Step => ({ name, deadline_ms: 1_0
 describe('a restore', () => {
   test('raises the generation, renews the incarnation and closes the gate before the look returns', async () => {
     const { kernel, resume, saved, resumed } = rig();
-    const before = resume.incarnation();
+    expect(resume.incarnation()).toBe(KEPT);
     let woken = 0;
     resume.onWake(() => {
       woken += 1;
@@ -106,10 +112,10 @@ describe('a restore', () => {
     expect(woken).toBe(1);
     expect(resume.generation()).toBe(8);
     expect(resume.incarnation()).toMatch(/^[0-9a-f]{32}$/);
-    expect(resume.incarnation()).not.toBe(before);
+    expect(resume.incarnation()).not.toBe(KEPT);
     expect(resume.gate.closed).toBe('resuming');
     await resumed(0);
-    expect(saved).toEqual([8]);
+    expect(saved).toEqual([{ generation: 8, incarnation: resume.incarnation() }]);
     expect(resume.gate.closed).toBeUndefined();
     expect(resume.identityHeaders()).toEqual({
       'remora-generation': '8',
@@ -361,7 +367,7 @@ test('before it is started and after it ended a look finds nothing and throws no
     part: board.part('resume'),
     log: createLog('silent'),
     upstream: { replace: async () => undefined },
-    generationStore: { load: () => 1, save: () => undefined },
+    lifeStore: { load: () => ({ generation: 1, incarnation: 'ab'.repeat(16) }), save: () => undefined },
     steps: () => [],
   });
   resume.check();

@@ -1,0 +1,67 @@
+// What the agent's own database keeps over a restart: the life of the machine as a pair, and the spread that was asked for.
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { createPartBoard } from '../../src/agent/parts.ts';
+import { createLife } from '../../src/agent/resume/life.ts';
+import { openStore } from '../../src/agent/store.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const open = (dir: string, board = createPartBoard(systemClock)) => openStore(dir, [], board.part('store'));
+
+test('a first start makes a life, a restart keeps it, a resume renews both halves', () => {
+  const dir = tempDir();
+  const first = open(dir);
+  const life = createLife(first.life);
+  expect(life.generation).toBe(0);
+  expect(life.incarnation).toMatch(/^[0-9a-f]{32}$/);
+  life.keep();
+  first[Symbol.dispose]();
+
+  const second = open(dir);
+  const again = createLife(second.life);
+  again.keep();
+  expect(again.headers).toEqual(life.headers);
+  again.renew();
+  again.save();
+  expect(again.generation).toBe(1);
+  expect(again.incarnation).not.toBe(life.incarnation);
+  second[Symbol.dispose]();
+
+  const third = open(dir);
+  expect(createLife(third.life).headers).toEqual(again.headers);
+  third[Symbol.dispose]();
+});
+
+test('a life that was not kept is another one after a restart', () => {
+  const dir = tempDir();
+  const first = open(dir);
+  const before = createLife(first.life).incarnation;
+  first[Symbol.dispose]();
+  const second = open(dir);
+  expect(createLife(second.life).incarnation).not.toBe(before);
+  second[Symbol.dispose]();
+});
+
+test('a life that cannot be written is told and does not stop a resume', () => {
+  const board = createPartBoard(systemClock);
+  const store = open(tempDir(), board);
+  const life = createLife(store.life);
+  store.db.pragma('query_only = ON');
+  life.renew();
+  life.save();
+  expect(life.generation).toBe(1);
+  expect(board.report().store).toMatchObject({ state: 'degraded', reason: expect.stringContaining('agent.db') });
+  store[Symbol.dispose]();
+});
+
+test('the spread is 0 until it is said, and then kept', () => {
+  const dir = join(tempDir(), 'state');
+  const first = open(dir);
+  expect(first.reconnectSpread.load()).toBe(0);
+  first.reconnectSpread.save(10_000);
+  first[Symbol.dispose]();
+  const second = open(dir);
+  expect(second.reconnectSpread.load()).toBe(10_000);
+  second[Symbol.dispose]();
+});
