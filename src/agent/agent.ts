@@ -10,7 +10,7 @@ import type { Config } from './config/load-config.ts';
 import { createDoorkeeper } from './doors.ts';
 import { createEventHandlers } from './events/event-handlers.ts';
 import { createEventHub } from './events/event-hub.ts';
-import { createGateway, type Gateway, gatewaySchema } from './gateway/gateway.ts';
+import { createGateway, type Gateway, gatewaySchema, gatewayUsageSchema } from './gateway/gateway.ts';
 import { createHoldHandlers } from './holds/hold-handlers.ts';
 import { holdsSchema } from './holds/hold-store.ts';
 import { createHolds } from './holds/holds.ts';
@@ -62,7 +62,9 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   const board = createPartBoard(clock);
   const settings = toSettingsReason(config);
   board.part('settings').set(settings === undefined ? 'ok' : 'degraded', settings);
-  const store = stack.use(openStore(config.stateDir, [gatewaySchema, portsSchema, holdsSchema], board.part('store')));
+  const store = stack.use(
+    openStore(config.stateDir, [gatewaySchema, portsSchema, holdsSchema, gatewayUsageSchema], board.part('store')),
+  );
   const upstream = stack.use(createUpstream());
   const cost = stack.use(createOwnCostMeter());
   const runClock = createRunClock(clock);
@@ -80,7 +82,11 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
         { name: 'policy', deadline_ms: 2_000, run: () => gateway.onResume() },
         { name: 'stream', deadline_ms: 5_000, run: () => replication.onResume() },
         { name: 'ports', deadline_ms: 1_000, run: () => ports.onResume() },
-        { name: 'hooks', deadline_ms: HOOKS_DEADLINE_MS + 1_000, run: () => runPostResume(hooks, resume.lastResume()) },
+        {
+          name: 'hooks',
+          deadline_ms: HOOKS_DEADLINE_MS + 1_000,
+          run: () => runPostResume(hooks, resume.lastResume(), board.part('hooks')),
+        },
       ],
     }),
   );
@@ -96,6 +102,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       db: store.db,
       config,
       identity,
+      loopback: () => listeners.loopback,
       gate: () => resume.gate.wait(),
     }),
   );
@@ -119,6 +126,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   );
   const holds = stack.use(createHolds({ clock, runClock, hub, db: store.db, log, check: () => resume.check() }));
   const hooks = createHooks({ directory: config.hooksDir, generation: () => resume.generation() });
+  if (config.hooksDir !== undefined) board.part('hooks').set('ok');
   const interlock = createInterlock({
     holds: holds.inForce,
     openStreams: () => gateway.openStreams(),
@@ -194,6 +202,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       state: machine.suspender.state,
       streams: edge.streams,
       seq: hub.seq,
+      gatewayCalls: gateway.callCounts(),
       details: {
         ports: ports.status(),
         replication: replication.status(),

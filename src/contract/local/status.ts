@@ -12,6 +12,7 @@ export const partNames = [
   'notices',
   'replication',
   'resume',
+  'hooks',
 ] as const;
 
 /** `off`: its settings are absent. `degraded`: it serves, and `reason` says what it cannot do. `failed`: it does not serve. */
