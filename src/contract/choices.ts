@@ -86,6 +86,11 @@ export const choices: readonly Choice[] = [
     reason: 'The paths are not shown; these are the ones of the sprites service, and labels have no other way in.',
   },
   {
+    topic: 'running and warm limits',
+    choice: '409 limit_reached with the limit and the count, at the start or the suspend that would go beyond it',
+    reason: 'Making room by stopping another sprite would take away work that nobody asked to lose.',
+  },
+  {
     topic: 'connectors and a sprite’s own token',
     choice: 'A sprite may read connectors; only an organization may create, change or delete them',
     reason: 'The agent needs the policies; a process in a sprite must not widen them.',

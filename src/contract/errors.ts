@@ -22,6 +22,7 @@ export const errorStatus = {
   hook_failed: 409,
   already_exists: 409,
   invalid_state: 409,
+  limit_reached: 409,
   incarnation_conflict: 409,
   rewound: 409,
   gone: 410,

@@ -129,7 +129,7 @@ export const machineOperations = {
     access,
     params: machineParams,
     answer: ok,
-    errors: ['unauthorized', 'not_found', 'invalid_state', 'not_eligible', 'too_many_requests', ...fenced],
+    errors: ['unauthorized', 'not_found', 'invalid_state', 'limit_reached', 'not_eligible', 'too_many_requests', ...fenced],
   }),
   waitMachine: defineOperation({
     method: 'GET',
@@ -152,7 +152,7 @@ export const machineOperations = {
     access,
     params: machineParams,
     answer: { kind: 'json', status: 200, schema: startMachineResponse },
-    errors: ['unauthorized', 'not_found', 'invalid_state', 'too_many_requests', ...fenced],
+    errors: ['unauthorized', 'not_found', 'invalid_state', 'limit_reached', 'too_many_requests', ...fenced],
   }),
   stopMachine: defineOperation({
     method: 'POST',

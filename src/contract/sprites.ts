@@ -122,9 +122,6 @@ export const spriteOperations = {
     answer: { kind: 'json', status: 200, schema: sprite },
     errors: ['unauthorized', 'not_found'],
   }),
-} as const;
-
-export const spriteChangeOperations = {
   updateSprite: defineOperation({
     method: 'PUT',
     path: '/v1/sprites/{name}',

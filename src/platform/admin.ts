@@ -14,7 +14,7 @@ import type { ConnectorService } from './connectors/connector-service.ts';
 import type { StopOptions } from './machines/driver.ts';
 import type { MachineService } from './machines/machine-service.ts';
 import type { MachineRow, MachineStore } from './machines/machine-store.ts';
-import type { Organization, OrganizationStore } from './organizations/organization-store.ts';
+import type { Organization, OrganizationLimits, OrganizationStore } from './organizations/organization-store.ts';
 import { toSpriteRecord } from './sprites/sprite-record.ts';
 import type { SpriteService } from './sprites/sprite-service.ts';
 import type { SpriteRow, SpriteStore } from './sprites/sprite-store.ts';
@@ -57,6 +57,7 @@ export interface AdminMachine {
 /** Everything throws `not_found` for an organization or a sprite that is not there. */
 export interface PlatformAdmin {
   createOrganization(slug: string): Organization;
+  setLimits(organization: string, limits: Partial<OrganizationLimits>): Organization;
   hasOrganization(slug: string): boolean;
   /** The text is not kept: it can be shown only now. */
   createToken(owner: { readonly organization: string; readonly sprite?: string }): Secret;
@@ -111,6 +112,7 @@ export function createAdmin(deps: AdminDeps): PlatformAdmin {
 
   return {
     createOrganization: (slug) => deps.organizations.create(slug, deps.clock.wall_ms()),
+    setLimits: (slug, limits) => deps.organizations.setLimits(organizationOf(slug).id, limits),
     hasOrganization: (slug) => deps.organizations.findBySlug(slug) !== undefined,
     createToken({ organization, sprite }) {
       const organization_id = organizationOf(organization).id;

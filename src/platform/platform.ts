@@ -21,6 +21,7 @@ import { createLifeStore } from './lives/life-store.ts';
 import { createLives } from './lives/lives.ts';
 import { createReportHandlers } from './lives/report-handlers.ts';
 import { createMachineHandlers } from './machines/machine-handlers.ts';
+import { createMachineLimits } from './machines/machine-limits.ts';
 import { createMachineService } from './machines/machine-service.ts';
 import { createMachineStore } from './machines/machine-store.ts';
 import { createProcessDriver } from './machines/process-driver.ts';
@@ -136,10 +137,11 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   });
   stack.defer(() => dispatcher.destroy());
 
-  const spriteService = createSpriteService({ db, sprites, machines, clock });
   const connectorService = createConnectorService({ connectors, catalogue, vault, clock });
   const freezeDelay_ms = options.freezeDelay_ms ?? FREEZE_DELAY_MS;
-  const machineService = createMachineService({ machines, sprites, driver, lives, clock, freezeDelay_ms, log });
+  const limits = createMachineLimits(machines, organizations);
+  const machineService = createMachineService({ machines, sprites, driver, lives, limits, clock, freezeDelay_ms, log });
+  const spriteService = createSpriteService({ db, sprites, machines, machineService, clock });
 
   const edge = createEdge<typeof platformOperations, Principal>({
     operations: platformOperations,

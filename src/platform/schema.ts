@@ -93,4 +93,35 @@ CREATE TABLE sprite_ports (
 ALTER TABLE machines ADD COLUMN generation INTEGER;
 ALTER TABLE machines ADD COLUMN incarnation TEXT;
 `,
+  `
+CREATE INDEX machines_by_organization ON machines (organization_id, state);
+
+ALTER TABLE tokens ADD COLUMN name TEXT;
+ALTER TABLE tokens ADD COLUMN user_id TEXT;
+ALTER TABLE tokens ADD COLUMN access TEXT NOT NULL DEFAULT 'full';
+ALTER TABLE tokens ADD COLUMN expires_at INTEGER;
+
+ALTER TABLE connectors ADD COLUMN provider_account_name TEXT;
+ALTER TABLE connectors ADD COLUMN scopes TEXT;
+ALTER TABLE connectors ADD COLUMN token_expires_at INTEGER;
+ALTER TABLE connectors ADD COLUMN authorization_ended_at INTEGER;
+ALTER TABLE connectors ADD COLUMN user_id TEXT;
+ALTER TABLE connectors ADD COLUMN credential_version INTEGER NOT NULL DEFAULT 1;
+CREATE INDEX connectors_by_key ON connectors (key_id, id);
+
+CREATE TABLE oauth_states (
+  lookup BLOB PRIMARY KEY,
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  provider TEXT NOT NULL,
+  redirect_uri TEXT NOT NULL,
+  scopes TEXT NOT NULL,
+  key_id TEXT NOT NULL,
+  data_key BLOB NOT NULL,
+  secret BLOB NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX oauth_states_by_expiry ON oauth_states (expires_at);
+
+CREATE TABLE running_keys (key_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+`,
 ];

@@ -13,12 +13,12 @@ import { processOperations } from '../../src/contract/processes.ts';
 import { nodeOperations } from '../../src/contract/replication.ts';
 import { serviceOperations } from '../../src/contract/services.ts';
 import { signOnOperations } from '../../src/contract/sign-on.ts';
-import { spriteChangeOperations } from '../../src/contract/sprites.ts';
+import { spriteOperations } from '../../src/contract/sprites.ts';
 import { toOpenApi } from '../../src/http/openapi.ts';
 
 const everything: Operations = {
   ...platformOperations,
-  ...spriteChangeOperations,
+  ...spriteOperations,
   ...oauthOperations,
   ...nodeOperations,
   ...serviceOperations,

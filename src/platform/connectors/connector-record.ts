@@ -13,7 +13,14 @@ export function toConnectionRecord(
   platformUrl: string,
 ): Connection {
   return connection.parse({
-    ...row,
+    id: row.id,
+    provider: row.provider,
+    provider_account_id: row.provider_account_id,
+    provider_account_name: row.provider_account_name ?? undefined,
+    connection_type: row.connection_type,
+    scopes: row.scopes ?? undefined,
+    user_id: row.user_id ?? undefined,
+    ...(row.token_expires_at === null ? {} : { token_expires_at: toDateTime(row.token_expires_at) }),
     access_policy: toShownPolicy(row.access_policy),
     inserted_at: toDateTime(row.inserted_at),
     updated_at: toDateTime(row.updated_at),

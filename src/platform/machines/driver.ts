@@ -32,6 +32,8 @@ export interface MachineDriver extends AsyncDisposable {
   resume(id: string): Promise<void>;
   /** Ends a machine, frozen or not: first with `signal`, by force after `timeout_ms`. Resolves when nothing is left of it. */
   stop(id: string, options: StopOptions): Promise<void>;
+  /** Removes what a machine that does not run has left on disk. */
+  discard(id: string): Promise<void>;
   state(id: string): DriverState;
   /** Runs when a life has ended, for whatever reason, and nothing is left of it. */
   onExit(listener: (id: string, exit: LifeEnd) => void): void;

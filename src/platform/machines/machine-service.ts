@@ -9,6 +9,7 @@ import type { Lives } from '../lives/lives.ts';
 import type { SpriteStore } from '../sprites/sprite-store.ts';
 import type { LifeEnd, MachineDriver, StopOptions } from './driver.ts';
 import { toMachineFacts, toMachineSpec } from './machine-facts.ts';
+import type { MachineLimits } from './machine-limits.ts';
 import type { MachineRow, MachineStore } from './machine-store.ts';
 import { type MachineEvent, nextState } from './transitions.ts';
 import { createTurns } from './turns.ts';
@@ -19,6 +20,7 @@ export interface MachineServiceDeps {
   readonly sprites: SpriteStore;
   readonly driver: MachineDriver;
   readonly lives: Pick<Lives, 'forget'>;
+  readonly limits: MachineLimits;
   readonly clock: Clock;
   /** From the answer to a suspend to the freeze, so that the answer gets out. */
   readonly freezeDelay_ms: number;
@@ -28,15 +30,15 @@ export interface MachineServiceDeps {
 export interface MachineService extends AsyncDisposable {
   /** Makes the records agree with what the driver found. Called once, before anything is served. */
   recover(): Promise<void>;
-  /** Accepts; the freeze follows. Throws `invalid_state`, or `not_eligible` with every condition. */
+  /** Accepts; the freeze follows. Throws `invalid_state`, `limit_reached`, or `not_eligible` with every condition. */
   suspend(id: string): void;
-  /** Boots, thaws, or calls a suspend off. A boot forgets which life of the machine counted. Returns the state before. */
+  /** Boots, thaws, or calls a suspend off. A boot forgets which life of the machine counted. Returns the state before. Throws `limit_reached`. */
   start(id: string): Promise<MachineStatus>;
   /** Resolves when nothing of the machine runs; a frozen one loses its memory. Stopping a stopped machine does nothing. */
   stop(id: string, options: StopOptions): Promise<void>;
   /** See `Waiters.wait`. */
   wait(id: string, wanted: WaitFor): Promise<void>;
-  /** Stops and forgets a machine; who waits for it hears that the state can no longer come. */
+  /** Stops and forgets a machine with what it left on disk; who waits for it hears that the state can no longer come. */
   destroy(id: string): Promise<void>;
 }
 
@@ -137,6 +139,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
         const message = failing.map((condition) => condition.message).join('; ');
         throw new RemoraError('not_eligible', message, { details: { conditions } });
       }
+      if (row.state === 'running') deps.limits.checkWarm(row);
       if (move(id, 'suspend') === undefined) {
         throw new RemoraError('invalid_state', `the machine is ${row.state}; only a running machine can be suspended`, {
           details: { state: row.state },
@@ -156,6 +159,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     start: (id) =>
       turns.take(id, async () => {
         const row = rowOf(id);
+        deps.limits.checkRunning(row);
         switch (row.state) {
           case 'running':
             break;
@@ -193,6 +197,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
       await turns.take(id, async () => {
         await end(id, DESTROY);
         machines.delete(id);
+        await driver.discard(id);
         deps.lives.forget(sprite_id);
       });
       waiters.end(id, new RemoraError('invalid_state', 'the machine was destroyed, the state can no longer come'));

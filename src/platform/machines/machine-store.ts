@@ -37,6 +37,8 @@ export interface MachineStore {
   findBySprite(sprite_id: string): MachineRow | undefined;
   /** The machines whose recorded state is not `stopped`. */
   listAwake(): readonly MachineRow[];
+  /** How many machines of an organization are in one of these states. */
+  count(organization_id: string, states: readonly MachineStatus[]): number;
   setState(id: string, state: MachineStatus): void;
   setInstance(id: string, instance_id: string): void;
   setLastExit(id: string, exit: MachineExit): void;
@@ -59,6 +61,10 @@ export function createMachineStore(db: Sqlite): MachineStore {
   const byId = db.prepare<[string], StoredMachine>('SELECT * FROM machines WHERE id = ?');
   const bySprite = db.prepare<[string], StoredMachine>('SELECT * FROM machines WHERE sprite_id = ?');
   const awake = db.prepare<[], StoredMachine>("SELECT * FROM machines WHERE state <> 'stopped'");
+  const count = db.prepare<[string, string], { count: number }>(
+    `SELECT count(*) AS count FROM machines
+     WHERE organization_id = ? AND state IN (SELECT value FROM json_each(?))`,
+  );
   const state = db.prepare<[string, string]>('UPDATE machines SET state = ? WHERE id = ?');
   const instance = db.prepare<[string, string]>('UPDATE machines SET instance_id = ? WHERE id = ?');
   const exit = db.prepare<[string, string]>('UPDATE machines SET last_exit = ? WHERE id = ?');
@@ -73,6 +79,7 @@ export function createMachineStore(db: Sqlite): MachineStore {
     find: (id) => toRow(byId.get(id)),
     findBySprite: (sprite_id) => toRow(bySprite.get(sprite_id)),
     listAwake: () => awake.all().map(parseRow),
+    count: (organization_id, states) => count.get(organization_id, JSON.stringify(states))?.count ?? 0,
     setState(id, value) {
       state.run(value, id);
     },

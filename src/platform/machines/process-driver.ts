@@ -1,5 +1,7 @@
 // The `process` driver: a machine is a child process with its process group, frozen by SIGSTOP and thawed by SIGCONT. Everything
 // ends with the platform; what a killed platform left behind is ended when the next one starts.
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { DriverState, LifeEnd, MachineDriver, MachineSpec, StopOptions } from './driver.ts';
 import { killFoundGroups, killGroup, signalGroup, until } from './process-group.ts';
@@ -97,6 +99,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
       const life = lives.get(id);
       if (life !== undefined) await end(life, stop);
     },
+    discard: (id) => rm(join(options.dir, id), { recursive: true, force: true }),
     state(id): DriverState {
       return lives.get(id)?.state ?? 'stopped';
     },

@@ -16,7 +16,13 @@ export interface OrganizationStore {
   create(slug: string, now_ms: number): Organization;
   find(id: string): Organization | undefined;
   findBySlug(slug: string): Organization | undefined;
+  /** By slug. */
+  list(): readonly Organization[];
+  /** What is not named stays; null = no limit. Throws `not_found`. */
+  setLimits(id: string, limits: Partial<OrganizationLimits>): Organization;
 }
+
+export type OrganizationLimits = Pick<Organization, 'running_limit' | 'warm_limit'>;
 
 const SLUG = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const columns = 'id, slug, running_limit, warm_limit';
@@ -27,6 +33,10 @@ export function createOrganizationStore(db: Sqlite): OrganizationStore {
   );
   const byId = db.prepare<[string], Organization>(`SELECT ${columns} FROM organizations WHERE id = ?`);
   const bySlug = db.prepare<[string], Organization>(`SELECT ${columns} FROM organizations WHERE slug = ?`);
+  const all = db.prepare<[], Organization>(`SELECT ${columns} FROM organizations ORDER BY slug`);
+  const limits = db.prepare<[number | null, number | null, string]>(
+    'UPDATE organizations SET running_limit = ?, warm_limit = ? WHERE id = ?',
+  );
   return {
     create(slug, now_ms) {
       if (!SLUG.test(slug)) {
@@ -40,5 +50,13 @@ export function createOrganizationStore(db: Sqlite): OrganizationStore {
     },
     find: (id) => byId.get(id),
     findBySlug: (slug) => bySlug.get(slug),
+    list: () => all.all(),
+    setLimits(id, given) {
+      const known = byId.get(id);
+      if (known === undefined) throw new RemoraError('not_found', 'there is no such organization');
+      const { running_limit, warm_limit } = { ...known, ...given };
+      limits.run(running_limit, warm_limit, id);
+      return { ...known, running_limit, warm_limit };
+    },
   };
 }

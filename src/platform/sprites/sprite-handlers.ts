@@ -1,4 +1,4 @@
-// The rows of sprites: create, list, read (document 1, "Endpoints").
+// The rows of sprites: create, list, read, update, delete (document 1, "Endpoints").
 import type { ListSpritesRequest, SpriteListResponse, spriteOperations } from '../../contract/sprites.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
@@ -23,6 +23,13 @@ export function createSpriteHandlers(deps: SpriteHandlerDeps): Handlers<typeof s
     createSprite({ principal, body }) {
       const organization = organizationOf(principal);
       return toSpriteRecord(service.create(organization, body), organization, urlTemplate);
+    },
+    updateSprite({ principal, params, body }) {
+      const organization = organizationOf(principal);
+      return toSpriteRecord(service.update(organization, params.name, body), organization, urlTemplate);
+    },
+    async deleteSprite({ principal, params }) {
+      await service.delete(organizationOf(principal), params.name);
     },
     listSprites: ({ principal, query }) => listSprites(deps, organizationOf(principal), query),
     readSprite({ principal, params }) {

@@ -25,6 +25,8 @@ export interface NewSprite {
   readonly url_settings: UrlSettings;
 }
 
+export type SpriteChange = Pick<NewSprite, 'labels' | 'url_settings'>;
+
 export interface SpritePage {
   readonly organization_id: string;
   readonly prefix: string;
@@ -40,6 +42,10 @@ export interface SpriteStore {
   findByName(organization_id: string, name: string): SpriteRow | undefined;
   /** By name, so that a page begins where the last one ended whatever was inserted in between. */
   list(page: SpritePage): readonly SpriteRow[];
+  /** Undefined when there is no such sprite. */
+  update(id: string, change: SpriteChange, now_ms: number): SpriteRow | undefined;
+  /** Takes its tokens, its machine and its ports along. False when there is no such sprite. */
+  delete(id: string): boolean;
   markRunning(id: string, now_ms: number): void;
   markWarm(id: string, now_ms: number): void;
 }
@@ -68,6 +74,10 @@ export function createSpriteStore(db: Sqlite): SpriteStore {
   const page = db.prepare<[string, string, string, string, number], StoredSprite>(
     `${select} WHERE s.organization_id = ? AND s.name > ? AND s.name >= ? AND s.name < ? ORDER BY s.name LIMIT ?`,
   );
+  const update = db.prepare<[string, string, number, string]>(
+    'UPDATE sprites SET labels = ?, url_settings = ?, updated_at = ? WHERE id = ?',
+  );
+  const remove = db.prepare<[string]>('DELETE FROM sprites WHERE id = ?');
   const running = db.prepare<[number, string]>('UPDATE sprites SET last_running_at = ? WHERE id = ?');
   const warm = db.prepare<[number, string]>('UPDATE sprites SET last_warming_at = ? WHERE id = ?');
   return {
@@ -83,6 +93,11 @@ export function createSpriteStore(db: Sqlite): SpriteStore {
     findByName: (organization_id, name) => toRow(byName.get(organization_id, name)),
     list: ({ organization_id, prefix, after, limit }) =>
       page.all(organization_id, after, prefix, prefix + AFTER_ALL, limit).map(parseRow),
+    update(id, { labels, url_settings }, now_ms) {
+      update.run(JSON.stringify(labels), JSON.stringify(url_settings), now_ms, id);
+      return toRow(byId.get(id));
+    },
+    delete: (id) => remove.run(id).changes > 0,
     markRunning(id, now_ms) {
       running.run(now_ms, id);
     },
@@ -99,7 +114,16 @@ function toRow(stored: StoredSprite | undefined): SpriteRow | undefined {
 function parseRow(stored: StoredSprite): SpriteRow {
   return {
     ...stored,
-    labels: labelList.parse(JSON.parse(stored.labels)),
-    url_settings: urlSettings.parse(JSON.parse(stored.url_settings)),
+    labels: labelList.safeParse(parseJson(stored.labels)).data ?? [],
+    url_settings: urlSettings.safeParse(parseJson(stored.url_settings)).data ?? { auth: 'sprite' },
   };
+}
+
+/** A row that is damaged must not take the list along: without labels and with a closed address it opens nothing. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
