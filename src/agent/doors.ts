@@ -2,6 +2,7 @@
 // capability token and a loopback Host (design.md, section 3).
 import type { IncomingMessage } from 'node:http';
 import type { Operation } from '../contract/operation.ts';
+import { readKeyParameter } from '../core/capability-query.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import { isLoopback } from '../http/listen.ts';
 
@@ -42,8 +43,7 @@ export function createDoorkeeper(options: DoorOptions) {
 function admitLoopback(request: IncomingMessage, row: Operation, options: DoorOptions): void {
   const host = (request.headers.host ?? '').replace(/:\d+$/, '');
   if (!isLoopback(host)) throw new RemoraError('forbidden', 'the Host of this listener must be a loopback address');
-  const token = bearer(request);
-  const capability = token === undefined ? undefined : options.verifyToken(token);
+  const capability = findCapability(request, options);
   if (capability === undefined) {
     throw new RemoraError(
       'unauthorized',
@@ -60,11 +60,22 @@ function admitLoopback(request: IncomingMessage, row: Operation, options: DoorOp
   throw new RemoraError('forbidden', 'this token does not open that; it was made for something else');
 }
 
-/** SDKs of providers send what they believe is an API key in one of two headers. */
-function bearer(request: IncomingMessage): string | undefined {
-  const authorization = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
-  const key = request.headers['x-api-key'];
-  return authorization ?? (typeof key === 'string' ? key : undefined);
+/** Where SDKs of providers put what they believe is an API key. None of these headers goes further than the gateway. */
+const keyHeaders = ['x-api-key', 'x-goog-api-key', 'api-key'] as const;
+
+/** Of the first good token, because some callers send another credential beside it. */
+function findCapability(request: IncomingMessage, options: DoorOptions): Capability | undefined {
+  const { headers } = request;
+  const carried = [
+    /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1],
+    ...keyHeaders.map((name) => headers[name]),
+    readKeyParameter(request.url ?? ''),
+  ];
+  for (const token of carried) {
+    const capability = typeof token === 'string' ? options.verifyToken(token) : undefined;
+    if (capability !== undefined) return capability;
+  }
+  return undefined;
 }
 
 /** The fourth segment, unread: `/v1/gateway/{provider}/{connector_id}/…`. */

@@ -8,6 +8,8 @@ const READONLY_NAME = 'readonly';
 
 export interface Listeners extends AsyncDisposable {
   readonly addresses: readonly string[];
+  /** `host:port` of the loopback listener, if there is one. */
+  readonly loopback: string | undefined;
 }
 
 /** Throws ListenError when the main socket, or one that was asked for, cannot be had. */
@@ -18,6 +20,7 @@ export async function openListeners(
 ): Promise<Listeners> {
   await using stack = new AsyncDisposableStack();
   const addresses: string[] = [];
+  let loopback: string | undefined;
   const group = config.socketGroup === undefined ? {} : { group: config.socketGroup };
 
   async function onPath(door: string, path: string): Promise<void> {
@@ -36,8 +39,9 @@ export async function openListeners(
   if (config.listen !== undefined) {
     const { host, port } = config.listen;
     const address = await listenOnLoopback(edge.createServer('loopback'), host, port);
-    addresses.push(`${host}:${address.port}`);
+    loopback = `${host.includes(':') ? `[${host}]` : host}:${address.port}`;
+    addresses.push(loopback);
   }
   const opened = stack.move();
-  return { addresses, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  return { addresses, loopback, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }

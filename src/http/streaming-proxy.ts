@@ -29,6 +29,8 @@ export interface ExchangeUpstream {
   readonly headersTimeout_ms?: number;
   /** Default 32 MiB. */
   readonly bodyCap_bytes?: number;
+  /** Gets the headers of the answer, flat; what it returns gets each piece of the body, and must neither keep nor change it. */
+  readonly observe?: (headers: readonly string[]) => ((chunk: Uint8Array) => void) | undefined;
 }
 
 /** `complete`: all of it went out. `cut`: ended by `signal`. In all but the first case the caller's connection is broken off. */
@@ -71,6 +73,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   #answerSeen = false;
   #status: number | undefined;
   #response_bytes = 0;
+  #onPiece: ((chunk: Uint8Array) => void) | undefined;
   #mayRetry = false;
   #settled = false;
   #resolve: (outcome: ExchangeOutcome | 'not_sent') => void = () => undefined;
@@ -132,6 +135,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     if (message !== undefined && /^[\t -~]*$/.test(message)) this.#response.writeHead(status, message, headers);
     else this.#response.writeHead(status, headers);
     this.#status = status;
+    this.#onPiece = this.#upstream.observe?.(headers);
     // Headers alone go out at once, but in one write with a body that came in the same read.
     process.nextTick(() => {
       if (this.#response_bytes === 0 && !this.#response.writableEnded) this.#response.flushHeaders();
@@ -142,6 +146,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     if (this.#settled) return;
     this.#response_bytes += chunk.length;
     if (!this.#response.write(chunk)) controller.pause();
+    this.#onPiece?.(chunk);
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {

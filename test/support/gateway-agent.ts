@@ -3,7 +3,13 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { createEventHub } from '../../src/agent/events/event-hub.ts';
-import { createGateway, type Gateway, type GatewayConfig, gatewaySchema } from '../../src/agent/gateway/gateway.ts';
+import {
+  createGateway,
+  type Gateway,
+  type GatewayConfig,
+  gatewaySchema,
+  gatewayUsageSchema,
+} from '../../src/agent/gateway/gateway.ts';
 import { createPartBoard, type PartBoard } from '../../src/agent/parts.ts';
 import { createUpstream } from '../../src/agent/upstream.ts';
 import { gatewayOperations } from '../../src/contract/local/gateway.ts';
@@ -37,7 +43,7 @@ export async function openGatewayAgent(
   more: GatewayAgentOptions = {},
 ): Promise<GatewayAgent> {
   const { databasePath = join(tempDir(), 'agent.db'), clock = systemClock, gate, ...config } = more;
-  const { db } = openDatabase(databasePath, { migrations: [gatewaySchema] });
+  const { db } = openDatabase(databasePath, { migrations: [gatewaySchema, gatewayUsageSchema] });
   const lines: string[] = [];
   const events: { type: string }[] = [];
   const board = createPartBoard(clock);
@@ -69,6 +75,10 @@ export async function openGatewayAgent(
       policyMaxAge_ms: 600_000,
       policyRefresh_ms: 60_000,
       bodyCap_bytes: 1_000_000,
+      targetCap_bytes: 8_192,
+      callsPerSecond: 1_000_000,
+      callsInFlight: 256,
+      logMaxAge_ms: 3_600_000,
       ...config,
     },
     identity: () => ({ 'remora-generation': '1', 'remora-incarnation': 'ab'.repeat(16) }),

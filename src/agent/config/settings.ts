@@ -36,6 +36,11 @@ const byteCount = z
   .regex(/^\d{1,12}$/, 'must be a number of bytes')
   .transform(Number);
 
+const count = z
+  .string()
+  .regex(/^[1-9]\d{0,8}$/, 'must be a whole number of at least 1')
+  .transform(Number);
+
 /** Words with commas between them; a list in the TOML file is read the same. */
 const words = z.string().transform((text) =>
   text
@@ -180,6 +185,34 @@ export const settings = {
     summary: 'largest request body through the gateway, in bytes',
     schema: byteCount,
     fallback: '33554432',
+  },
+  targetCap_bytes: {
+    env: 'REMORA_TARGET_LIMIT',
+    key: 'gateway.target_limit',
+    summary: 'longest path with query through the gateway, in bytes; at most 8192',
+    schema: byteCount.refine((bytes) => bytes > 0 && bytes <= 8_192, 'must be from 1 to 8192'),
+    fallback: '8192',
+  },
+  callsPerSecond: {
+    env: 'REMORA_GATEWAY_RATE',
+    key: 'gateway.rate',
+    summary: 'gateway calls that may begin each second through one connector',
+    schema: count,
+    fallback: '1000',
+  },
+  callsInFlight: {
+    env: 'REMORA_GATEWAY_IN_FLIGHT',
+    key: 'gateway.in_flight',
+    summary: 'gateway calls that may be open at once through one connector',
+    schema: count,
+    fallback: '256',
+  },
+  logMaxAge_ms: {
+    env: 'REMORA_GATEWAY_LOG_AGE',
+    key: 'gateway.log_age',
+    summary: 'how long records of gateway calls are kept; the newest 20,000 at most',
+    schema: duration,
+    fallback: '720h',
   },
   hooksDir: {
     env: 'REMORA_HOOKS_DIR',

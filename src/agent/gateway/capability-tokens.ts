@@ -1,5 +1,6 @@
 // Tokens for the loopback listener. Only their SHA-256 is kept; the text is shown once, when a token is made.
 import { createHash } from 'node:crypto';
+import { CAPABILITY_PREFIX } from '../../core/capability-query.ts';
 import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { randomHex, randomToken } from '../../core/urandom.ts';
@@ -12,10 +13,14 @@ export interface Capability {
   readonly connector_id?: string;
 }
 
-export interface CreatedToken {
+export interface KnownToken {
   readonly id: string;
-  readonly text: string;
+  readonly capability: Capability;
   readonly expires_at_ms: number;
+}
+
+export interface CreatedToken extends KnownToken {
+  readonly text: string;
 }
 
 export interface CapabilityTokens {
@@ -25,14 +30,14 @@ export interface CapabilityTokens {
   create(lifetime_ms: number, connector_id?: string): CreatedToken;
   /** Undefined for an unknown or expired token. */
   verify(text: string): Capability | undefined;
-}
-
-interface Live {
-  readonly capability: Capability;
-  readonly expires_at_ms: number;
+  /** Those that are good now, the first to expire first. */
+  list(): readonly KnownToken[];
+  /** False when there is none with this id. */
+  revoke(id: string): boolean;
 }
 
 interface Row {
+  readonly id: string;
   readonly hash: string;
   readonly connector_id: string | null;
   readonly expires_at: number;
@@ -44,7 +49,7 @@ export function createCapabilityTokens(
   clock: Clock,
   onProblem: (error: unknown) => void,
 ): CapabilityTokens {
-  const live = new Map<string, Live>();
+  const live = new Map<string, KnownToken>();
 
   function attempt(write: () => void): void {
     try {
@@ -62,8 +67,9 @@ export function createCapabilityTokens(
   return {
     load() {
       attempt(() => {
-        for (const row of db.prepare<[], Row>('SELECT hash, connector_id, expires_at FROM gateway_tokens').all()) {
-          live.set(row.hash, { capability: toCapability(row.connector_id), expires_at_ms: row.expires_at });
+        for (const row of db.prepare<[], Row>('SELECT id, hash, connector_id, expires_at FROM gateway_tokens').all()) {
+          const { id, hash, expires_at } = row;
+          live.set(hash, { id, capability: toCapability(row.connector_id), expires_at_ms: expires_at });
         }
       });
     },
@@ -76,20 +82,34 @@ export function createCapabilityTokens(
         });
       }
       const id = `cap_${randomHex(8)}`;
-      const text = `remora_cap_${randomToken(32)}`;
+      const text = CAPABILITY_PREFIX + randomToken(32);
       const hash = toHash(text);
       const expires_at_ms = now_ms + lifetime_ms;
-      live.set(hash, { capability: toCapability(connector_id ?? null), expires_at_ms });
+      const token = { id, capability: toCapability(connector_id ?? null), expires_at_ms };
+      live.set(hash, token);
       attempt(() =>
         db
           .prepare('INSERT INTO gateway_tokens (id, hash, connector_id, expires_at) VALUES (?, ?, ?, ?)')
           .run(id, hash, connector_id ?? null, expires_at_ms),
       );
-      return { id, text, expires_at_ms };
+      return { ...token, text };
     },
     verify(text) {
       const token = live.get(toHash(text));
       return token !== undefined && token.expires_at_ms > clock.wall_ms() ? token.capability : undefined;
+    },
+    list() {
+      const now_ms = clock.wall_ms();
+      return [...live.values()]
+        .filter((token) => token.expires_at_ms > now_ms)
+        .sort((a, b) => a.expires_at_ms - b.expires_at_ms);
+    },
+    revoke(id) {
+      const [hash] = [...live].find(([, token]) => token.id === id) ?? [];
+      if (hash === undefined) return false;
+      live.delete(hash);
+      attempt(() => db.prepare('DELETE FROM gateway_tokens WHERE id = ?').run(id));
+      return true;
     },
   };
 }

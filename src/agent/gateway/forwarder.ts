@@ -1,14 +1,18 @@
 // One call of the gateway from its first byte to its audit record: shape, verdict, stream to the platform.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorStatus } from '../../contract/errors.ts';
+import type { CallLimits } from '../../core/call-limits.ts';
+import { withoutCapability } from '../../core/capability-query.ts';
 import type { Clock } from '../../core/clock.ts';
 import { type GatewayTarget, parseGatewayTarget } from '../../core/gateway-target.ts';
 import { toUpstreamHeaders } from '../../core/header-hygiene.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Secret } from '../../core/secret.ts';
+import { createUsageReader, type UsageReader } from '../../core/token-usage.ts';
 import { HEADERS_TIMEOUT_MS, streamExchange } from '../../http/streaming-proxy.ts';
 import type { Upstream } from '../upstream.ts';
 import type { AuditEntry, AuditLog } from './audit-log.ts';
+import type { CallMeter } from './call-meter.ts';
 import type { Verdict } from './judge.ts';
 import type { OpenCalls } from './open-calls.ts';
 
@@ -21,9 +25,12 @@ export interface ForwarderOptions {
   readonly clock: Clock;
   readonly upstream: Upstream;
   readonly audit: AuditLog;
+  readonly meter: CallMeter;
   readonly openCalls: OpenCalls;
+  readonly limits: CallLimits;
   readonly platform: { readonly baseUrl: string; readonly token: Secret };
   readonly bodyCap_bytes: number;
+  readonly targetCap_bytes: number;
   readonly identity: () => Readonly<Record<string, string>>;
   /** Waits while the machine is being suspended or resumed. */
   readonly gate: () => Promise<void>;
@@ -46,6 +53,7 @@ export function createForwarder(options: ForwarderOptions): Forward {
   async function verdict(request: IncomingMessage): Promise<Verdict> {
     const target = parseGatewayTarget(request.method ?? '', request.url ?? '', request.rawHeaders);
     if (target.type === 'reject') return target;
+    if ((request.url ?? '').length > options.targetCap_bytes) return tooLong(options.targetCap_bytes);
     options.openCalls.arrive();
     if (options.openCalls.size >= MAX_OPEN_CALLS) {
       throw new RemoraError('too_many_requests', `there are ${MAX_OPEN_CALLS} calls in flight; let some finish`, {
@@ -61,21 +69,28 @@ export function createForwarder(options: ForwarderOptions): Forward {
     response: ServerResponse,
     allowed: Extract<Verdict, { type: 'allow' }>,
   ): Promise<Partial<AuditEntry>> {
+    using _admitted = options.limits.admit(allowed.target.connector_id);
     using call = options.openCalls.open(allowed.target);
+    let usage: UsageReader | undefined;
     const outcome = await streamExchange(request, response, {
       get dispatcher() {
         return options.upstream.dispatcher;
       },
       origin,
-      path: basePath + (request.url ?? ''),
+      path: basePath + withoutCapability(request.url ?? ''),
       headers: toUpstreamHeaders(request.rawHeaders, inject()),
       from: 'platform',
       signal: call.signal,
       headersTimeout_ms: HEADERS_TIMEOUT_MS + PLATFORM_GRACE_MS,
       bodyCap_bytes: options.bodyCap_bytes,
+      observe(headers) {
+        usage = createUsageReader(headers);
+        return usage?.push;
+      },
     });
     const { ended, status = null, request_bytes, response_bytes } = outcome;
-    return { ended, status, request_bytes, response_bytes, code: codeOf(call.signal.reason) };
+    const counts = { ended, status, request_bytes, response_bytes, code: codeOf(call.signal.reason) };
+    return { ...counts, ...usage?.read() };
   }
 
   return async (request, response) => {
@@ -96,8 +111,14 @@ export function createForwarder(options: ForwarderOptions): Forward {
     } finally {
       entry.ms = Math.round(options.clock.mono_ms() - started_ms);
       options.audit.add(entry);
+      options.meter.add(entry);
     }
   };
+}
+
+function tooLong(cap_bytes: number): Verdict {
+  const message = `the request target may have at most ${cap_bytes} bytes`;
+  return { type: 'reject', code: 'target_too_long', message };
 }
 
 /** The error of a call that is not forwarded. */
@@ -120,6 +141,8 @@ function emptyEntry(request: IncomingMessage): AuditEntry {
     request_bytes: 0,
     response_bytes: 0,
     ms: 0,
+    input_tokens: null,
+    output_tokens: null,
   };
 }
 

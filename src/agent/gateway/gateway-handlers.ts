@@ -18,7 +18,7 @@ export interface GatewayHandlerDeps {
   readonly verdictOn: (target: GatewayTarget) => Promise<Verdict>;
   readonly audit: AuditLog;
   readonly tokens: CapabilityTokens;
-  readonly local: LocalAddress;
+  readonly local: () => LocalAddress;
 }
 
 type Rows = Omit<typeof gatewayOperations, 'gateway'>;
@@ -29,11 +29,11 @@ export function createGatewayHandlers(deps: GatewayHandlerDeps): Handlers<Rows, 
   const age = () => ({ age: String(Math.floor(deps.policies().age_ms / 1_000)) });
 
   return {
-    listGateway: async () => new Reply(200, toConnectorList(await shown(), deps.local), age()),
+    listGateway: async () => new Reply(200, toConnectorList(await shown(), deps.local()), age()),
     async explainGateway({ body }) {
       const policies = deps.policies();
       const verdict = await deps.verdictOn(toExplainTarget(body)).catch(toVerdict);
-      return toExplanation(verdict, policies);
+      return toExplanation(verdict, policies, body.headers);
     },
     createGatewayToken({ body }) {
       const { connector_id, expire } = body ?? gatewayTokenRequest.parse({});
@@ -42,6 +42,16 @@ export function createGatewayHandlers(deps: GatewayHandlerDeps): Handlers<Rows, 
       }
       const { id, text, expires_at_ms } = deps.tokens.create(expire, connector_id);
       return { id, token: text, connector_id: connector_id ?? null, expires_at: toDateTime(expires_at_ms) };
+    },
+    listGatewayTokens: () => ({
+      tokens: deps.tokens.list().map(({ id, capability, expires_at_ms }) => ({
+        id,
+        connector_id: capability.connector_id ?? null,
+        expires_at: toDateTime(expires_at_ms),
+      })),
+    }),
+    revokeGatewayToken({ params }) {
+      if (!deps.tokens.revoke(params.id)) throw new RemoraError('not_found', `there is no token ${params.id}`);
     },
     gatewayLog: ({ query }) => deps.audit.page(query.limit, query.after),
     async listConnections({ query }) {

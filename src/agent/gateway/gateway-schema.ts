@@ -32,3 +32,9 @@ CREATE TABLE gateway_tokens (
   expires_at INTEGER NOT NULL
 ) STRICT;
 `;
+
+/** Appended: what a provider says of the tokens that a call has used. */
+export const gatewayUsageSchema = `
+ALTER TABLE gateway_log ADD COLUMN input_tokens INTEGER;
+ALTER TABLE gateway_log ADD COLUMN output_tokens INTEGER;
+`;

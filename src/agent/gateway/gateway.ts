@@ -2,6 +2,7 @@
 // loopback listener (design.md, section 5).
 import { createHash } from 'node:crypto';
 import type { gatewayOperations } from '../../contract/local/gateway.ts';
+import { createCallLimits } from '../../core/call-limits.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { GatewayTarget } from '../../core/gateway-target.ts';
 import { RemoraError } from '../../core/remora-error.ts';
@@ -13,6 +14,7 @@ import type { Log } from '../log.ts';
 import type { Part } from '../parts.ts';
 import type { Upstream } from '../upstream.ts';
 import { createAuditLog } from './audit-log.ts';
+import { type CallCounts, createCallMeter } from './call-meter.ts';
 import { type Capability, createCapabilityTokens } from './capability-tokens.ts';
 import { createForwarder, toRefusal } from './forwarder.ts';
 import { createGatewayHandlers } from './gateway-handlers.ts';
@@ -22,7 +24,7 @@ import { createPolicies, type Policies } from './policies.ts';
 import { createPolicyCache } from './policy-cache.ts';
 import { createPolicySource } from './policy-source.ts';
 
-export { gatewaySchema } from './gateway-schema.ts';
+export { gatewaySchema, gatewayUsageSchema } from './gateway-schema.ts';
 
 export interface GatewayConfig {
   readonly baseUrl: string | undefined;
@@ -33,6 +35,11 @@ export interface GatewayConfig {
   readonly policyMaxAge_ms: number;
   readonly policyRefresh_ms: number;
   readonly bodyCap_bytes: number;
+  readonly targetCap_bytes: number;
+  /** Of each connector. */
+  readonly callsPerSecond: number;
+  readonly callsInFlight: number;
+  readonly logMaxAge_ms: number;
 }
 
 export interface GatewayDeps {
@@ -46,6 +53,8 @@ export interface GatewayDeps {
   readonly config: GatewayConfig;
   /** Headers that tell the platform which life of which machine is calling. */
   readonly identity: () => Readonly<Record<string, string>>;
+  /** `host:port` of the loopback listener, once it listens. */
+  readonly loopback?: () => string | undefined;
   /** Waits, bounded, while the machine is being suspended or resumed; throws the RemoraError to answer with. */
   readonly gate?: () => Promise<void>;
 }
@@ -60,6 +69,8 @@ export interface Gateway extends AsyncDisposable {
   openStreams(): number;
   /** Calls in flight by connector, and how many have come so far. */
   calls(): CallTally;
+  /** What was called since the start, for metrics. */
+  callCounts(): CallCounts;
   /** The address of this sprite as the platform shows it. */
   spriteUrl(): string | undefined;
   /** What a token of the loopback listener opens; undefined for one that is unknown or expired. */
@@ -70,7 +81,18 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const { clock, config, hub, log, part } = deps;
   const gate = deps.gate ?? (async () => undefined);
   const openCalls = createOpenCalls();
-  const audit = createAuditLog({ db: deps.db, clock, onProblem: () => report() });
+  const audit = createAuditLog({
+    db: deps.db,
+    clock,
+    maxAge_ms: config.logMaxAge_ms,
+    onProblem: () => report(),
+  });
+  const meter = createCallMeter();
+  const limits = createCallLimits({
+    limit: { perSecond: config.callsPerSecond, inFlight: config.callsInFlight },
+    noun: 'connector',
+    now_ms: clock.mono_ms,
+  });
   const tokens = createCapabilityTokens(deps.db, clock, (err) => log.warn({ err }, 'a gateway token was not kept'));
   const platform = toPlatform(config);
   let problem: string | undefined;
@@ -144,11 +166,17 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const forward =
     'missing' in platform
       ? undefined
-      : createForwarder({ ...deps, gate, audit, openCalls, platform, bodyCap_bytes: config.bodyCap_bytes, verdictOn });
+      : createForwarder({ ...deps, ...config, gate, audit, meter, openCalls, limits, platform, verdictOn });
 
   return {
     handlers: {
-      ...createGatewayHandlers({ policies, verdictOn, audit, tokens, local: config }),
+      ...createGatewayHandlers({
+        policies,
+        verdictOn,
+        audit,
+        tokens,
+        local: () => ({ socket: config.socket, tcp: deps.loopback?.() }),
+      }),
       gateway: async ({ request }, response) => {
         if (forward === undefined) policies();
         await forward?.(request, response);
@@ -166,6 +194,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     onResume: async () => known?.refreshNow(),
     openStreams: () => openCalls.size,
     calls: openCalls.tally,
+    callCounts: meter.counts,
     spriteUrl: () => known?.snapshot?.document.sprite.url,
     verifyToken: (token) => tokens.verify(token),
     async [Symbol.asyncDispose]() {

@@ -1,7 +1,9 @@
 // The figures of /v1/status as Prometheus text. Gauges are made anew for each scrape, so that nothing is counted in between.
 import { Gauge, Registry } from 'prom-client';
 import { partState } from '../../contract/local/status.ts';
+import type { CallCounts } from '../gateway/call-meter.ts';
 import type { PartName, PartReport } from '../parts.ts';
+import { toGatewayMetrics } from './gateway-metrics.ts';
 import type { OwnCost } from './own-cost.ts';
 
 export interface MetricsInput {
@@ -11,6 +13,7 @@ export interface MetricsInput {
   readonly seq: number;
   readonly parts: Readonly<Record<PartName, PartReport>>;
   readonly cost: OwnCost;
+  readonly gatewayCalls: CallCounts;
 }
 
 /** Prometheus text format 0.0.4; names and units follow the Prometheus conventions (seconds, bytes, `_total`). */
@@ -48,5 +51,5 @@ export async function toMetrics(input: MetricsInput): Promise<string> {
     cost.loop_lag_p99_ms / 1_000,
   );
   if (cost.open_fds !== null) gauge('remora_open_fds', 'Open file descriptors.', cost.open_fds);
-  return await registry.metrics();
+  return (await registry.metrics()) + toGatewayMetrics(input.gatewayCalls);
 }

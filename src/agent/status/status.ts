@@ -5,6 +5,7 @@ import type { Operations } from '../../contract/operation.ts';
 import { type Clock, toDateTime } from '../../core/clock.ts';
 import { type Handlers, Reply } from '../../http/handler.ts';
 import type { Config } from '../config/load-config.ts';
+import type { CallCounts } from '../gateway/call-meter.ts';
 import type { PartBoard } from '../parts.ts';
 import type { OwnCostMeter } from './own-cost.ts';
 
@@ -23,6 +24,7 @@ export interface StatusOptions {
     readonly streams: number;
     readonly seq: number;
     readonly details: Record<string, unknown>;
+    readonly gatewayCalls: CallCounts;
   };
 }
 

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { accessPolicy } from '../access-policy.ts';
 import { connectorOperations } from '../connectors.ts';
 import { queryDuration } from '../duration.ts';
-import { gatewayListResponse, gatewayOperations as platformGateway } from '../gateway.ts';
+import { gatewayConnection, gatewayListResponse, gatewayOperations as platformGateway } from '../gateway.ts';
 import { defineOperation } from '../operation.ts';
 import { queryInteger } from '../query-values.ts';
 import { dateTime } from '../time.ts';
@@ -19,12 +19,29 @@ const PAGE_MAX = 1_000;
 export const gatewayVerdict = z.enum(['allow', 'deny', 'reject']);
 export type GatewayVerdict = z.infer<typeof gatewayVerdict>;
 
+/** A connector as a caller in this machine uses it. */
+export const localConnection = gatewayConnection.extend({
+  base_urls: z.object({
+    /** To be used over the Unix socket. */
+    socket: z.string(),
+    /** On the loopback listener, with a capability token as the API key; null when there is no such listener. */
+    tcp: z.string().nullable(),
+  }),
+  snippets: z.object({ curl: z.string(), python: z.string(), node: z.string() }),
+});
+export type LocalConnection = z.infer<typeof localConnection>;
+
+export const localListResponse = gatewayListResponse.extend({ connections: z.array(localConnection) });
+export type LocalListResponse = z.infer<typeof localListResponse>;
+
 export const explainRequest = z.object({
   provider: z.string(),
   connector_id: z.string(),
   method: z.string().default('GET'),
   /** As the provider would see it, with a slash at its beginning; a query may follow. */
   path: z.string().startsWith('/', 'expected a path that begins with "/"'),
+  /** Headers of the call, to see which of them would be forwarded. */
+  headers: z.record(z.string(), z.string()).default({}),
 });
 export type ExplainRequest = z.infer<typeof explainRequest>;
 
@@ -37,6 +54,10 @@ export const gatewayExplanation = z.object({
   rule: z.string().nullable(),
   /** The reading of the path that decided; null when no path was judged. */
   reading: z.string().nullable(),
+  /** The path in its barest reading: decoded, slashes merged, parameters dropped; null when it has none. */
+  canonical: z.string().nullable(),
+  /** What the provider would get: the caller's own bytes. Headers by name, those that are put in last; null when nothing. */
+  forwarded: z.object({ method: z.string(), path: z.string(), headers: z.array(z.string()) }).nullable(),
   sprite: z.object({ name: z.string(), labels: z.array(z.string()) }).nullable(),
   policy: accessPolicy.nullable(),
   policy_age_ms: z.int().nullable(),
@@ -58,6 +79,10 @@ export const gatewayToken = z.object({
   expires_at: dateTime,
 });
 
+/** What is known of a token after it was made. */
+export const gatewayTokenRecord = gatewayToken.omit({ token: true });
+export const gatewayTokenList = z.object({ tokens: z.array(gatewayTokenRecord) });
+
 /** One call of the gateway. Never a header, a query or a body. */
 export const gatewayRecord = z.object({
   seq: z.int().positive(),
@@ -78,6 +103,10 @@ export const gatewayRecord = z.object({
   request_bytes: z.int().nonnegative(),
   response_bytes: z.int().nonnegative(),
   ms: z.int().nonnegative(),
+  /** Whether the provider said how many tokens the call has used, in JSON or in events that are not compressed. */
+  usage_known: z.boolean(),
+  input_tokens: z.int().nonnegative().nullable(),
+  output_tokens: z.int().nonnegative().nullable(),
 });
 export type GatewayRecord = z.infer<typeof gatewayRecord>;
 
@@ -95,10 +124,10 @@ export const gatewayOperations = {
   listGateway: defineOperation({
     ...platformGateway.listGateway,
     tag,
-    summary: 'The connectors that this sprite may use, with a base URL and a line that works as pasted',
+    summary: 'The connectors that this sprite may use, with base URLs and lines that work as pasted',
     source: 'design.md, section 3; wire-facts.md, section 4',
     access: 'none',
-    answer: { kind: 'json', status: 200, schema: gatewayListResponse },
+    answer: { kind: 'json', status: 200, schema: localListResponse },
     errors: ['not_configured', 'policy_unavailable'],
   }),
   explainGateway: defineOperation({
@@ -120,6 +149,25 @@ export const gatewayOperations = {
     body: gatewayTokenRequest.optional(),
     answer: { kind: 'json', status: 201, schema: gatewayToken },
     errors: ['invalid_request', 'not_configured', 'too_many_requests', 'unknown_connector'],
+  }),
+  listGatewayTokens: defineOperation({
+    method: 'GET',
+    path: '/v1/gateway/tokens',
+    summary: 'The capability tokens that are good now, without their text',
+    source: 'issue 4, item 4',
+    tag,
+    answer: { kind: 'json', status: 200, schema: gatewayTokenList },
+    errors: [],
+  }),
+  revokeGatewayToken: defineOperation({
+    method: 'DELETE',
+    path: '/v1/gateway/tokens/{id}',
+    summary: 'End a capability token; calls that it began go on',
+    source: 'issue 4, item 4',
+    tag,
+    params: z.object({ id: z.string().min(1).max(64) }),
+    answer: { kind: 'empty', status: 204 },
+    errors: ['not_found'],
   }),
   gatewayLog: defineOperation({
     method: 'GET',

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createAuditLog } from '../../../src/agent/gateway/audit-log.ts';
-import { gatewaySchema } from '../../../src/agent/gateway/gateway.ts';
-import { gatewayLog } from '../../../src/contract/local/gateway.ts';
+import { gatewaySchema, gatewayUsageSchema } from '../../../src/agent/gateway/gateway.ts';
+import { gatewayLog, gatewayToken } from '../../../src/contract/local/gateway.ts';
 import { systemClock } from '../../../src/core/clock.ts';
 import { openDatabase } from '../../../src/sqlite/open.ts';
 import { ask } from '../../support/ask.ts';
@@ -42,8 +42,14 @@ describe('GET /v1/gateway/list', () => {
           provider: 'openai',
           display_name: 'The openai',
           gateway_base_url: 'http://remora/v1/gateway/openai/conn_1',
+          base_urls: { socket: 'http://remora/v1/gateway/openai/conn_1', tcp: null },
           usage_snippet:
             "curl --unix-socket /run/remora/remora.sock 'http://remora/v1/gateway/openai/conn_1/v1/models'",
+          snippets: {
+            curl: "curl --unix-socket /run/remora/remora.sock 'http://remora/v1/gateway/openai/conn_1/v1/models'",
+            python: expect.stringContaining('uds="/run/remora/remora.sock"'),
+            node: expect.stringContaining('socketPath: "/run/remora/remora.sock"'),
+          },
         },
       ],
       available: [{ provider: 'github', display_name: 'GitHub', setup_url: 'https://p.test/s' }],
@@ -62,10 +68,23 @@ describe('GET /v1/gateway/list', () => {
 
 describe('POST /v1/gateway/explain', () => {
   it.each([
-    [{ path: '/v1/chat/x?y' }, { decision: 'allow', rule: '/v1/chat/*', reading: '/v1/chat/x' }],
+    [
+      { path: '/v1/chat/x?y', headers: { Accept: '*/*', 'X-Api-Key': 'mine', 'x-keep': '1', connection: 'X-Keep' } },
+      {
+        decision: 'allow',
+        rule: '/v1/chat/*',
+        reading: '/v1/chat/x',
+        canonical: '/v1/chat/x',
+        forwarded: { method: 'GET', path: '/v1/chat/x?y', headers: ['Accept'] },
+      },
+    ],
+    [
+      { path: '/v1/chat//%78;v=1' },
+      { decision: 'allow', canonical: '/v1/chat/x', forwarded: { path: '/v1/chat//%78;v=1' } },
+    ],
     [
       { path: '/v1%2fADMIN/x' },
-      { decision: 'deny', code: 'endpoint_blocked', rule: '/v1/admin*', reading: '/v1/ADMIN/x' },
+      { decision: 'deny', code: 'endpoint_blocked', rule: '/v1/admin*', reading: '/v1/ADMIN/x', forwarded: null },
     ],
     [{ path: '/v2' }, { decision: 'deny', code: 'endpoint_not_allowed', rule: null, reading: '/v2' }],
     [{ path: '/v1/%2e%2e/x' }, { decision: 'reject', code: 'invalid_target', rule: null, reading: null }],
@@ -223,11 +242,62 @@ describe('GET /v1/gateway/log', () => {
   });
 
   it('keeps the newest rows only', () => {
-    const { db } = openDatabase(join(tempDir(), 'agent.db'), { migrations: [gatewaySchema] });
+    const { db } = openDatabase(join(tempDir(), 'agent.db'), { migrations: [gatewaySchema, gatewayUsageSchema] });
     using log = createAuditLog({ db, clock: systemClock, maxRows: 3, onProblem: () => undefined });
     const entry = { provider: 'p', connector_id: 'c', method: 'GET', path: '/', decision: 'allow' } as const;
     const rest = { code: null, rule: null, status: 200, ended: null, request_bytes: 0, response_bytes: 0, ms: 0 };
-    for (let index = 0; index < 10; index += 1) log.add({ ...entry, ...rest });
+    const usage = { input_tokens: null, output_tokens: null };
+    for (let index = 0; index < 10; index += 1) log.add({ ...entry, ...rest, ...usage });
     expect(log.page(100).records.map(({ seq }) => seq)).toEqual([8, 9, 10]);
+  });
+});
+
+describe('the age of the log', () => {
+  it('is limited: what is too old goes at the next write', () => {
+    const { db } = openDatabase(join(tempDir(), 'agent.db'), { migrations: [gatewaySchema, gatewayUsageSchema] });
+    const start_ms = Date.parse('2026-01-01T00:00:00Z');
+    let passed_ms = 0;
+    const clock = { wall_ms: () => start_ms + passed_ms, mono_ms: () => passed_ms };
+    using log = createAuditLog({ db, clock, maxAge_ms: 10_000_000, onProblem: () => undefined });
+    const entry = {
+      provider: 'p',
+      connector_id: 'c',
+      method: 'GET',
+      path: '/',
+      decision: 'allow',
+      ended: null,
+    } as const;
+    const rest = { code: null, rule: null, status: 200, request_bytes: 0, response_bytes: 0, ms: 0 };
+    const add = () => log.add({ ...entry, ...rest, input_tokens: null, output_tokens: null });
+    const kept = () => log.page(100).records.map(({ seq }) => seq);
+    add();
+    expect(kept()).toEqual([1]);
+    passed_ms += 9_000_000;
+    add();
+    expect(kept()).toEqual([1, 2]);
+    passed_ms += 9_000_000;
+    add();
+    expect(kept()).toEqual([2, 3]);
+  });
+});
+
+describe('capability tokens', () => {
+  it('are listed without their text, and end when they are revoked', async () => {
+    const { agent } = await openBoth();
+    const made = await post(agent, '/v1/gateway/tokens', { connector_id: 'conn_1', expire: '5m' });
+    const { id, token, expires_at } = gatewayToken.parse(made.json);
+    const all = gatewayToken.parse((await post(agent, '/v1/gateway/tokens', { expire: '1m' })).json);
+    expect((await ask(agent.path, { target: '/v1/gateway/tokens' })).json).toEqual({
+      tokens: [
+        { id: all.id, connector_id: null, expires_at: all.expires_at },
+        { id, connector_id: 'conn_1', expires_at },
+      ],
+    });
+    expect(agent.gateway.verifyToken(token)).toEqual({ connector_id: 'conn_1' });
+    const target = `/v1/gateway/tokens/${id}`;
+    expect((await ask(agent.path, { method: 'DELETE', target })).status).toBe(204);
+    expect(agent.gateway.verifyToken(token)).toBeUndefined();
+    expect(await ask(agent.path, { method: 'DELETE', target })).toMatchObject({ status: 404 });
+    expect(JSON.stringify(agent.db.prepare('SELECT * FROM gateway_tokens').all())).not.toContain(id);
   });
 });
