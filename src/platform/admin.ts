@@ -18,7 +18,7 @@ import type { Organization, OrganizationLimits, OrganizationStore } from './orga
 import { toSpriteRecord } from './sprites/sprite-record.ts';
 import type { SpriteService } from './sprites/sprite-service.ts';
 import type { SpriteRow, SpriteStore } from './sprites/sprite-store.ts';
-import type { TokenStore } from './tokens/token-store.ts';
+import type { NewToken, TokenRow, TokenStore } from './tokens/token-store.ts';
 
 /** A sprite by the slug of its organization and its name. */
 export interface SpriteName {
@@ -32,6 +32,12 @@ export interface NewAdminSprite {
   readonly labels?: readonly string[];
   readonly url_settings?: UrlSettings;
   readonly config?: MachineConfig;
+}
+
+export interface NewAdminToken extends Pick<NewToken, 'access' | 'name' | 'user_id' | 'expires_at'> {
+  readonly organization: string;
+  /** Absent = of the whole organization. */
+  readonly sprite?: string;
 }
 
 export interface NewAdminConnector {
@@ -60,7 +66,10 @@ export interface PlatformAdmin {
   setLimits(organization: string, limits: Partial<OrganizationLimits>): Organization;
   hasOrganization(slug: string): boolean;
   /** The text is not kept: it can be shown only now. */
-  createToken(owner: { readonly organization: string; readonly sprite?: string }): Secret;
+  createToken(token: NewAdminToken): Secret;
+  listTokens(organization: string): readonly TokenRow[];
+  /** Throws `not_found` when the organization has no such token. */
+  revokeToken(organization: string, id: string): void;
   createSprite(sprite: NewAdminSprite): Sprite;
   findSprite(name: SpriteName): Sprite | undefined;
   createConnector(connector: NewAdminConnector): Connection;
@@ -114,10 +123,15 @@ export function createAdmin(deps: AdminDeps): PlatformAdmin {
     createOrganization: (slug) => deps.organizations.create(slug, deps.clock.wall_ms()),
     setLimits: (slug, limits) => deps.organizations.setLimits(organizationOf(slug).id, limits),
     hasOrganization: (slug) => deps.organizations.findBySlug(slug) !== undefined,
-    createToken({ organization, sprite }) {
+    createToken({ organization, sprite, ...more }) {
       const organization_id = organizationOf(organization).id;
       const sprite_id = sprite === undefined ? null : spriteOf({ organization, sprite }).id;
-      return deps.tokens.create({ organization_id, sprite_id }, deps.clock.wall_ms());
+      return deps.tokens.create({ organization_id, sprite_id, ...more }, deps.clock.wall_ms()).text;
+    },
+    listTokens: (organization) => deps.tokens.list(organizationOf(organization).id),
+    revokeToken(organization, id) {
+      if (deps.tokens.revoke(organizationOf(organization).id, id)) return;
+      throw new RemoraError('not_found', `${organization} has no token ${id}`);
     },
     createSprite({ organization: slug, ...sprite }) {
       const organization = organizationOf(slug);

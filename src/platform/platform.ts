@@ -34,6 +34,7 @@ import { createSpriteHandlers } from './sprites/sprite-handlers.ts';
 import { createSpriteService } from './sprites/sprite-service.ts';
 import { createSpriteStore } from './sprites/sprite-store.ts';
 import { createAuthenticate } from './tokens/authenticate.ts';
+import { type CallRateOptions, createCallRate } from './tokens/call-rate.ts';
 import type { Principal } from './tokens/principal.ts';
 import { createTokenStore } from './tokens/token-store.ts';
 import { checkKeysInUse, createVault } from './vault/vault.ts';
@@ -63,6 +64,8 @@ export interface PlatformOptions {
   readonly freezeDelay_ms?: number;
   /** Over how long resumed machines are to spread their reconnects, when there are several; 0 when absent. */
   readonly reconnectSpread_ms?: number;
+  /** How often one token may call, besides calls through the gateway; 100 a second when absent. */
+  readonly callRate?: Omit<CallRateOptions, 'now_ms'>;
   /** `{sprite}` and `{organization}` stand for the names. */
   readonly spriteUrl?: string;
   /** Checks every JSON answer against its row, for tests. */
@@ -79,6 +82,8 @@ export interface Platform extends AsyncDisposable {
 }
 
 const FREEZE_DELAY_MS = 300;
+/** For one token, besides calls through the gateway. */
+const CALL_RATE = { burst: 500, perSecond: 100 };
 const DRAIN_MS = 2_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 /** Nothing serves these addresses yet: a sprite is reached through its agent. */
@@ -126,7 +131,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     if (machine === undefined) throw new Error(`there is no machine ${machine_id}`);
     tokens.revokeOfMachine(machine_id);
     const { organization_id, sprite_id } = machine;
-    return tokens.create({ organization_id, sprite_id, machine_id }, clock.wall_ms());
+    return tokens.create({ organization_id, sprite_id, machine_id }, clock.wall_ms()).text;
   }
   const dispatcher = new Agent({
     connect: { timeout: CONNECT_TIMEOUT_MS },
@@ -143,6 +148,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const machineService = createMachineService({ machines, sprites, driver, lives, limits, clock, freezeDelay_ms, log });
   const spriteService = createSpriteService({ db, sprites, machines, machineService, clock });
 
+  const rate = createCallRate({ ...(options.callRate ?? CALL_RATE), now_ms: () => clock.mono_ms() });
   const edge = createEdge<typeof platformOperations, Principal>({
     operations: platformOperations,
     handlers: {
@@ -176,7 +182,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
       }),
       ...createNoticeHandlers({ notices, sprites: spriteService }),
     },
-    authenticate: createAuthenticate({ tokens, organizations, sprites, lives }),
+    authenticate: createAuthenticate({ tokens, organizations, sprites, lives, clock, rate }),
     log,
     ...(options.checkAnswers === undefined ? {} : { checkAnswers: options.checkAnswers }),
   });

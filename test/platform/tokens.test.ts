@@ -40,6 +40,7 @@ function toMatrix(mine: string, neighbour: string) {
     ['GET', '/v1/sprites/dev-1', undefined, 401, 200, 200, 200],
     ['GET', '/v1/sprites/dev-2', undefined, 401, 200, 403, 404],
     ['GET', '/v1/sprites/none', undefined, 401, 404, 403, 404],
+    ['PUT', '/v1/sprites/dev-2', { url_settings: {} }, 401, 200, 403, 404],
     ['GET', '/v1/oauth/connections', undefined, 401, 200, 200, 200],
     ['GET', '/v1/oauth/connections/conn_1', undefined, 401, 200, 200, 404],
     ['POST', '/v1/oauth/connections/api_key', key, 401, 201, 403, 201],
@@ -61,6 +62,7 @@ function toMatrix(mine: string, neighbour: string) {
     ['POST', '/v1/sprites/dev-2/ports/notices', notices, 401, 403, 403, 403],
     ['GET', '/v1/sprites/dev-1/ports', undefined, 401, 200, 200, 200],
     ['GET', '/v1/sprites/dev-2/ports', undefined, 401, 200, 403, 404],
+    ['DELETE', '/v1/sprites/dev-2', undefined, 401, 204, 403, 404],
     ['DELETE', '/v1/oauth/connections/conn_1', undefined, 401, 204, 403, 404],
   ] as const;
 }

@@ -44,6 +44,7 @@ export async function openTestPlatform(options: TestPlatformOptions = {}): Promi
     keys: [TEST_KEY],
     listen: { host: '127.0.0.1', port: 0 },
     freezeDelay_ms: 50,
+    callRate: { burst: 1_000_000, perSecond: 1_000_000 },
     checkAnswers: true,
     version: '0.0.0',
     log: { info: write, error: write, debug: write },

@@ -1,13 +1,22 @@
 // Who is calling, and which rows of the contract that opens: nobody, an organization, or one of its sprites.
-import type { Access } from '../../contract/operation.ts';
+import type { Access, Operation } from '../../contract/operation.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Organization } from '../organizations/organization-store.ts';
 import type { SpriteRow } from '../sprites/sprite-store.ts';
+import type { TokenRow } from './token-store.ts';
 
 export type Principal =
   | { readonly type: 'anonymous' }
-  | { readonly type: 'organization'; readonly organization: Organization }
-  | { readonly type: 'sprite'; readonly organization: Organization; readonly sprite: SpriteRow };
+  | { readonly type: 'organization'; readonly organization: Organization; readonly token: TokenIdentity }
+  | {
+      readonly type: 'sprite';
+      readonly organization: Organization;
+      readonly sprite: SpriteRow;
+      readonly token: TokenIdentity;
+    };
+
+/** The token that a call came with. */
+export type TokenIdentity = Pick<TokenRow, 'id' | 'access' | 'user_id'>;
 
 /** Throws `unauthorized` without a token, `forbidden` when the token is of the wrong kind. A row without `access` is closed. */
 export function checkAccess(principal: Principal, access: Access | undefined): void {
@@ -30,6 +39,13 @@ export function checkAccess(principal: Principal, access: Access | undefined): v
     'forbidden',
     `the token of ${principal.type === 'sprite' ? 'a sprite' : 'an organization'} does not open this`,
   );
+}
+
+/** A token that only reads opens rows that change nothing. Throws `forbidden`. */
+export function checkReadOnly(principal: Principal, row: Pick<Operation, 'method' | 'answer'>): void {
+  if (principal.type === 'anonymous' || principal.token.access === 'full') return;
+  if (row.method === 'GET' && row.answer.kind !== 'raw') return;
+  throw new RemoraError('forbidden', 'this token only reads');
 }
 
 /** The organization behind a call. Throws `unauthorized` for nobody. */
