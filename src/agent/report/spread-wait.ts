@@ -1,0 +1,51 @@
+// Holds back what this agent sends of its own accord after a resume, until its time in the spread has come. Calls of local
+// programs do not wait here.
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../../core/clock.ts';
+import { clampSpread, toReconnectDelay } from '../../core/reconnect-spread.ts';
+
+/** Keeps what the platform asked for over restarts. */
+export interface SpreadStore {
+  load(): number;
+  save(spread_ms: number): void;
+}
+
+export interface SpreadWait {
+  /** Of the next resume. */
+  readonly spread_ms: number;
+  /** What the platform asked for last. */
+  set(spread_ms: number): void;
+  /** The machine was resumed: nothing goes out before its time. A second resume has a time of its own. */
+  begin(generation: number): void;
+  readonly isWaiting: boolean;
+  /** Resolves when the time has come, and when `signal` is aborted. */
+  wait(signal: AbortSignal): Promise<void>;
+}
+
+export function createSpreadWait(clock: Clock, machine: string, store: SpreadStore): SpreadWait {
+  let spread_ms = clampSpread(store.load());
+  let due_mono_ms = Number.NEGATIVE_INFINITY;
+  const left_ms = () => due_mono_ms - clock.mono_ms();
+  return {
+    get spread_ms() {
+      return spread_ms;
+    },
+    set(asked_ms) {
+      const next_ms = clampSpread(asked_ms);
+      if (next_ms === spread_ms) return;
+      spread_ms = next_ms;
+      store.save(next_ms);
+    },
+    begin(generation) {
+      due_mono_ms = clock.mono_ms() + toReconnectDelay(machine, generation, spread_ms);
+    },
+    get isWaiting() {
+      return left_ms() > 0;
+    },
+    async wait(signal) {
+      while (!signal.aborted && left_ms() > 0) {
+        await sleep(Math.ceil(left_ms()), undefined, { signal }).catch(() => undefined);
+      }
+    },
+  };
+}

@@ -1,0 +1,120 @@
+// The reports of one machine alone: its life is set by the test, its platform is a real one.
+import { onTestFinished } from 'vitest';
+import type { z } from 'zod';
+import { createLog } from '../../src/agent/log.ts';
+import { createReport, type Report, type ReportOptions } from '../../src/agent/report/report.ts';
+import { runStep } from '../../src/agent/resume/run-step.ts';
+import { createUpstream, type Upstream } from '../../src/agent/upstream.ts';
+import type { stepReport } from '../../src/contract/local/resume.ts';
+import type { MachineLife } from '../../src/contract/resume-reports.ts';
+import { systemClock } from '../../src/core/clock.ts';
+import { randomFraction, randomHex } from '../../src/core/urandom.ts';
+
+type StepReport = z.infer<typeof stepReport>;
+
+export interface ReportAgent {
+  readonly report: Report;
+  readonly upstream: Upstream;
+  readonly life: MachineLife;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly events: readonly Readonly<Record<string, unknown>>[];
+  /** Each word about the fence, in order. */
+  readonly fences: readonly (string | undefined)[];
+  /** What is kept for a restart. */
+  readonly spread: { ms: number };
+  start(): void;
+  /** A resume: a new life, then the steps of the recovery. */
+  resume(): Promise<StepReport[]>;
+  stop(): Promise<void>;
+}
+
+export interface ReportAgentOptions {
+  readonly config: Partial<ReportOptions['config']>;
+  readonly life?: MachineLife;
+  readonly spread?: { ms: number };
+  readonly upstream?: Upstream;
+}
+
+export function createReportAgent(options: ReportAgentOptions): ReportAgent {
+  const upstream = options.upstream ?? createUpstream();
+  const spread = options.spread ?? { ms: 0 };
+  const events: Record<string, unknown>[] = [];
+  const fences: (string | undefined)[] = [];
+  let life = options.life ?? { generation: 0, incarnation: randomHex(16) };
+  let cause: string | undefined;
+  const headers = () => ({
+    'remora-generation': String(life.generation),
+    'remora-incarnation': life.incarnation,
+  });
+  const report = createReport({
+    clock: systemClock,
+    random: randomFraction,
+    hub: {
+      publish(type, fields) {
+        events.push({ type, ...fields });
+        return { seq: events.length, time: '', generation: life.generation, type, ...fields };
+      },
+    },
+    log: createLog('silent'),
+    upstream,
+    config: { baseUrl: undefined, token: undefined, app: undefined, machine: undefined, ...options.config },
+    resume: {
+      generation: () => life.generation,
+      incarnation: () => life.incarnation,
+      identityHeaders: headers,
+      lastResume: () =>
+        cause === undefined
+          ? undefined
+          : {
+              at: '2026-01-02T03:04:05.678Z',
+              gap_ms: 14_000,
+              wall_skew_ms: 13_000,
+              signals: ['generation', 'rtc'],
+              cause,
+              certainty: 'certain',
+              generation: life.generation,
+            },
+    },
+    holds: () => ['build'],
+    spreadStore: {
+      load: () => spread.ms,
+      save(spread_ms) {
+        spread.ms = spread_ms;
+      },
+    },
+    onFence: (reason) => void fences.push(reason),
+  });
+  const stopping = new AbortController();
+  async function stop(): Promise<void> {
+    stopping.abort();
+    await report[Symbol.asyncDispose]();
+    if (options.upstream === undefined) await upstream[Symbol.asyncDispose]();
+  }
+  onTestFinished(stop);
+  return {
+    report,
+    upstream,
+    get life() {
+      return life;
+    },
+    get headers() {
+      return headers();
+    },
+    events,
+    fences,
+    spread,
+    start: () => report.start(stopping.signal),
+    async resume() {
+      const steps = report.steps();
+      life = { generation: life.generation + 1, incarnation: randomHex(16) };
+      cause = 'restore';
+      report.onWake();
+      const reports: StepReport[] = [];
+      for (const step of steps) {
+        reports.push(await runStep(step, { clock: systemClock, signal: stopping.signal, check: () => undefined }));
+      }
+      return reports;
+    },
+    stop,
+  };
+}
