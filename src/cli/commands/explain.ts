@@ -23,6 +23,8 @@ export async function run(invocation: Invocation): Promise<number> {
     ['because', answer.message],
     ['rule', answer.rule ?? '-'],
     ['read as', answer.reading ?? '-'],
+    ['canonical', answer.canonical ?? '-'],
+    ['forwarded', answer.forwarded === null ? '-' : `${answer.forwarded.method} ${answer.forwarded.path}`],
     ['sprite', answer.sprite === null ? '-' : [answer.sprite.name, ...answer.sprite.labels].join(' ')],
     ['policy', answer.policy === null ? '-' : JSON.stringify(answer.policy)],
     ['policy age', answer.policy_age_ms === null ? '-' : toSpan(answer.policy_age_ms)],

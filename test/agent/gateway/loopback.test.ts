@@ -1,0 +1,146 @@
+// The loopback listener as a caller without Unix sockets sees it: where a token may be carried, what it opens, and what is
+// refused; and the commands that lead there.
+import { describe, expect, it } from 'vitest';
+import { startChild } from '../../support/child-lines.ts';
+import { words } from '../../support/model-provider.ts';
+import { type ModelStack, openModelStack } from '../../support/model-stack.ts';
+import { openRaw } from '../../support/raw-http.ts';
+import { remoraPath, runRemora } from '../../support/run-remora.ts';
+
+const target = '/v1/gateway/openai/conn_openai/v1/models';
+
+function call(stack: ModelStack, path: string, headers: Readonly<Record<string, string>> = {}) {
+  return fetch(stack.origin + path, { headers });
+}
+
+describe('a token', () => {
+  it.each([
+    ['Authorization', (token: string) => ({ authorization: `Bearer ${token}` })],
+    ['x-api-key', (token: string) => ({ 'x-api-key': token })],
+    ['x-goog-api-key', (token: string) => ({ 'x-goog-api-key': token })],
+    ['api-key', (token: string) => ({ 'api-key': token })],
+    ['x-api-key beside another credential', (token: string) => ({ authorization: 'Bearer other', 'x-api-key': token })],
+  ])('is taken from %s and goes no further', async (_name, toHeaders) => {
+    const stack = await openModelStack();
+    const token = await stack.createToken('conn_openai');
+    expect((await call(stack, target, toHeaders(token))).status).toBe(200);
+    expect(JSON.stringify(stack.provider.calls)).not.toContain('remora_cap_');
+  });
+
+  it('is taken from ?key=, and every other byte of the query reaches the provider', async () => {
+    const stack = await openModelStack();
+    const token = await stack.createToken('conn_gemini');
+    const answer = await call(stack, `/v1/gateway/gemini/conn_gemini/v1/models?a=%2F&key=${token}&b`);
+    expect(answer.status).toBe(200);
+    expect(stack.provider.calls.map((sent) => sent.target)).toEqual(['/v1/models?a=%2F&b']);
+    expect(stack.agent.log()).not.toContain(token);
+    expect((await stack.agent.get('/v1/gateway/log')).text).not.toContain(token);
+  });
+
+  it('opens its own connector only, and none of the rows that act', async () => {
+    const stack = await openModelStack();
+    const headers = { authorization: `Bearer ${await stack.createToken('conn_openai')}` };
+    expect((await call(stack, '/v1/gateway/anthropic/conn_anthropic/v1/models', headers)).status).toBe(403);
+    for (const path of ['/v1/status', '/v1/gateway/list', '/v1/gateway/tokens', '/v1/gateway/log']) {
+      expect((await call(stack, path, headers)).status).toBe(403);
+    }
+    expect(stack.provider.calls).toHaveLength(0);
+  });
+
+  it('is needed, and must be good', async () => {
+    const stack = await openModelStack();
+    expect((await call(stack, target)).status).toBe(401);
+    const refused = await call(stack, target, { authorization: `Bearer remora_cap_${'A'.repeat(43)}` });
+    expect(refused.status).toBe(401);
+    expect(refused.headers.get('remora-error')).toBe('unauthorized');
+    const token = await stack.createToken();
+    const { tokens } = (await stack.agent.get('/v1/gateway/tokens')).json as { tokens: { id: string }[] };
+    const revoked = await stack.agent.ask({ method: 'DELETE', target: `/v1/gateway/tokens/${tokens[0]?.id}` });
+    expect(revoked.status).toBe(204);
+    expect((await call(stack, target, { 'x-api-key': token })).status).toBe(401);
+    expect(stack.provider.calls).toHaveLength(0);
+  });
+
+  it('does not help a page that reached the listener under another name', async () => {
+    const stack = await openModelStack();
+    const token = await stack.createToken();
+    const port = Number(new URL(stack.origin).port);
+    const ask = (host: string) =>
+      openRaw(
+        port,
+        `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`,
+      ).ended;
+    for (const host of ['evil.test', `127.0.0.1.evil.test:${port}`, '']) {
+      expect(await ask(host)).toMatch(/^HTTP\/1.1 403 .*loopback/s);
+    }
+    expect(stack.provider.calls).toHaveLength(0);
+    for (const host of [`127.0.0.1:${port}`, 'localhost', '[::1]:1'])
+      expect(await ask(host)).toMatch(/^HTTP\/1.1 200 /);
+  });
+});
+
+describe('remora', () => {
+  it('env prints what an SDK reads, with eval, for one connector and a time', async () => {
+    const stack = await openModelStack();
+    const program = [
+      "import OpenAI from 'openai'",
+      "const stream = await new OpenAI().chat.completions.create({ model: 'm', stream: true, messages: [{ role: 'user', content: 'a' }] })",
+      "let text = ''",
+      "for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? ''",
+      'console.log(text)',
+    ].join('; ');
+    const script = `eval "$("$0" ${remoraPath} env --connector conn_openai --expire 10m)" && exec "$0" --input-type=module -e "$1"`;
+    const child = startChild('sh', ['-c', script, process.execPath, program], { REMORA_SOCKET: stack.agent.socket });
+    expect(await child.line(/./)).toBe(words.join(''));
+    const { tokens } = (await stack.agent.get('/v1/gateway/tokens')).json as { tokens: { expires_at: string }[] };
+    expect(tokens).toMatchObject([{ connector_id: 'conn_openai' }]);
+    const left_ms = Date.parse(tokens[0]?.expires_at ?? '') - Date.now();
+    expect(left_ms).toBeGreaterThan(8 * 60_000);
+    expect(left_ms).toBeLessThanOrEqual(10 * 60_000);
+  });
+
+  it('env names the variables of other SDKs, and says what is missing', async () => {
+    const stack = await openModelStack();
+    const env = { REMORA_SOCKET: stack.agent.socket };
+    const anthropic = await runRemora(['env', '--connector', 'conn_anthropic'], { env });
+    expect(anthropic.stdout).toMatch(
+      /^export ANTHROPIC_BASE_URL='http:\/\/127\.0\.0\.1:\d+\/v1\/gateway\/anthropic\/conn_anthropic'\nexport ANTHROPIC_API_KEY='remora_cap_[\w-]{43}'\n$/,
+    );
+    expect(await runRemora(['env'], { env })).toMatchObject({ code: 2, stdout: '' });
+    const unknown = await runRemora(['env', '--connector', 'conn_9'], { env });
+    expect(unknown).toMatchObject({ code: 1, stdout: '' });
+    expect(unknown.stderr).toContain('conn_9');
+  });
+
+  it('connectors shows addresses, and of one connector the lines to paste', async () => {
+    const stack = await openModelStack();
+    const env = { REMORA_SOCKET: stack.agent.socket };
+    const all = await runRemora(['connectors'], { env });
+    expect(all.stdout).toContain(`${stack.origin}/v1/gateway/openai/conn_openai`);
+    const one = await runRemora(['connectors', 'conn_openai'], { env });
+    for (const text of ['curl --unix-socket', 'httpx', 'undici', 'remora env --connector conn_openai']) {
+      expect(one.stdout).toContain(text);
+    }
+  });
+
+  it('log shows calls with why, and follows those that come', async () => {
+    const stack = await openModelStack();
+    const env = { REMORA_SOCKET: stack.agent.socket };
+    await stack.agent.get(target);
+    const following = startChild(process.execPath, [remoraPath, 'log', '--follow'], env);
+    expect(await following.line(/./)).toMatch(/allow +200 +GET openai\/conn_openai \/v1\/models/);
+    await stack.agent.get('/v1/gateway/openai/conn_openai/v1/files');
+    expect(await following.line(/./)).toMatch(/deny +403 .*code=endpoint_blocked +rule=\/v1\/files\*/);
+    const json = await runRemora(['log', '--json', '--limit', '1'], { env });
+    expect(JSON.parse(json.stdout)).toMatchObject({ seq: 2, decision: 'deny' });
+  });
+
+  it('explain shows the canonical form and what would be forwarded', async () => {
+    const stack = await openModelStack();
+    const env = { REMORA_SOCKET: stack.agent.socket };
+    const run = await runRemora(['explain', 'GET', '/v1/gateway/openai/conn_openai/v1//%6dodels?a=1'], { env });
+    expect(run.code).toBe(0);
+    expect(run.stdout).toMatch(/^canonical +\/v1\/models$/m);
+    expect(run.stdout).toMatch(/^forwarded +GET \/v1\/\/%6dodels\?a=1$/m);
+  });
+});
