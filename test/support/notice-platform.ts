@@ -6,9 +6,9 @@ import { type PortNotice, portNoticesRequest } from '../../src/contract/port-not
 
 /**
  * `up`: stores and answers. `mute`: stores and never answers. `down`: 503. `busy`: 429 that asks for a pause.
- * `locked`: 401. `picky`: 400 for a request with a notice of the port `pickyAbout`.
+ * `locked`: 401. `fenced`: 409, as to a copy of the machine. `picky`: 400 for a request with a notice of the port `pickyAbout`.
  */
-export type NoticePlatformMode = 'up' | 'mute' | 'down' | 'busy' | 'locked' | 'picky';
+export type NoticePlatformMode = 'up' | 'mute' | 'down' | 'busy' | 'locked' | 'fenced' | 'picky';
 
 export interface NoticePlatform {
   readonly url: string;
@@ -70,6 +70,9 @@ export async function openNoticePlatform(mode: NoticePlatformMode = 'up'): Promi
         break;
       case 'locked':
         answer(401, { error: 'unauthorized', message: 'the token is not known' });
+        break;
+      case 'fenced':
+        answer(409, { error: 'rewound', message: 'this machine was resumed later' });
         break;
       case 'up':
       case 'picky':

@@ -29,6 +29,7 @@ export interface PortsAgentOptions {
   readonly stateDir?: string;
   /** Leaves its tables out of the database. */
   readonly withoutTables?: boolean;
+  readonly mayGoOut?: (signal: AbortSignal) => Promise<void>;
 }
 
 export async function startPortsAgent(options: PortsAgentOptions = {}): Promise<PortsAgent> {
@@ -54,7 +55,8 @@ export async function startPortsAgent(options: PortsAgentOptions = {}): Promise<
     upstream,
     log: { warn: () => undefined },
     config: { sprite: 'dev-1', ...options.config },
-    identity: () => ({ 'remora-generation': '1' }),
+    identity: () => ({ 'remora-generation': '1', 'remora-incarnation': 'ab'.repeat(16) }),
+    ...(options.mayGoOut === undefined ? {} : { mayGoOut: options.mayGoOut }),
   });
   const abort = new AbortController();
   ports.start(abort.signal);

@@ -19,10 +19,12 @@ export interface NoticeSenderOptions {
   readonly token: Secret;
   readonly upstream: Upstream;
   readonly identity: () => Readonly<Record<string, string>>;
+  /** Waits for this machine's time after a resume; resolves at once when the signal is aborted. */
+  readonly mayGoOut?: ((signal: AbortSignal) => Promise<void>) | undefined;
 }
 
 export function createNoticeSender(options: NoticeSenderOptions): NoticeSender {
-  const { baseUrl, sprite, token, upstream, identity } = options;
+  const { baseUrl, sprite, token, upstream, identity, mayGoOut } = options;
   const client = createClient(portNoticeOperations, {
     origin: baseUrl,
     dispatcher: () => upstream.dispatcher,
@@ -31,6 +33,7 @@ export function createNoticeSender(options: NoticeSenderOptions): NoticeSender {
   return {
     target: `${baseUrl} ${sprite}`,
     async send(queued, signal) {
+      await mayGoOut?.(signal);
       const body = { notices: queued.map(({ notice }) => notice) };
       await client.call('postPortNotices', { params: { name: sprite }, body, signal });
     },

@@ -51,6 +51,8 @@ export interface PortsOptions {
   readonly config: PortsConfig;
   /** Headers that tell the platform which life of the machine calls. */
   readonly identity: () => Readonly<Record<string, string>>;
+  /** Waits for this machine's time after a resume, before notices are sent. */
+  readonly mayGoOut?: (signal: AbortSignal) => Promise<void>;
 }
 
 export interface PortsStatus extends Partial<PortWatcherStatus> {
@@ -154,10 +156,10 @@ export function createPorts(options: PortsOptions): Ports {
   };
 }
 
-function toSender({ config, upstream, identity }: PortsOptions): NoticeSender | undefined {
+function toSender({ config, upstream, identity, mayGoOut }: PortsOptions): NoticeSender | undefined {
   const { baseUrl, sprite, token } = config;
   if (baseUrl === undefined || sprite === undefined || token === undefined) return undefined;
-  return createNoticeSender({ baseUrl, sprite, token, upstream, identity });
+  return createNoticeSender({ baseUrl, sprite, token, upstream, identity, mayGoOut });
 }
 
 /** Empty where the kernel does not show it: then two boots cannot be told apart. */

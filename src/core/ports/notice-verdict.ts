@@ -6,8 +6,11 @@
  */
 export type NoticeVerdict = 'retry' | 'split' | 'set_aside';
 
-/** These say something about us or about the moment, not about a notice: a wrong token must not cost a single one. */
-const notAboutTheNotice = new Set([401, 403, 404, 405, 407, 408, 421, 425, 426, 429]);
+/**
+ * These say something about us or about the moment, not about a notice: a wrong token must not cost a single one, and neither must
+ * being refused as the copy of another machine (409), which people can settle.
+ */
+const notAboutTheNotice = new Set([401, 403, 404, 405, 407, 408, 409, 421, 425, 426, 429]);
 
 /** `status` is undefined when no answer came. */
 export function judgeRefusal(status: number | undefined, notices: number): NoticeVerdict {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/core/secret.ts';
@@ -90,17 +91,43 @@ describe('the outbox', () => {
     expect(performance.now() - start_ms).toBeLessThan(900);
   });
 
-  it('loses nothing to a token that is refused', async () => {
-    const [platform, child] = await Promise.all([openNoticePlatform('locked'), startListenerProcess()]);
+  it.each([
+    ['a token that is refused', 'locked', '401 unauthorized'],
+    ['being refused as a copy of the machine', 'fenced', '409 rewound'],
+  ] as const)('loses nothing to %s', async (_name, mode, reason) => {
+    const [platform, child] = await Promise.all([openNoticePlatform(mode), startListenerProcess()]);
     const agent = await startFor(platform);
-    const port = await child.listen();
+    const ports = [await child.listen(), await child.listen()];
     const report = () => agent.board.report().notices;
-    await expect
-      .poll(report, soon)
-      .toMatchObject({ state: 'degraded', reason: expect.stringContaining('401 unauthorized') });
+    await expect.poll(report, soon).toMatchObject({ state: 'degraded', reason: expect.stringContaining(reason) });
     platform.mode = 'up';
     await agent.ports.onResume();
+    await expect.poll(() => platform.told(...ports), soon).toHaveLength(2);
+    expect(agent.ports.status().notices).toMatchObject({ set_aside: 0 });
+  });
+
+  it('sends nothing before its time after a resume, and ends while it waits', async () => {
+    const [platform, child] = await Promise.all([openNoticePlatform(), startListenerProcess()]);
+    let time = Promise.withResolvers<void>();
+    let waiting = false;
+    const mayGoOut = async (signal: AbortSignal) => {
+      waiting = true;
+      await Promise.race([time.promise, once(signal, 'abort')]);
+      waiting = false;
+    };
+    const config = { baseUrl: platform.url, token: new Secret('sprite-token'), period_ms: 50 };
+    const agent = await startPortsAgent({ config, mayGoOut });
+    const port = await child.listen();
+    await expect.poll(() => agent.events.some((event) => event.port === port), soon).toBe(true);
+    await expect.poll(() => waiting, soon).toBe(true);
+    expect(platform.requests).toEqual([]);
+    time.resolve();
     await expect.poll(() => platform.told(port), soon).toEqual([`+${port}`]);
+    time = Promise.withResolvers();
+    await child.close(port);
+    await expect.poll(() => waiting, soon).toBe(true);
+    await agent.stop();
+    expect(platform.told(port)).toEqual([`+${port}`]);
   });
 
   it('sets a notice aside that is refused for itself, says so, and goes on with the others', async () => {

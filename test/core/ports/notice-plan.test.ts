@@ -67,6 +67,7 @@ describe('judgeRefusal', () => {
     [503, 1, 'retry'],
     [408, 1, 'retry'],
     [429, 1, 'retry'],
+    [409, 1, 'retry'],
     [401, 1, 'retry'],
     [403, 1, 'retry'],
     [404, 1, 'retry'],
