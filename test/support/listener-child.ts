@@ -1,5 +1,6 @@
 // Runs in a process of its own, started by listener-process.ts: opens and closes listeners as it is told over IPC.
 import { spawn } from 'node:child_process';
+import { openSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
 
@@ -8,6 +9,7 @@ export type ListenerCommand =
   | { readonly do: 'close'; readonly port: number }
   /** Gives the listener to a new process that sleeps, as a fork would. */
   | { readonly do: 'hand_down'; readonly port: number }
+  | { readonly do: 'hold_descriptors'; readonly count: number }
   /** Opens and closes so many listeners, `width` at a time. */
   | { readonly do: 'flap'; readonly count: number; readonly width: number };
 
@@ -70,6 +72,9 @@ async function run(command: ListenerCommand): Promise<number> {
       return await close(command.port);
     case 'hand_down':
       return handDown(command.port);
+    case 'hold_descriptors':
+      for (let held = 0; held < command.count; held += 1) openSync('/dev/null', 'r');
+      return command.count;
     case 'flap':
       return await flap(command.count, command.width);
   }

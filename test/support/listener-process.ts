@@ -12,6 +12,8 @@ export interface ListenerProcess {
   close(port: number): Promise<void>;
   /** A new process inherits the listener; resolves with its pid. */
   handDown(port: number): Promise<number>;
+  /** Opens so many files and keeps them. */
+  holdDescriptors(count: number): Promise<void>;
   flap(count: number, width: number): Promise<void>;
   /** Ends it at once, without closing anything first. Resolves when it is gone. */
   kill(): Promise<void>;
@@ -58,6 +60,9 @@ export async function startListenerProcess(): Promise<ListenerProcess> {
       const pid = await ask({ do: 'hand_down', port });
       heirs.push(pid);
       return pid;
+    },
+    async holdDescriptors(count) {
+      await ask({ do: 'hold_descriptors', count });
     },
     async flap(count, width) {
       await ask({ do: 'flap', count, width });

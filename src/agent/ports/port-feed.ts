@@ -1,5 +1,5 @@
 // Passes each change of a port to the agent's events and to every reader of a watch, as document 1's message.
-import type { PortListener, PortWatchLine } from '../../contract/local/ports.ts';
+import type { OpenPortListener, PortWatchLine } from '../../contract/local/ports.ts';
 import type { PortNotification } from '../../contract/port-notices.ts';
 import type { PortChange } from '../../core/ports/port-diff.ts';
 import type { EventSink } from '../../http/event-sink.ts';
@@ -8,7 +8,7 @@ import type { EventHub } from '../events/event-hub.ts';
 export interface PortFeed {
   publish(changes: readonly PortChange[]): void;
   /** The list now, then every change, with nothing in between lost, until the reader is gone. */
-  attach(sink: EventSink<PortWatchLine>, ports: PortListener[]): void;
+  attach(sink: EventSink<PortWatchLine>, ports: OpenPortListener[]): void;
 }
 
 export function createPortFeed(hub: EventHub, toNotification: (change: PortChange) => PortNotification): PortFeed {

@@ -1,6 +1,7 @@
 // The rows of the ports on the socket.
-import type { PortListener, PortWatchLine, portOperations } from '../../contract/local/ports.ts';
+import type { OpenPortListener, PortListener, PortWatchLine, portOperations } from '../../contract/local/ports.ts';
 import { type Clock, toDateTime } from '../../core/clock.ts';
+import { IGNORE_NONE, type PortClass, toPortClass } from '../../core/ports/port-class.ts';
 import type { OpenPort, PortTable } from '../../core/ports/port-table.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { EventSink } from '../../http/event-sink.ts';
@@ -22,28 +23,40 @@ export function createPortHandlers(options: PortHandlerOptions): Handlers<typeof
   const { clock, feed } = options;
 
   function toListener(open: OpenPort): PortListener {
-    const { port, pid, command, uid, addresses } = open;
-    const seen = command === undefined ? {} : { command };
+    const { port, pid, command, start_ticks, uid, addresses } = open;
+    const seen = {
+      ...(command === undefined ? {} : { command }),
+      ...(start_ticks === undefined ? {} : { start_ticks }),
+    };
     return { port, address: options.toAddress(open), pid, ...seen, uid, addresses: [...addresses] };
   }
 
-  function toListeners(ports: PortTable): PortListener[] {
-    return [...ports.values()].sort((a, b) => a.port - b.port).map(toListener);
+  function toListeners<C extends PortClass>(ports: PortTable, classOf: (open: OpenPort) => C) {
+    const sorted = [...ports.values()].sort((a, b) => a.port - b.port);
+    return sorted.map((open) => ({ ...toListener(open), class: classOf(open) }));
+  }
+
+  function toOpenListeners(ports: PortTable): OpenPortListener[] {
+    return toListeners(ports, (open) => (toPortClass(open, IGNORE_NONE) === 'system' ? 'system' : 'app'));
   }
 
   async function watch(sink: EventSink<PortWatchLine>): Promise<void> {
     const watcher = options.watcher();
     await watcher.freshen();
-    feed.attach(sink, toListeners(watcher.tracked.announced));
+    feed.attach(sink, toOpenListeners(watcher.tracked.announced));
   }
 
   return {
     async listPorts() {
       const watcher = options.watcher();
       await watcher.freshen();
-      const { problem } = watcher;
+      const { problem, leftOut } = watcher;
       const report = {
-        ports: toListeners(watcher.tracked.announced),
+        ports: toOpenListeners(watcher.tracked.announced),
+        left_out: [
+          ...toListeners(leftOut.own, () => 'own' as const),
+          ...toListeners(leftOut.ignored, () => 'ignored' as const),
+        ],
         scanned_at: toDateTime(watcher.scannedAt_ms),
       };
       return problem === undefined ? report : { ...report, problem };
@@ -60,7 +73,7 @@ export function createPortHandlers(options: PortHandlerOptions): Handlers<typeof
       const start_ms = clock.mono_ms();
       const met = await waitForPort(watcher, { port, until, timeout_ms: timeout, signal });
       if (!met) throw new RemoraError('timeout', `port ${port} was not so within ${timeout} ms: ${until}`);
-      const open = watcher.tracked.announced.get(port);
+      const open = watcher.find(port);
       const waited_ms = Math.round(clock.mono_ms() - start_ms);
       return { ok: true, until, waited_ms, listener: open === undefined ? null : toListener(open) };
     },

@@ -141,6 +141,7 @@ function toOpenPort(row: AnnouncedRow, sameBoot: boolean): OpenPort {
     port: row.port,
     pid: row.pid,
     command: row.command ?? undefined,
+    start_ticks: undefined,
     uid: row.uid,
     addresses: row.addresses.split(' '),
     sockets: sameBoot && row.sockets !== '' ? row.sockets.split(' ').map(Number) : [],

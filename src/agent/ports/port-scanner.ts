@@ -1,15 +1,27 @@
 // One scan of the machine: its listeners without the agent's own, who holds them, and what the scan cost.
 import type { Clock } from '../../core/clock.ts';
-import { foldPorts, type PortTable } from '../../core/ports/port-table.ts';
+import { type IgnoredPorts, toPortClass } from '../../core/ports/port-class.ts';
+import { foldPorts, type OpenPort, type PortTable } from '../../core/ports/port-table.ts';
 import type { TcpListener } from '../../core/ports/proc-net-tcp.ts';
+import { createProcesses } from './processes.ts';
 import { createSocketHolders } from './socket-holders.ts';
 import { createSocketTables } from './socket-tables.ts';
 
 /** How long a scan may hold the event loop before others get a turn. */
 const SLICE_MS = 4;
 
+/** Open as well, and nobody is told. */
+export interface LeftOutPorts {
+  /** The agent's. */
+  readonly own: PortTable;
+  /** Named in the settings. */
+  readonly ignored: PortTable;
+}
+
 export interface PortScan {
+  /** What others are told of. */
   readonly seen: PortTable;
+  readonly leftOut: LeftOutPorts;
   /** Time spent in the scan itself, without the turns of others. */
   readonly cost_ms: number;
   /** The part of it that every scan costs, also when nothing has changed. */
@@ -29,11 +41,12 @@ export interface PortScannerOptions {
   readonly clock: Clock;
   readonly procRoot: string;
   readonly ownPid: number;
+  readonly ignore: IgnoredPorts;
 }
 
-export function createPortScanner({ clock, procRoot, ownPid }: PortScannerOptions): PortScanner {
+export function createPortScanner({ clock, procRoot, ownPid, ignore }: PortScannerOptions): PortScanner {
   const tables = createSocketTables(procRoot);
-  const holders = createSocketHolders(procRoot, ownPid);
+  const holders = createSocketHolders(createProcesses(procRoot), ownPid);
 
   /**
    * The kernel reads its table in pieces, and a socket that closes between two of them can hide another. One that vanished
@@ -47,6 +60,8 @@ export function createPortScanner({ clock, procRoot, ownPid }: PortScannerOption
     const again = await tables.listeners(breathe);
     return [...first, ...again.filter((listener) => vanished.has(listener.inode))];
   }
+
+  const isIgnored = (open: OpenPort) => toPortClass(open, ignore) === 'ignored';
 
   return {
     async scan(before) {
@@ -64,8 +79,11 @@ export function createPortScanner({ clock, procRoot, ownPid }: PortScannerOption
       holders.check(inodes);
       const idleCost_ms = cost_ms();
       await holders.search(inodes, clock.mono_ms(), breathe);
-      const others = listeners.filter((listener) => holders.holderOf(listener.inode)?.pid !== ownPid);
-      return { seen: foldPorts(others, holders.holderOf, before), cost_ms: cost_ms(), idleCost_ms };
+      const isOwn = (listener: TcpListener) => holders.holderOf(listener.inode)?.pid === ownPid;
+      const fold = (some: TcpListener[]) => foldPorts(some, holders.holderOf, before);
+      const [ignored, seen] = split(fold(listeners.filter((listener) => !isOwn(listener))), isIgnored);
+      const leftOut = { own: fold(listeners.filter(isOwn)), ignored };
+      return { seen, leftOut, cost_ms: cost_ms(), idleCost_ms };
     },
     counters: () => tables.counters(),
     letGo: () => holders.letGo(),
@@ -77,4 +95,9 @@ export function createPortScanner({ clock, procRoot, ownPid }: PortScannerOption
 
 function toInodes(listeners: readonly TcpListener[]): Set<number> {
   return new Set(listeners.map((listener) => listener.inode));
+}
+
+function split(table: PortTable, isFirst: (open: OpenPort) => boolean): [first: PortTable, second: PortTable] {
+  const { yes = [], no = [] } = Object.groupBy(table, ([, open]) => (isFirst(open) ? 'yes' : 'no'));
+  return [new Map(yes), new Map(no)];
 }

@@ -27,7 +27,7 @@ export async function waitForPort(watcher: PortWatcher, wait: PortWait): Promise
 }
 
 async function isMet(watcher: PortWatcher, { port, until }: PortWait, end: AbortSignal): Promise<boolean> {
-  const open = watcher.tracked.announced.get(port);
+  const open = watcher.find(port);
   switch (until) {
     case 'listen':
       return open !== undefined;
@@ -37,7 +37,7 @@ async function isMet(watcher: PortWatcher, { port, until }: PortWait, end: Abort
       if (open === undefined || !(await answersHttp(open.addresses[0] ?? '', port, end))) return false;
       // Another listener may have taken the port over since the last scan, and it is the one that answered.
       await watcher.scanNow();
-      return watcher.tracked.announced.has(port);
+      return watcher.find(port) !== undefined;
     default:
       return until satisfies never;
   }

@@ -2,12 +2,12 @@
 // and one that fails changes nothing (design.md, section 6).
 import { type Clock, toDateTime } from '../../core/clock.ts';
 import type { PortChange } from '../../core/ports/port-diff.ts';
-import type { PortTable } from '../../core/ports/port-table.ts';
+import type { OpenPort, PortTable } from '../../core/ports/port-table.ts';
 import { type TrackedPorts, trackPorts } from '../../core/ports/port-tracker.ts';
 import { isScanDue, LIVELY_MS, type ScanPace, smoothCost, toScanPace } from '../../core/ports/scan-pace.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Part } from '../parts.ts';
-import type { PortScanner } from './port-scanner.ts';
+import type { LeftOutPorts, PortScanner } from './port-scanner.ts';
 
 /** A scan younger than this is as good as a new one, while the counters stand still. */
 const FRESH_MS = 100;
@@ -26,6 +26,7 @@ export interface PortWatcherStatus {
   readonly idle_scan_cost_ms: number;
   readonly scans: number;
   readonly open: number;
+  readonly left_out: number;
 }
 
 export interface PortWatcher extends AsyncDisposable {
@@ -39,6 +40,9 @@ export interface PortWatcher extends AsyncDisposable {
   /** Somebody waits for a port: look more often until disposed. */
   attend(): Disposable;
   readonly tracked: TrackedPorts;
+  readonly leftOut: LeftOutPorts;
+  /** Whoever listens on the port, announced or left out. */
+  find(port: number): OpenPort | undefined;
   /** Wall time of the last scan that succeeded. */
   readonly scannedAt_ms: number;
   /** Why the last scan failed. */
@@ -60,6 +64,7 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
   const { clock, scanner, part, period_ms } = options;
   const listeners = new Set<(report: PortScanReport) => void>();
   let tracked: TrackedPorts = { announced: options.announced, waiting: new Map() };
+  let leftOut: LeftOutPorts = { own: new Map(), ignored: new Map() };
   let scannedAt_ms = 0;
   let lastEnd_ms = Number.NEGATIVE_INFINITY;
   let scans = 0;
@@ -93,9 +98,10 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
   async function scan(): Promise<void> {
     counters = scanner.counters();
     try {
-      const { seen, ...cost } = await scanner.scan(tracked.announced);
+      const { seen, leftOut: unannounced, ...cost } = await scanner.scan(tracked.announced);
       const step = trackPorts(tracked, seen);
       tracked = step.tracked;
+      leftOut = unannounced;
       scannedAt_ms = clock.wall_ms();
       scans += 1;
       if (step.changes.length > 0) lastChange_ms = clock.mono_ms();
@@ -200,6 +206,12 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
     get tracked() {
       return tracked;
     },
+    get leftOut() {
+      return leftOut;
+    },
+    find(port) {
+      return tracked.announced.get(port) ?? leftOut.ignored.get(port) ?? leftOut.own.get(port);
+    },
     get scannedAt_ms() {
       return scannedAt_ms;
     },
@@ -216,6 +228,7 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
         idle_scan_cost_ms: Math.round((idleCost_ms ?? 0) * 1_000) / 1_000,
         scans,
         open: tracked.announced.size,
+        left_out: leftOut.own.size + leftOut.ignored.size,
       };
     },
     async [Symbol.asyncDispose]() {

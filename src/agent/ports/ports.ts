@@ -5,6 +5,7 @@ import type { portOperations } from '../../contract/local/ports.ts';
 import type { PortNotification } from '../../contract/port-notices.ts';
 import { type Clock, toDateTime } from '../../core/clock.ts';
 import { toPortAddress } from '../../core/ports/port-address.ts';
+import { IGNORE_NONE, type IgnoredPorts } from '../../core/ports/port-class.ts';
 import type { PortChange } from '../../core/ports/port-diff.ts';
 import type { OpenPort, PortTable } from '../../core/ports/port-table.ts';
 import { RemoraError } from '../../core/remora-error.ts';
@@ -35,6 +36,8 @@ export interface PortsConfig {
   readonly spriteUrl?: (() => string | undefined) | undefined;
   readonly baseUrl?: string | undefined;
   readonly token?: Secret | undefined;
+  /** Listeners of which nobody is told. */
+  readonly portsIgnore?: IgnoredPorts | undefined;
   /** A fixed period of the scan instead of one that follows its cost. */
   readonly period_ms?: number | undefined;
 }
@@ -64,7 +67,7 @@ export interface Ports extends AsyncDisposable {
   start(signal: AbortSignal): void;
   /** A full scan, closed before opened, and the outbox tries again at once. Throws when the scan failed. */
   onResume(): Promise<void>;
-  /** What is announced as open now. */
+  /** What is open now, announced or ignored, without the agent's own. */
   announced(): PortTable;
   status(): PortsStatus;
 }
@@ -105,7 +108,7 @@ export function createPorts(options: PortsOptions): Ports {
     const ledger = openLedger(sender?.target ?? '');
     const watcher = createPortWatcher({
       clock,
-      scanner: createPortScanner({ clock, procRoot, ownPid: process.pid }),
+      scanner: createPortScanner({ clock, procRoot, ownPid: process.pid, ignore: config.portsIgnore ?? IGNORE_NONE }),
       part,
       announced: ledger?.announced ?? new Map(),
       period_ms: config.period_ms,
@@ -143,7 +146,8 @@ export function createPorts(options: PortsOptions): Ports {
       running?.outbox?.onResume();
       await running?.watcher.scanNow();
     },
-    announced: () => running?.watcher.tracked.announced ?? new Map(),
+    announced: () =>
+      new Map([...(running?.watcher.leftOut.ignored ?? []), ...(running?.watcher.tracked.announced ?? [])]),
     status() {
       if (running === undefined) return {};
       const watcher = running.watcher.status();

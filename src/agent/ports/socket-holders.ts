@@ -1,8 +1,7 @@
 // Finds the process behind a socket through /proc/<pid>/fd. All processes are walked only for sockets that are not known yet; a
 // known one costs a single look at the descriptor it was found under.
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { basename, join } from 'node:path';
 import type { SocketHolder } from '../../core/ports/port-table.ts';
+import type { Processes } from './processes.ts';
 
 /** Walks for one socket that follow each other at once; after that the holder is taken to be invisible, and looked for rarely. */
 const EAGER_TRIES = 3;
@@ -10,6 +9,8 @@ const RETRY_MIN_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
 /** Known sockets that one glance looks at, so that many of them do not make it dear. */
 const GLANCE_MAX = 50;
+/** A process with more descriptors is looked into last: it has thousands of connections, and most walks end before it. */
+const MANY_DESCRIPTORS = 1_024;
 
 interface Found extends SocketHolder {
   readonly link: string;
@@ -25,7 +26,10 @@ export interface SocketHolders {
   check(inodes: ReadonlySet<number>): void;
   /** Looks for the holders of the sockets that are not known. */
   search(inodes: ReadonlySet<number>, now_ms: number, breathe: () => Promise<void>): Promise<void>;
-  /** The lowest pid that holds the socket, the agent itself before all others; undefined when nobody was seen. */
+  /**
+   * The lowest pid that holds the socket, the agent itself before all others; undefined when nobody was seen. A process with
+   * very many descriptors counts only when no other holds the socket, or when the other got it from there.
+   */
   holderOf(inode: number): SocketHolder | undefined;
   /** True when a process let go of a known socket. Looks at a part of them each time, in turn. */
   letGo(): boolean;
@@ -33,22 +37,44 @@ export interface SocketHolders {
   stillHeld(inodes: ReadonlySet<number>): number[];
 }
 
-export function createSocketHolders(root: string, ownPid: number): SocketHolders {
+export function createSocketHolders(processes: Processes, ownPid: number): SocketHolders {
   const found = new Map<number, Found>();
   const missing = new Map<number, Missing>();
   let turn = found.entries();
 
   async function walk(wanted: Set<number>, breathe: () => Promise<void>): Promise<void> {
-    for (const pid of pidsOf(root, ownPid)) {
+    const large = new Set<number>();
+    // Own pid first: a socket that was handed over by a service manager is held by both, and it is the agent's.
+    const pids = [ownPid, ...processes.pids().filter((pid) => pid !== ownPid)];
+    for (const pid of pids) {
       if (wanted.size === 0) return;
+      if (pid !== ownPid && processes.descriptorCount(pid) > MANY_DESCRIPTORS) large.add(pid);
+      else await lookInto(pid, wanted, large, breathe);
+    }
+    for (const pid of large) await lookInto(pid, wanted, large, breathe);
+  }
+
+  async function lookInto(
+    pid: number,
+    wanted: Set<number>,
+    large: Set<number>,
+    breathe: () => Promise<void>,
+  ): Promise<void> {
+    const mine = new Set<number>();
+    for (const link of wanted.size === 0 ? [] : processes.descriptors(pid)) {
       await breathe();
-      const directory = join(root, String(pid), 'fd');
-      for (const name of listOrNothing(directory)) {
-        const link = `${directory}/${name}`;
-        const inode = socketAt(link);
-        if (inode === undefined || !wanted.delete(inode)) continue;
-        found.set(inode, { pid, command: commandOf(root, pid), link });
-      }
+      const inode = processes.socketAt(link);
+      if (inode === undefined || !wanted.delete(inode)) continue;
+      found.set(inode, { pid, link, ...processes.describe(pid) });
+      mine.add(inode);
+      if (wanted.size === 0) break;
+    }
+    // A child may have got the socket from a parent that was passed over.
+    const parent = mine.size === 0 ? undefined : processes.parentOf(pid);
+    if (parent !== undefined && large.delete(parent)) {
+      const both = new Set([...wanted, ...mine]);
+      await lookInto(parent, both, large, breathe);
+      for (const inode of wanted) if (!both.has(inode)) wanted.delete(inode);
     }
   }
 
@@ -56,7 +82,7 @@ export function createSocketHolders(root: string, ownPid: number): SocketHolders
     check(inodes) {
       for (const inode of missing.keys()) if (!inodes.has(inode)) missing.delete(inode);
       for (const [inode, holder] of found) {
-        if (!inodes.has(inode) || socketAt(holder.link) !== inode) found.delete(inode);
+        if (!inodes.has(inode) || processes.socketAt(holder.link) !== inode) found.delete(inode);
       }
     },
     async search(inodes, now_ms, breathe) {
@@ -82,13 +108,14 @@ export function createSocketHolders(root: string, ownPid: number): SocketHolders
         }
         if (next.done === true) return false;
         const [inode, { link }] = next.value;
-        if (socketAt(link) !== inode) return true;
+        if (processes.socketAt(link) !== inode) return true;
       }
       return false;
     },
     stillHeld(inodes) {
       const held: number[] = [];
-      for (const [inode, holder] of found) if (!inodes.has(inode) && socketAt(holder.link) === inode) held.push(inode);
+      for (const [inode, holder] of found)
+        if (!inodes.has(inode) && processes.socketAt(holder.link) === inode) held.push(inode);
       return held;
     },
   };
@@ -99,41 +126,4 @@ function nextTry(before: Missing | undefined, now_ms: number): Missing {
   const wait_ms =
     tries < EAGER_TRIES ? 0 : Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(tries - EAGER_TRIES, 10));
   return { tries, retryAt_ms: now_ms + wait_ms };
-}
-
-/** Own pid first: a socket that was handed over by a service manager is held by both, and it is the agent's. */
-function pidsOf(root: string, ownPid: number): number[] {
-  const pids: number[] = [];
-  for (const name of listOrNothing(root)) {
-    const pid = Number(name);
-    if (Number.isInteger(pid) && pid !== ownPid) pids.push(pid);
-  }
-  return [ownPid, ...pids.sort((a, b) => a - b)];
-}
-
-/** Nothing for a process that ended meanwhile, and for one that this user may not look into. */
-function listOrNothing(directory: string): string[] {
-  try {
-    return readdirSync(directory);
-  } catch {
-    return [];
-  }
-}
-
-function socketAt(link: string): number | undefined {
-  try {
-    const match = /^socket:\[(\d+)\]$/.exec(readlinkSync(link));
-    return match === null ? undefined : Number(match[1]);
-  } catch {
-    return undefined;
-  }
-}
-
-/** The first word of the command line, without its directory: what people call the process. */
-function commandOf(root: string, pid: number): string {
-  try {
-    return basename(readFileSync(join(root, String(pid), 'cmdline'), 'utf8').split('\0', 1)[0] ?? '');
-  } catch {
-    return '';
-  }
 }

@@ -1,7 +1,7 @@
 // Reads the TCP listeners and the socket counters of the kernel from /proc/net, through descriptors that stay open.
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import { type IpFamily, parseProcNetTcp, type TcpListener } from '../../core/ports/proc-net-tcp.ts';
+import { endsPastListeners, type IpFamily, parseProcNetTcp, type TcpListener } from '../../core/ports/proc-net-tcp.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 
 const CHUNK_BYTES = 64 * 1024;
@@ -11,6 +11,11 @@ const TABLE_CAP_BYTES = 64 * 1024 * 1024;
  * again would walk its whole hash table once more, which is most of the cost of a scan.
  */
 const LAST_READ_BYTES = 3_500;
+/**
+ * Linux answers a read with at most one page, and with all listeners before any connection: reading ends with the first page that
+ * holds a connection. A kernel that answers with more at once may have another order, and is read to its end.
+ */
+const PAGE_BYTES = 4_096;
 
 export interface SocketTables extends Disposable {
   /** Every listener, IPv4 first. Throws `not_ready` with the file and the reason. `breathe` runs between two reads. */
@@ -46,9 +51,11 @@ export function createSocketTables(root: string): SocketTables {
       do {
         if (total > 0) await breathe();
         length = readSync(descriptor(name), chunk, 0, CHUNK_BYTES, total);
-        parts.push(chunk.toString('latin1', 0, length));
+        const part = chunk.toString('latin1', 0, length);
+        parts.push(part);
         total += length;
         if (total > TABLE_CAP_BYTES) throw new Error(`it is larger than ${TABLE_CAP_BYTES} bytes`);
+        if (length <= PAGE_BYTES && endsPastListeners(part)) break;
       } while (length >= LAST_READ_BYTES);
       return parseProcNetTcp(parts.join(''), family);
     } catch (error) {
@@ -65,16 +72,33 @@ export function createSocketTables(root: string): SocketTables {
   /** A kernel without IPv6 has no table for it. */
   const hasIpv6 = () => open.has('tcp6') || existsSync(join(root, 'net', 'tcp6'));
 
+  /** The number of sockets, as text with its name. Throws where the kernel does not show it. */
+  function readUse(name: 'sockstat' | 'sockstat6'): string {
+    const used = /^TCP6?: inuse \d+/m.exec(readCounter(name))?.[0];
+    if (used === undefined) throw new Error(`${name} has no line for TCP`);
+    return used;
+  }
+
+  /** Walking an empty table costs as much as a full one. */
+  function mayHoldIpv6(): boolean {
+    if (!hasIpv6()) return false;
+    try {
+      return readUse('sockstat6') !== 'TCP6: inuse 0';
+    } catch {
+      forget('sockstat6');
+      return true;
+    }
+  }
+
   return {
     async listeners(breathe) {
       const ipv4 = await readTable('tcp', 'ipv4', breathe);
-      return hasIpv6() ? [...ipv4, ...(await readTable('tcp6', 'ipv6', breathe))] : ipv4;
+      return mayHoldIpv6() ? [...ipv4, ...(await readTable('tcp6', 'ipv6', breathe))] : ipv4;
     },
     counters() {
       try {
-        const used = /^TCP: inuse \d+/m.exec(readCounter('sockstat'))?.[0];
-        if (used === undefined) return undefined;
-        return hasIpv6() ? `${used} ${/^TCP6: inuse \d+/m.exec(readCounter('sockstat6'))?.[0] ?? ''}` : used;
+        const used = readUse('sockstat');
+        return hasIpv6() ? `${used} ${readUse('sockstat6')}` : used;
       } catch {
         forget('sockstat');
         forget('sockstat6');

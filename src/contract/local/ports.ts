@@ -16,21 +16,31 @@ export const portListener = z.object({
   pid: portNotification.shape.pid,
   /** Name of the process; absent when it cannot be seen. */
   command: z.string().optional(),
+  /** When the process was started, in clock ticks since boot: with the pid it names one process for good. */
+  start_ticks: z.int().nonnegative().optional(),
   uid: z.int().nonnegative(),
   /** Every bind address, the widest first. */
   addresses: z.array(z.string()),
 });
 export type PortListener = z.infer<typeof portListener>;
 
+/** `app`: of a program. `system`: of the machine's own services, such as a secure shell. */
+export const openPortListener = portListener.extend({ class: z.enum(['app', 'system']) });
+export type OpenPortListener = z.infer<typeof openPortListener>;
+
+/** Open and not announced. `own`: of the agent. `ignored`: named in the settings. */
+export const leftOutPortListener = portListener.extend({ class: z.enum(['own', 'ignored']) });
+
 /** `problem` is there when the last scan failed: the ports are then those of `scanned_at`. */
 export const portReport = z.object({
-  ports: z.array(portListener),
+  ports: z.array(openPortListener),
+  left_out: z.array(leftOutPortListener),
   scanned_at: dateTime,
   problem: z.string().optional(),
 });
 
 /** The first line of a watch (wire-facts.md, section 3). */
-export const portList = z.object({ type: z.literal('port_list'), ports: z.array(portListener) });
+export const portList = z.object({ type: z.literal('port_list'), ports: z.array(openPortListener) });
 
 export const portWatchLine = z.union([portList, portNotification]);
 export type PortWatchLine = z.infer<typeof portWatchLine>;

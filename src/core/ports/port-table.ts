@@ -5,6 +5,8 @@ import type { TcpListener } from './proc-net-tcp.ts';
 export interface SocketHolder {
   readonly pid: number;
   readonly command: string;
+  /** When it was started, in clock ticks since boot: with the pid it names one process for good. */
+  readonly start_ticks: number | undefined;
 }
 
 export interface OpenPort {
@@ -12,6 +14,7 @@ export interface OpenPort {
   /** The one that opened it, as far as it can be seen: 0 and no command when it cannot. */
   readonly pid: number;
   readonly command: string | undefined;
+  readonly start_ticks: number | undefined;
   readonly uid: number;
   /** Bind addresses, the widest first. Never empty. */
   readonly addresses: readonly string[];
@@ -64,14 +67,15 @@ function foldPort(
   const first = group.find((listener) => listener.inode === (visible ?? sockets[0]));
   const addresses = [...new Set(group.map((listener) => listener.address))].sort(byWidth);
   const pid = holder?.pid ?? PID_UNKNOWN;
-  const open = { port, pid, command: holder?.command, uid: first?.uid ?? 0, addresses, sockets };
+  const seen = { command: holder?.command, start_ticks: holder?.start_ticks };
+  const open = { port, pid, ...seen, uid: first?.uid ?? 0, addresses, sockets };
   return before !== undefined && isSame(open, before) ? before : open;
 }
 
 function isSame(a: OpenPort, b: OpenPort): boolean {
   const isSameList = (x: readonly unknown[], y: readonly unknown[]) =>
     x.length === y.length && x.every((value, index) => value === y[index]);
-  if (a.pid !== b.pid || a.command !== b.command || a.uid !== b.uid) return false;
+  if (a.pid !== b.pid || a.start_ticks !== b.start_ticks || a.command !== b.command || a.uid !== b.uid) return false;
   return isSameList(a.sockets, b.sockets) && isSameList(a.addresses, b.addresses);
 }
 

@@ -20,6 +20,7 @@ export class SocketTableError extends Error {
 }
 
 const LISTEN = '0A';
+const HANDSHAKE = '03';
 const HEADER = '  sl  local_address';
 const HEX_DIGITS: Record<IpFamily, number> = { ipv4: 8, ipv6: 32 };
 
@@ -67,6 +68,16 @@ export function parseProcNetTcp(text: string, family: IpFamily): TcpListener[] {
     at = end + 1;
   }
   return listeners;
+}
+
+/**
+ * True when the last row of `text` is neither a listener nor a handshake that some kernels list among those. Linux writes all
+ * listeners first, so that what follows has none.
+ */
+export function endsPastListeners(text: string): boolean {
+  const row = text.slice(text.lastIndexOf('\n', text.length - 2) + 1);
+  const state = /^ *\d+: [0-9A-F]+:[0-9A-F]{4} [0-9A-F]+:[0-9A-F]{4} ([0-9A-F]{2}) .*\n$/.exec(row)?.[1];
+  return state !== undefined && state !== LISTEN && state !== HANDSHAKE;
 }
 
 function lineEnd(text: string, from: number): number {

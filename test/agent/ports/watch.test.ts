@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { readProcessStart } from '../../../src/agent/holds/process-start.ts';
 import { ask } from '../../support/ask.ts';
 import { startListenerProcess } from '../../support/listener-process.ts';
 import { type PortsAgent, startPortsAgent } from '../../support/ports-agent.ts';
@@ -29,6 +30,12 @@ async function listed(agent: PortsAgent, port: number): Promise<unknown> {
   return report.ports.find((open) => open.port === port);
 }
 
+async function leftOut(agent: PortsAgent, port: number): Promise<unknown> {
+  const { json } = await ask(agent.socketPath, { target: '/v1/ports' });
+  const report = json as { left_out: { port: number }[] };
+  return report.left_out.find((open) => open.port === port);
+}
+
 /** The types of all events of a port that the agent has published. */
 function published(agent: PortsAgent, port: number): string[] {
   return agent.events.filter((event) => event.port === port).map((event) => event.type);
@@ -48,8 +55,10 @@ describe('watching the ports', () => {
     expect(await listed(agent, port)).toEqual({
       ...message,
       command: 'node',
+      start_ticks: Number(readProcessStart('/proc', child.pid)),
       uid: process.getuid?.(),
       addresses: ['127.0.0.1'],
+      class: 'app',
     });
     await child.close(port);
     expect(await reader.about(port)).toEqual({ type: 'port_closed', ...message });
@@ -211,6 +220,32 @@ describe('what counts as one port', () => {
     expect(await reader.about(port)).toMatchObject({ type: 'port_opened', pid: child.pid });
   });
 
+  it('a listener of a process with thousands of descriptors, and the one that its child got from it', async () => {
+    const [agent, child] = await Promise.all([startPortsAgent(), startListenerProcess()]);
+    await child.holdDescriptors(1_500);
+    const port = await child.listen();
+    await child.handDown(port);
+    const reader = await watch(agent);
+    expect((await reader.next()).ports).toContainEqual(expect.objectContaining({ port, pid: child.pid }));
+    const other = await child.listen();
+    expect(await reader.about(other)).toMatchObject({ type: 'port_opened', pid: child.pid });
+  });
+
+  it('none that the settings leave out, and they can be waited for all the same', async () => {
+    const [child, other] = await Promise.all([startListenerProcess(), startListenerProcess()]);
+    const [port, told] = [await child.listen(), await other.listen()];
+    const agent = await startPortsAgent({ config: { portsIgnore: { ranges: [[port, port]], system: false } } });
+    expect(await listed(agent, told)).toBeDefined();
+    expect(await listed(agent, port)).toBeUndefined();
+    expect(await leftOut(agent, port)).toMatchObject({ class: 'ignored', pid: child.pid, command: 'node' });
+    expect(published(agent, port)).toEqual([]);
+    expect([...agent.ports.announced().keys()]).toEqual(expect.arrayContaining([port, told]));
+    const answer = await ask(agent.socketPath, { target: `/v1/ports/${port}/wait` });
+    expect(answer).toMatchObject({ status: 200, json: { listener: { port } } });
+    const reader = await watch(agent);
+    expect((await reader.next()).ports).not.toContainEqual(expect.objectContaining({ port }));
+  });
+
   it("never the agent's own", async () => {
     const [agent, child] = await Promise.all([startPortsAgent(), startListenerProcess()]);
     const own = createServer();
@@ -223,6 +258,7 @@ describe('what counts as one port', () => {
     const port = await child.listen();
     expect(await listed(agent, port)).toBeDefined();
     expect(await listed(agent, ownPort)).toBeUndefined();
+    expect(await leftOut(agent, ownPort)).toMatchObject({ class: 'own', pid: process.pid });
     expect(published(agent, ownPort)).toEqual([]);
   });
 });

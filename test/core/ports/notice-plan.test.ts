@@ -6,7 +6,15 @@ import type { OpenPort, PortTable } from '../../../src/core/ports/port-table.ts'
 /** Ports by the socket that serves them. */
 function table(sockets: Record<number, number>): PortTable {
   const ports = Object.entries(sockets).map(([port, inode]): [number, OpenPort] => {
-    const open = { port: Number(port), pid: inode, command: 'x', uid: 0, addresses: ['::'], sockets: [inode] };
+    const open = {
+      port: Number(port),
+      pid: inode,
+      start_ticks: undefined,
+      command: 'x',
+      uid: 0,
+      addresses: ['::'],
+      sockets: [inode],
+    };
     return [open.port, open];
   });
   return new Map(ports);
@@ -52,7 +60,9 @@ describe('planNotices', () => {
 
   it('keeps up with who holds a listener that stays, without a notice', () => {
     const before = table({ 80: 1 });
-    const now = new Map([[80, { port: 80, pid: 7, command: 'y', uid: 0, addresses: ['::'], sockets: [1, 2] }]]);
+    const now = new Map([
+      [80, { port: 80, pid: 7, start_ticks: undefined, command: 'y', uid: 0, addresses: ['::'], sockets: [1, 2] }],
+    ]);
     const made = planNotices({ told: before, open: now, waiting: new Map([[80, 2]]), room: 0 });
     expect(made).toEqual({ changes: [], told: now, behind: false });
   });

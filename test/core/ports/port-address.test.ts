@@ -1,7 +1,15 @@
 import { expect, it } from 'vitest';
 import { type PortAddressSettings, toPortAddress } from '../../../src/core/ports/port-address.ts';
 
-const open = { port: 3000, pid: 1, command: 'node', uid: 0, addresses: ['::', '127.0.0.1'], sockets: [1] };
+const open = {
+  port: 3000,
+  pid: 1,
+  start_ticks: undefined,
+  command: 'node',
+  uid: 0,
+  addresses: ['::', '127.0.0.1'],
+  sockets: [1],
+};
 
 const cases: [settings: PortAddressSettings, address: string][] = [
   [{}, 'http://localhost:3000'],

@@ -9,7 +9,7 @@ type Seen = readonly [port: number, inode: number, pid: number, address?: string
 function scan(seen: readonly Seen[], before: PortTable): PortTable {
   const holders = new Map<number, SocketHolder>();
   const listeners = seen.map(([port, inode, pid, address = '0.0.0.0']): TcpListener => {
-    if (pid !== 0) holders.set(inode, { pid, command: `p${pid}` });
+    if (pid !== 0) holders.set(inode, { pid, start_ticks: undefined, command: `p${pid}` });
     return { family: address.includes(':') ? 'ipv6' : 'ipv4', address, port, inode, uid: 0 };
   });
   return foldPorts(listeners, (inode) => holders.get(inode), before);
@@ -124,7 +124,15 @@ describe('trackPorts', () => {
   });
 
   it('treats what an earlier boot left as closed, and the same port as opened anew', () => {
-    const left = { port: 80, pid: 9, command: undefined, uid: 0, addresses: ['::'], sockets: [] };
+    const left = {
+      port: 80,
+      pid: 9,
+      start_ticks: undefined,
+      command: undefined,
+      uid: 0,
+      addresses: ['::'],
+      sockets: [],
+    };
     const tracked: TrackedPorts = { announced: new Map([[80, left]]), waiting: new Map() };
     const { changes } = trackPorts(tracked, scan([[80, 1, 9]], tracked.announced));
     expect(changes.map((change) => change.type)).toEqual(['port_closed', 'port_opened']);

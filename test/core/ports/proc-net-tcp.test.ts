@@ -1,6 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { type IpFamily, parseProcNetTcp, SocketTableError } from '../../../src/core/ports/proc-net-tcp.ts';
+import {
+  endsPastListeners,
+  type IpFamily,
+  parseProcNetTcp,
+  SocketTableError,
+} from '../../../src/core/ports/proc-net-tcp.ts';
 import { randomBytes } from '../../../src/core/urandom.ts';
 
 const header4 =
@@ -95,5 +100,21 @@ describe('parseProcNetTcp', () => {
       }
     }
     expect(refused).toBeGreaterThan(100);
+  });
+});
+
+describe('endsPastListeners', () => {
+  const listener = row('0100007F:0001', '0A', 1);
+  it.each<[name: string, text: string, ends: boolean]>([
+    ['a header alone', header4, false],
+    ['a listener', header4 + listener, false],
+    ['a handshake, which some kernels list among listeners', listener + row('0100007F:0001', '03', 0), false],
+    ['a connection', listener + row('0100007F:0001', '01', 2), true],
+    ['an IPv6 connection', row(`${'0'.repeat(32)}:0001`, '06', 0), true],
+    ['a connection before a listener', row('0100007F:0001', '01', 2) + listener, false],
+    ['half a row', listener + row('0100007F:0001', '01', 2).slice(0, -20), false],
+    ['nothing', '', false],
+  ])('of %s', (_name, text, ends) => {
+    expect(endsPastListeners(text)).toBe(ends);
   });
 });
