@@ -11,8 +11,12 @@ export interface Connections {
   isAnswering(socket: Duplex): boolean;
   /** Tells the callers of all answers that have not begun that their connection ends after it. */
   lastAnswers(): void;
-  /** Ends every connection on which no answer is due and no request has begun. */
-  closeIdle(): void;
+  /** Ends every connection on which no answer is due and no request has begun; `used`: only those that had an answer before. */
+  closeIdle(which?: 'used'): void;
+  /** From now on a closing server leaves idle connections alone: they get the time to bring a request that is on its way. */
+  bePatient(): void;
+  /** Answers that have not begun, on connections that are open. */
+  unanswered(): ServerResponse[];
   /** Ends every connection at once, upgraded ones as well. */
   cut(): void;
 }
@@ -27,19 +31,28 @@ interface Connection {
 /** Follows every connection that `server` accepts from now on. */
 export function watchConnections(server: Server): Connections {
   const connections = new Map<Duplex, Connection>();
+  let patient = false;
 
   server.on('connection', (socket: Socket) => {
     connections.set(socket, { socket, answers: new Set(), read_bytes: 0 });
     socket.once('close', () => connections.delete(socket));
   });
 
-  function closeIdle(): void {
-    for (const { socket, answers, read_bytes } of connections.values())
-      if (answers.size === 0 && socket.bytesRead === read_bytes) socket.destroy();
+  function closeIdle(which?: 'used'): void {
+    for (const { socket, answers, read_bytes } of connections.values()) {
+      const isIdle = answers.size === 0 && socket.bytesRead === read_bytes;
+      if (isIdle && (which === undefined || read_bytes > 0)) socket.destroy();
+    }
+  }
+
+  function unanswered(): ServerResponse[] {
+    return [...connections.values()].flatMap(({ answers }) => [...answers].filter((answer) => !answer.headersSent));
   }
 
   // node:http's own, which `close` calls, cuts answers that are written but not yet sent.
-  server.closeIdleConnections = closeIdle;
+  server.closeIdleConnections = () => {
+    if (!patient) closeIdle();
+  };
 
   return {
     begin({ socket }, response) {
@@ -53,10 +66,13 @@ export function watchConnections(server: Server): Connections {
     },
     isAnswering: (socket) => (connections.get(socket)?.answers.size ?? 0) > 0,
     lastAnswers() {
-      for (const { answers } of connections.values())
-        for (const response of answers) if (!response.headersSent) response.setHeader('connection', 'close');
+      for (const response of unanswered()) response.setHeader('connection', 'close');
     },
     closeIdle,
+    bePatient() {
+      patient = true;
+    },
+    unanswered,
     cut() {
       for (const socket of connections.keys()) socket.destroy();
     },

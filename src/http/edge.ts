@@ -17,6 +17,11 @@ import { createRouter } from './router.ts';
 const HEADER_CAP_BYTES = 32 * 1024;
 const HEADER_DEADLINE_MS = 30_000;
 const KEPT_CONNECTION_MS = 65_000;
+/** How long a connection may take to bring a request that was on its way when the listeners were handed over. */
+const USED_LINGER_MS = 100;
+const FRESH_LINGER_MS = 500;
+/** Between two harsher steps once a deadline is over. */
+const LAST_WORD_MS = 50;
 
 export interface EdgeLog {
   error(fields: object, message: string): void;
@@ -40,6 +45,12 @@ export interface Edge extends AsyncDisposable {
   readonly streams: number;
   /** Refuses what is new, ends streams, lets answers finish for at most `deadline_ms`, then cuts. Again: a new deadline. */
   drain(deadline_ms: number): Promise<void>;
+  /**
+   * Stops accepting and ends streams as `drain` does, but refuses nobody: whoever is connected is answered, also on a request
+   * that is still on its way. At the deadline `onDeadline` may end what answers wait for; those that have not begun even then
+   * are a 503 `resuming`, all others are cut.
+   */
+  handOver(deadline_ms: number, onDeadline?: () => void): Promise<void>;
 }
 
 type AnyHandler = (call: Call<Operation, unknown>, out?: unknown) => unknown;
@@ -49,7 +60,7 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
   const handlers = options.handlers as unknown as Readonly<Record<string, AnyHandler>>;
   const servers = new Map<Server, Connections>();
   const sinks = new Set<ResponseSink<unknown>>();
-  let draining = false;
+  let phase: 'open' | 'handing_over' | 'draining' = 'open';
 
   async function serve(request: IncomingMessage, response: ServerResponse, door: string): Promise<void> {
     checkRequest(request);
@@ -75,6 +86,7 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
       }
       case 'json': {
         const value = await handler(call);
+        if (response.writableEnded) return;
         const reply = value instanceof Reply ? value : new Reply(row.answer.status, value);
         if (options.checkAnswers) row.answer.schema.parse(reply.body);
         sendJson(response, reply.status, reply.body, reply.headers);
@@ -106,6 +118,7 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
     sink.onClose(() => sinks.delete(sink));
     try {
       await handler(call, sink);
+      if (phase !== 'open') sink.end();
     } catch (error) {
       if (!response.headersSent) throw error;
       report(error, call.request, response);
@@ -114,15 +127,17 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
   }
 
   function checkOpen(): void {
-    if (draining) throw new RemoraError('shutting_down', 'the daemon is stopping; try again', { retryAfter_ms: 1_000 });
+    if (phase === 'draining')
+      throw new RemoraError('shutting_down', 'the daemon is stopping; try again', { retryAfter_ms: 1_000 });
   }
 
   function onRequest(connections: Connections, request: IncomingMessage, response: ServerResponse, door: string): void {
     connections.begin(request, response);
     response.on('error', () => undefined);
-    if (draining) response.setHeader('connection', 'close');
+    if (phase !== 'open') response.setHeader('connection', 'close');
     response.once('close', () => {
-      if (draining) connections.closeIdle();
+      if (phase === 'draining') connections.closeIdle();
+      if (phase === 'handing_over') setTimeout(() => connections.closeIdle('used'), USED_LINGER_MS);
     });
     serve(request, response, door).catch((error: unknown) => {
       report(error, request, response);
@@ -143,6 +158,24 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
     const isGone = response.destroyed && !response.writableFinished;
     if (isGone && (known || isAbort(error))) options.log.debug(fields, 'the caller went away');
     else options.log.error(fields, 'a handler failed');
+  }
+
+  function each(run: (connections: Connections) => void): void {
+    for (const connections of servers.values()) run(connections);
+  }
+
+  /** Nobody is accepted any more, streams end, and answers that are due are the last ones of their connections. */
+  async function close(): Promise<void> {
+    const closed = [...servers.keys()].map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
+    each((connections) => connections.lastAnswers());
+    for (const sink of sinks) sink.end();
+    await Promise.all(closed);
+  }
+
+  function refuseUnanswered(connections: Connections): void {
+    const message = 'the agent is being replaced after a resume, and this took too long for it; try again';
+    const error = new RemoraError('resuming', message, { retryAfter_ms: 1_000 });
+    for (const response of connections.unanswered()) sendError(response, error);
   }
 
   return {
@@ -180,15 +213,27 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
       return sinks.size;
     },
     async drain(deadline_ms) {
-      draining = true;
-      const closed = [...servers.keys()].map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
-      for (const connections of servers.values()) connections.lastAnswers();
-      for (const sink of sinks) sink.end();
-      const cut = setTimeout(() => {
-        for (const connections of servers.values()) connections.cut();
-      }, deadline_ms);
-      await Promise.all(closed);
+      phase = 'draining';
+      const closed = close();
+      const cut = setTimeout(() => each((connections) => connections.cut()), deadline_ms);
+      await closed;
       clearTimeout(cut);
+    },
+    async handOver(deadline_ms, onDeadline) {
+      phase = 'handing_over';
+      each((connections) => connections.bePatient());
+      const closed = close().then(() => 'closed' as const);
+      using timers = new DisposableStack();
+      const after = (ms: number, run: () => void) => timers.adopt(setTimeout(run, ms), clearTimeout);
+      // Just after the kernel was asked for what has come in, so that nothing that did is thrown away.
+      after(USED_LINGER_MS, () => setImmediate(() => each((connections) => connections.closeIdle('used'))));
+      after(FRESH_LINGER_MS, () => setImmediate(() => each((connections) => connections.closeIdle())));
+      const late = new Promise<'late'>((resolve) => after(deadline_ms, () => resolve('late')));
+      if ((await Promise.race([closed, late])) === 'closed') return;
+      onDeadline?.();
+      after(LAST_WORD_MS, () => each(refuseUnanswered));
+      after(2 * LAST_WORD_MS, () => each((connections) => connections.cut()));
+      await closed;
     },
     async [Symbol.asyncDispose]() {
       await this.drain(0);

@@ -15,6 +15,7 @@ import type { Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { randomHex } from '../core/urandom.ts';
+import { createSocketFile, type SocketFile } from './socket-file.ts';
 
 /** sun_path holds 108 bytes with the final zero. */
 const PATH_CAP_BYTES = 107;
@@ -56,7 +57,7 @@ export interface UnixListen {
  * is then linked to its name in one step that fails when the name is taken: so nobody connects too early, and of several
  * starters one wins. The result removes the file again, if it is still the one that was made here.
  */
-export async function listenOnPath(server: Server, options: UnixListen): Promise<Disposable> {
+export async function listenOnPath(server: Server, options: UnixListen): Promise<SocketFile> {
   const { path, mode } = options;
   const gid = options.group === undefined ? undefined : toGroupId(options.group);
   const directory = dirname(path);
@@ -78,11 +79,7 @@ export async function listenOnPath(server: Server, options: UnixListen): Promise
       chmodSync(early, mode);
       const { ino } = lstatSync(early);
       await linkOver(early, path);
-      return {
-        [Symbol.dispose]() {
-          if (statOf(path)?.ino === ino) unlinkSync(path);
-        },
-      };
+      return createSocketFile(path, ino);
     } catch (error) {
       await new Promise((resolve) => server.close(resolve));
       throw error;
@@ -95,7 +92,7 @@ export async function listenOnPath(server: Server, options: UnixListen): Promise
 /** Listens on an inherited descriptor (systemd socket activation). The file stays: it belongs to who handed it over. */
 export async function listenOnDescriptor(server: Server, fd: number): Promise<void> {
   try {
-    await started(server, () => server.listen({ fd }));
+    await started(server, () => server.listen({ fd }, BACKLOG));
   } catch (cause) {
     throw new ListenError('bad_descriptor', `descriptor ${fd} was handed over but is not a listening socket`, {
       cause,

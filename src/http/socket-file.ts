@@ -1,0 +1,17 @@
+// The file of a Unix socket that this process made: removed at the end, unless another socket has that name by now.
+import { lstatSync, unlinkSync } from 'node:fs';
+
+export interface SocketFile extends Disposable {
+  readonly path: string;
+  readonly ino: number;
+}
+
+export function createSocketFile(path: string, ino: number): SocketFile {
+  return {
+    path,
+    ino,
+    [Symbol.dispose]() {
+      if (lstatSync(path, { throwIfNoEntry: false })?.ino === ino) unlinkSync(path);
+    },
+  };
+}
