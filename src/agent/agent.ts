@@ -2,6 +2,7 @@
 import { dirname, join } from 'node:path';
 import { agentOperations } from '../contract/agent-operations.ts';
 import { systemClock } from '../core/clock.ts';
+import { RemoraError } from '../core/remora-error.ts';
 import { createRunClock } from '../core/run-clock.ts';
 import { randomFraction } from '../core/urandom.ts';
 import { createEdge } from '../http/edge.ts';
@@ -11,6 +12,7 @@ import { createDoorkeeper } from './doors.ts';
 import { createEventHandlers } from './events/event-handlers.ts';
 import { createEventHub } from './events/event-hub.ts';
 import { createGateway, type Gateway, gatewaySchema, gatewayUsageSchema } from './gateway/gateway.ts';
+import type { HandedSocket, Parcel } from './handover/parcel.ts';
 import { createHoldHandlers } from './holds/hold-handlers.ts';
 import { holdsSchema } from './holds/hold-store.ts';
 import { createHolds } from './holds/holds.ts';
@@ -40,6 +42,10 @@ export interface AgentOptions {
   readonly log: Log;
   readonly env: NodeJS.ProcessEnv;
   readonly inherited: readonly InheritedSocket[];
+  /** From the former image of this process: this start is a re-exec. */
+  readonly parcel?: Parcel | undefined;
+  /** Recovered from a resume that may have cloned this machine, and the settings ask for a new process image then. */
+  readonly onMaybeCloned?: () => void;
   readonly version: string;
   /** Ends every loop. */
   readonly signal: AbortSignal;
@@ -50,13 +56,26 @@ export interface AgentOptions {
 export interface RunningAgent extends AsyncDisposable {
   /** Where it serves, as people write it: a path, `fd:3`, or `host:port`. */
   readonly addresses: readonly string[];
+  /** False from the asking for a suspend until the machine is awake again: what is half done then must not be left. */
+  readonly mayHandOver: boolean;
+  /** The sockets under descriptors that outlive the servers. Throws when `duplicate` does. */
+  duplicateSockets(duplicate: (fd: number) => number): HandedSocket[];
+  /**
+   * Ends everything but the sockets and what lies in the file system. Nobody is refused: who is connected is answered, who comes
+   * later waits in the queue.
+   */
+  handOver(sockets: readonly HandedSocket[]): Promise<Parcel>;
+  /** The process image could not be replaced, and goes on with randomness that a clone may share. */
+  tellKept(reason: string): void;
 }
 
 /** Opens everything and serves. Throws ListenError when the socket cannot be had; every other trouble is a part's state. */
 export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
-  const { config, log, signal } = options;
+  const { config, log, parcel, signal } = options;
   const clock = systemClock;
   const random = randomFraction;
+  /** What stays in the file system when the image of this process is replaced. */
+  await using files = new AsyncDisposableStack();
   await using stack = new AsyncDisposableStack();
 
   const board = createPartBoard(clock);
@@ -65,10 +84,16 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   const store = stack.use(
     openStore(config.stateDir, [gatewaySchema, portsSchema, holdsSchema, gatewayUsageSchema], board.part('store')),
   );
+  if (parcel !== undefined) store.life.save(parcel.resume.life);
   const upstream = stack.use(createUpstream());
   const cost = stack.use(createOwnCostMeter());
   const runClock = createRunClock(clock);
-  const hub = createEventHub({ clock, generation: () => resume.generation(), sequence: store.sequence });
+  const hub = createEventHub({
+    clock,
+    generation: () => resume.generation(),
+    sequence: store.sequence,
+    kept: parcel?.events,
+  });
   const common = { clock, random, hub, upstream, log };
 
   const resume: ResumePart = stack.use(
@@ -77,6 +102,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       kernel: createKernel(),
       part: board.part('resume'),
       lifeStore: store.life,
+      handed: parcel?.resume,
       steps: () => [
         ...staleSockets.steps,
         { name: 'policy', deadline_ms: 2_000, run: () => gateway.onResume() },
@@ -91,7 +117,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
     }),
   );
   const staleSockets = createStaleSockets({ hub, choice: { ports: config.killPorts, cgroups: config.killCgroups } });
-  const generationFile = stack.use(
+  const generationFile = files.use(
     createGenerationFile(config.generationFile ?? join(dirname(config.socket), 'generation')),
   );
   const identity = () => resume.identityHeaders();
@@ -133,6 +159,11 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
     isPrimary: () => replication.isPrimary(),
     streams: config.suspendStreams,
   });
+  let isHandingOver = false;
+  function checkInterlock(force: boolean): void {
+    if (isHandingOver) throw new RemoraError('resuming', REPLACING, { retryAfter_ms: 1_000 });
+    interlock.check(force);
+  }
   const machine: Machine = stack.use(
     createMachine({
       clock,
@@ -144,7 +175,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
           ? undefined
           : createMachinesApi({ address: config.machinesApi, token: config.token, upstream, identity }),
       sources: { procRoot: '/proc', env: options.env },
-      interlock,
+      interlock: { ...interlock, check: checkInterlock },
       hooks,
       async settle() {
         store.checkpoint();
@@ -155,6 +186,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       onFence: (up) => resume.setFence(up),
       generation: () => resume.generation(),
       lastResume: () => resume.lastResume(),
+      lastSuspend: parcel?.lastSuspend,
     }),
   );
   const idle = stack.use(
@@ -187,7 +219,10 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
     idle.onResume();
     machine.suspender.onWake();
   });
-  resume.onRecovered(() => machine.suspender.onRecovered());
+  resume.onRecovered(() => {
+    machine.suspender.onRecovered();
+    if (config.resumeRng === 'reexec' && resume.mayBeClone()) options.onMaybeCloned?.();
+  });
 
   const status = createStatus({
     version: options.version,
@@ -228,24 +263,59 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
     log,
     ...(options.checkAnswers === undefined ? {} : { checkAnswers: options.checkAnswers }),
   });
-  const listeners = stack.use(await openListeners(edge, config, options.inherited));
+  const listeners = files.use(
+    await openListeners(edge, config, { inherited: options.inherited, handed: parcel?.sockets }),
+  );
   stack.defer(() => edge.drain(config.shutdown_ms));
 
   cost.start();
-  hub.publish('agent_started', { version: options.version, pid: process.pid });
+  const begun = { version: options.version, pid: process.pid };
+  if (parcel === undefined) hub.publish('agent_started', begun);
+  else hub.publish('agent_reexecuted', { ...begun, ms: Math.round(clock.wall_ms() - parcel.begun_wall_ms) });
   resume.start(signal);
-  tellGeneration();
-  holds.start();
+  if (parcel === undefined) tellGeneration();
+  holds.start(parcel?.holds);
   idle.start(signal);
   machine.start();
   await Promise.all([gateway.start(signal), ports.start(signal), replication.start(signal)]);
 
   const running = stack.move();
+  const kept = files.move();
   return {
     addresses: listeners.addresses,
-    [Symbol.asyncDispose]: () => running.disposeAsync(),
+    get mayHandOver() {
+      return machine.suspender.state === 'awake';
+    },
+    duplicateSockets: listeners.duplicate,
+    async handOver(sockets) {
+      const begun_wall_ms = clock.wall_ms();
+      isHandingOver = true;
+      const toHandedResume = resume.handOver();
+      holds.keepConnections();
+      await edge.handOver(HANDOVER_LIMIT_MS, () => {
+        void upstream.replace();
+      });
+      const { last } = machine.suspender;
+      const lastSuspend = last === undefined ? {} : { lastSuspend: last };
+      const handedHolds = holds.handOver();
+      await running.disposeAsync();
+      const known = { holds: handedHolds, resume: toHandedResume(), events: [...hub.kept], ...lastSuspend };
+      return { begun_wall_ms, sockets: [...sockets], ...known };
+    },
+    tellKept(reason) {
+      board.part('resume').set('degraded', `the process image was not replaced after a resume: ${reason}`);
+      hub.publish('reexec_failed', { reason });
+    },
+    async [Symbol.asyncDispose]() {
+      await running.disposeAsync();
+      await kept.disposeAsync();
+    },
   };
 }
+
+/** As long as local callers wait for the gate of a resume. */
+const HANDOVER_LIMIT_MS = 2_000;
+const REPLACING = 'the agent is replacing its process image after a resume; try again';
 
 /** How long the monotonic clock ran on although nothing here did; in a restored or sleeping machine it stood still as well. */
 function toRunningGap(resume: LastResume | undefined): number {

@@ -390,4 +390,25 @@ export const choices: readonly Choice[] = [
     choice: 'SHA-256 of machine id and generation, mapped to [0, spread)',
     reason: 'Even without a word between machines, other at each resume, and the same when a recovery starts over.',
   },
+  {
+    topic: 'resumes after which the process image is replaced',
+    choice:
+      'With resume.rng = reexec: every cause but guest_sleep and process_stopped, at the end of the recovery; the pid, the sockets and the generation stay',
+    reason:
+      'Only a restore clones memory, but without a counter it looks like a pause, and a poke tells nothing else. In doubt a pause of half a second is the cheaper mistake.',
+  },
+  {
+    topic: 'callers while the process image is replaced',
+    choice:
+      'Those who are connected are answered for at most 2 s, then 503 resuming; new ones wait in the queue of the socket; streams end cleanly and go on with since',
+    reason:
+      'A refusal or a reset would say that the daemon is gone. Two seconds are what callers wait for a resume anyway.',
+  },
+  {
+    topic: 'events of a re-exec',
+    choice:
+      'agent_reexecuted {version, pid, ms} in place of agent_started; reexec_failed {reason} when the image had to be kept',
+    reason:
+      'Numbers, ring and last resume go on, so that resumed is there once for whoever reads later; it is no start.',
+  },
 ];

@@ -35,6 +35,13 @@ export type Finding =
   | { readonly type: 'clock_corrected' | 'clock_stepped'; readonly step_ms: number }
   | { readonly type: 'signal_lost' | 'signal_found'; readonly source: SourceName };
 
+/** What a detector leaves to one in the next image of the same process. */
+export interface WakeMemory {
+  readonly counts: GenerationCounts;
+  /** The last resume, with its time on the clock of whoever reads this. */
+  readonly recent: Resume | undefined;
+}
+
 export interface WakeDetector {
   /** Every 250 ms. */
   tick(): readonly Finding[];
@@ -50,13 +57,14 @@ export interface WakeDetector {
   noteContinued(): readonly Finding[];
   /** A suspend was accepted, and what would be a doubtful sign otherwise is expected. */
   setFence(up: boolean): void;
+  memory(): WakeMemory;
   signals(): { live: SourceName[]; missing: SourceName[]; blind_spots: string[] };
 }
 
 const nothing: readonly Finding[] = [];
 
-/** Takes its baselines now. Reads nothing but `sources`. */
-export function createWakeDetector(sources: WakeSources): WakeDetector {
+/** Takes its baselines now, but for what `before` remembers. Reads nothing but `sources`. */
+export function createWakeDetector(sources: WakeSources, before?: WakeMemory): WakeDetector {
   const board = createSignalBoard();
   const dates = createUpstreamDates();
   const failing = createFailingOrigins();
@@ -67,8 +75,9 @@ export function createWakeDetector(sources: WakeSources): WakeDetector {
   let loadDue_ms = 0;
   let bootDue_ms = last.mono_ms + BOOT_EVERY_MS;
   let rtcRead_ms = last.mono_ms;
-  const generations: GenerationTracker = createGenerationTracker(readGeneration());
-  let current: Resume | undefined;
+  const counts = readGeneration();
+  const generations: GenerationTracker = createGenerationTracker(before?.counts ?? counts);
+  let current = before?.recent;
   let fenced = false;
   let hinted_mono_ms = Number.NEGATIVE_INFINITY;
   saw('boot_clock', slow.readBoot() !== undefined);
@@ -270,6 +279,7 @@ export function createWakeDetector(sources: WakeSources): WakeDetector {
     setFence(up) {
       fenced = up;
     },
+    memory: () => ({ counts: generations.known, recent: current }),
     signals: () => ({ live: board.live, missing: board.missing, blind_spots: board.blindSpots }),
   };
 }

@@ -19,10 +19,14 @@ export interface AgentProcess {
   readonly ended: Promise<number | NodeJS.Signals | null>;
 }
 
-/** Starts `remora agent` without waiting for it. `dir` holds its socket and its state. */
-export function spawnAgent(env: Readonly<Record<string, string>> = {}, dir = tempDir()): AgentProcess {
+/** Starts `remora agent`, or another program of the daemon, without waiting for it. `dir` holds its socket and its state. */
+export function spawnAgent(
+  env: Readonly<Record<string, string>> = {},
+  dir = tempDir(),
+  program = remoraPath,
+): AgentProcess {
   const socket = env.REMORA_SOCKET ?? join(dir, 'agent.sock');
-  const child = spawn(process.execPath, [remoraPath, 'agent'], {
+  const child = spawn(process.execPath, [program, 'agent'], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       PATH: process.env.PATH ?? '',

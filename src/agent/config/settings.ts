@@ -1,7 +1,6 @@
 // Every setting of the agent as one row: where it may be written, what it may be, what it is when nobody says.
 import { z } from 'zod';
 import { parseDuration } from '../../contract/duration.ts';
-import { parseIgnoredPorts } from '../../core/ports/port-class.ts';
 
 export interface Setting {
   readonly env: string;
@@ -54,13 +53,6 @@ const portList = words.transform((list, context) => {
   const ports = list.map((word) => (/^\d{1,5}$/.test(word) ? Number(word) : 0));
   if (ports.every((port) => port > 0 && port <= 65_535)) return ports;
   context.addIssue('must be ports with commas between them, for example 5432,6379');
-  return z.NEVER;
-});
-
-const ignoredPorts = words.transform((list, context) => {
-  const ignored = parseIgnoredPorts(list);
-  if (ignored !== undefined) return ignored;
-  context.addIssue('must be ports, ranges and the word system with commas between them, for example 22,9000-9010,system');
   return z.NEVER;
 });
 
@@ -173,14 +165,6 @@ export const settings = {
     summary: 'address of a port: a template with {port} and {sprite}, or "bind"',
     schema: z.string().refine((text) => text === 'bind' || text.includes('{port}'), 'must be "bind" or contain {port}'),
   },
-  portsIgnore: {
-    env: 'REMORA_PORTS_IGNORE',
-    key: 'ports.ignore',
-    summary:
-      'listeners that are not announced: ports, ranges such as 9000-9010, and "system" for the services of the machine itself',
-    schema: ignoredPorts,
-    fallback: '',
-  },
   policyMaxAge_ms: {
     env: 'REMORA_POLICY_MAX_AGE',
     key: 'gateway.policy_max_age',
@@ -276,6 +260,14 @@ export const settings = {
     summary: 'after a resume, end older TCP connections of these cgroups and those below; needs CAP_NET_ADMIN',
     schema: cgroupList,
     fallback: '',
+  },
+  resumeRng: {
+    env: 'REMORA_RESUME_RNG',
+    key: 'resume.rng',
+    summary:
+      'after a resume that may have cloned this machine: "keep" the process, or "reexec" it, so that the TLS library of the clones draws different numbers',
+    schema: z.enum(['keep', 'reexec']),
+    fallback: 'keep',
   },
   shutdown_ms: {
     env: 'REMORA_SHUTDOWN_TIMEOUT',

@@ -25,6 +25,8 @@ export interface EventHubOptions {
   readonly generation: () => number;
   readonly sequence: SequenceStore;
   readonly ringSize?: number;
+  /** What the former image of this process had in its ring. */
+  readonly kept?: readonly AgentEvent[] | undefined;
   /** Told of what a reader throws; it has been dropped. */
   readonly onReaderError?: (error: unknown) => void;
 }
@@ -46,6 +48,8 @@ export interface EventHub {
   readonly seq: number;
   readonly oldest: number;
   readonly readers: number;
+  /** Everything in the ring, oldest first. */
+  readonly kept: readonly AgentEvent[];
 }
 
 interface Kept {
@@ -55,11 +59,11 @@ interface Kept {
 
 export function createEventHub(options: EventHubOptions): EventHub {
   const ringSize = options.ringSize ?? RING_SIZE;
-  const ring: Kept[] = [];
+  const ring: Kept[] = (options.kept ?? []).map((event) => ({ event, json: JSON.stringify(event) }));
   /** Each reader with the last number it has been given. */
   const readers = new Map<EventReader, number>();
-  let seq = options.sequence.load();
-  let reserved = seq;
+  let reserved = options.sequence.load();
+  let seq = ring.at(-1)?.event.seq ?? reserved;
   let isDelivering = false;
 
   /**
@@ -124,6 +128,9 @@ export function createEventHub(options: EventHubOptions): EventHub {
     },
     get readers() {
       return readers.size;
+    },
+    get kept() {
+      return ring.map(({ event }) => event);
     },
   };
 }

@@ -26,7 +26,7 @@ export function createHoldHandlers(holds: Holds): Handlers<TaskRows, unknown> {
     },
     readTask: ({ params }) => existing(params.name),
     putTask({ params, body }) {
-      if (holds.get(params.name)?.connection === true) {
+      if (holds.get(params.name)?.connection === true && !holds.isFree(params.name)) {
         throw new RemoraError(
           'conflict',
           `the hold ${params.name} belongs to an open connection; end that, or use another name`,
@@ -40,7 +40,7 @@ export function createHoldHandlers(holds: Holds): Handlers<TaskRows, unknown> {
     },
     holdTask({ params, query }, sink) {
       const { name } = params;
-      mustBeFree(name);
+      if (!holds.isFree(name)) mustBeFree(name);
       const task = holds.put({
         name,
         mode: query.mode,

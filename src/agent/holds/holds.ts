@@ -15,7 +15,9 @@ import { RemoraError } from '../../core/remora-error.ts';
 import type { RunClock } from '../../core/run-clock.ts';
 import type { Sqlite } from '../../sqlite/open.ts';
 import type { EventHub } from '../events/event-hub.ts';
+import type { HandedHold } from '../handover/parcel.ts';
 import type { Log } from '../log.ts';
+import { toHandedHold, toHold } from './handed-hold.ts';
 import { createHoldStore } from './hold-store.ts';
 import { readProcessStart } from './process-start.ts';
 import { toTask } from './to-task.ts';
@@ -35,8 +37,11 @@ export interface HoldsOptions {
 }
 
 export interface Holds extends Disposable {
-  /** Takes back what was held before a restart of the agent, and begins to look for holds that end. */
-  start(): void;
+  /**
+   * Takes back what was held before a restart of the agent, from disk or as the former image of this process handed it over, and
+   * begins to look for holds that end.
+   */
+  start(handed?: readonly HandedHold[]): void;
   list(): Task[];
   get(name: string): Task | undefined;
   /** Throws `invalid_request` for a pid that does not run, `too_many_requests` when there are too many. */
@@ -45,6 +50,12 @@ export interface Holds extends Disposable {
   /** What is in force now, after what has ended was taken out. */
   inForce(): readonly Hold[];
   onResume(): void;
+  /** True when a connection may take this name: nobody has it, or its connection ended with the former image. */
+  isFree(name: string): boolean;
+  /** From now on the end of a connection releases nothing: it ends with this image of the process. */
+  keepConnections(): void;
+  /** Every hold, for the next image. */
+  handOver(): HandedHold[];
 }
 
 export function createHolds(options: HoldsOptions): Holds {
@@ -53,6 +64,7 @@ export function createHolds(options: HoldsOptions): Holds {
   const book = createHoldBook();
   const store = createHoldStore(options.db, readBootId(procRoot));
   let timer: NodeJS.Timeout | undefined;
+  let keepsConnections = false;
 
   const now = (): HoldTime => ({ run_ms: runClock.now_ms(), wall_ms: clock.wall_ms() });
   const isRunning = ({ pid, started }: HoldProcess) => readProcessStart(procRoot, pid) === started;
@@ -64,6 +76,13 @@ export function createHolds(options: HoldsOptions): Holds {
     } catch (error) {
       log.warn({ err: error, hold: name }, 'a hold is in force and not on disk; a restart of the agent would lose it');
     }
+  }
+
+  /** The wall time at which a hold ends is written anew: a clock that was set since would end it too early. */
+  function takeOver(handed: readonly HandedHold[]): void {
+    book.restore(handed.map((hold) => toHold(hold, now())));
+    book.resume(now());
+    for (const hold of book.all()) if (!hold.connection) onDisk(hold.name, () => store.save(hold, now()));
   }
 
   function sweep(): void {
@@ -95,8 +114,9 @@ export function createHolds(options: HoldsOptions): Holds {
   }
 
   return {
-    start() {
-      onDisk('all', () => book.restore(store.load(now())));
+    start(handed) {
+      if (handed === undefined) onDisk('all', () => book.restore(store.load(now())));
+      else takeOver(handed);
       if (book.all().length > 0) run();
     },
     list: () => book.all().map((hold) => toTask(hold, now())),
@@ -115,6 +135,7 @@ export function createHolds(options: HoldsOptions): Holds {
       return toTask(hold, now());
     },
     release(name, why) {
+      if (keepsConnections && why === 'connection_closed') return undefined;
       const hold = book.remove(name);
       if (hold === undefined) return undefined;
       ended(hold, why);
@@ -127,6 +148,14 @@ export function createHolds(options: HoldsOptions): Holds {
     onResume() {
       book.resume(now());
     },
+    isFree(name) {
+      const hold = book.get(name);
+      return hold === undefined || (hold.connection && Number.isFinite(hold.deadline_run_ms));
+    },
+    keepConnections() {
+      keepsConnections = true;
+    },
+    handOver: () => book.all().map((hold) => toHandedHold(hold, now())),
     [Symbol.dispose]: stop,
   };
 }

@@ -17,7 +17,7 @@ import type { Interlock } from './interlock.ts';
 import { type FactSources, readMachineFacts } from './machine-facts.ts';
 import { createMachineRecord } from './machine-record.ts';
 import type { MachinesApi } from './machines-api.ts';
-import { createSuspender, type Suspender } from './suspender.ts';
+import { createSuspender, type LastSuspend, type Suspender } from './suspender.ts';
 
 /** What the answer of a wait may take on top of the wait. */
 const PASS_MARGIN_MS = 5_000;
@@ -42,6 +42,8 @@ export interface MachineOptions {
   readonly onFence: (up: boolean) => void;
   readonly generation: () => number;
   readonly lastResume: () => LastResume | undefined;
+  /** From the former image of this process. */
+  readonly lastSuspend?: LastSuspend | undefined;
 }
 
 export interface Machine extends Disposable {
@@ -70,6 +72,7 @@ export function createMachine(options: MachineOptions): Machine {
     clock: options.clock,
     hub: options.hub,
     check: options.check,
+    last: options.lastSuspend,
     onFence: options.onFence,
     interlock: interlock.check,
     announce: interlock.announce,

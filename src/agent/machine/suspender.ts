@@ -38,6 +38,8 @@ export interface SuspenderOptions {
   /** The fence went up, or came down again. */
   readonly onFence: (up: boolean) => void;
   readonly interruptedAfter_ms?: number;
+  /** From the former image of this process. */
+  readonly last?: LastSuspend | undefined;
 }
 
 export type LastSuspend = z.infer<typeof lastSuspend>;
@@ -58,7 +60,7 @@ export interface Suspender extends Disposable {
 export function createSuspender(options: SuspenderOptions): Suspender {
   const { clock, hub } = options;
   let state: SuspendState = 'awake';
-  let last: LastSuspend | undefined;
+  let last = options.last;
   let running: Promise<void> | undefined;
   let watchdog: NodeJS.Timeout | undefined;
   let woken = Promise.withResolvers<void>();

@@ -1,5 +1,5 @@
 // Drives the detector: a look every 250 ms and before every guarded action, and each finding handed on once.
-import { createWakeDetector, type Finding, type WakeDetector } from '../../core/wake-detector.ts';
+import { createWakeDetector, type Finding, type WakeDetector, type WakeMemory } from '../../core/wake-detector.ts';
 import type { Kernel } from './kernel.ts';
 
 export const TICK_MS = 250;
@@ -9,6 +9,8 @@ export interface ResumeWatchOptions {
   /** Called from within a tick, a check or a note, in order. */
   readonly onFinding: (finding: Finding) => void;
   readonly tick_ms?: number;
+  /** From the former image of this process. */
+  readonly before?: WakeMemory | undefined;
 }
 
 export interface ResumeWatch extends Disposable {
@@ -20,10 +22,12 @@ export interface ResumeWatch extends Disposable {
   noteDate(origin: string, date_ms: number): void;
   noteFailure(origin: string): void;
   setFence(up: boolean): void;
+  /** Undefined when not started. */
+  memory(): WakeMemory | undefined;
   signals(): ReturnType<WakeDetector['signals']>;
 }
 
-export function createResumeWatch({ kernel, onFinding, tick_ms = TICK_MS }: ResumeWatchOptions): ResumeWatch {
+export function createResumeWatch({ kernel, onFinding, before, tick_ms = TICK_MS }: ResumeWatchOptions): ResumeWatch {
   const running = new DisposableStack();
   let detector: WakeDetector | undefined;
 
@@ -34,7 +38,7 @@ export function createResumeWatch({ kernel, onFinding, tick_ms = TICK_MS }: Resu
   return {
     start(signal) {
       if (signal.aborted || running.disposed) return;
-      detector = createWakeDetector(kernel);
+      detector = createWakeDetector(kernel, before);
       running.defer(() => {
         detector = undefined;
       });
@@ -50,6 +54,7 @@ export function createResumeWatch({ kernel, onFinding, tick_ms = TICK_MS }: Resu
     noteDate: (origin, date_ms) => hand(detector?.noteDate(origin, date_ms)),
     noteFailure: (origin) => hand(detector?.noteFailure(origin)),
     setFence: (up) => detector?.setFence(up),
+    memory: () => detector?.memory(),
     signals: () => detector?.signals() ?? { live: [], missing: [], blind_spots: [] },
     [Symbol.dispose]: () => running.dispose(),
   };

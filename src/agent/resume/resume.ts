@@ -2,15 +2,18 @@
 // sections 3 and 4).
 import type { ResumedFields, resumeOperations, SignalReport, StepReport } from '../../contract/local/resume.ts';
 import type { Clock } from '../../core/clock.ts';
+import { mayBeClone } from '../../core/wake/may-be-clone.ts';
 import { joinResumes, type Resume } from '../../core/wake/resume-record.ts';
 import type { Finding } from '../../core/wake-detector.ts';
 import { type Handlers, Reply } from '../../http/handler.ts';
 import type { Caller } from '../doors.ts';
 import type { EventHub } from '../events/event-hub.ts';
+import type { HandedResume } from '../handover/parcel.ts';
 import type { Log } from '../log.ts';
 import type { Part } from '../parts.ts';
 import type { Upstream } from '../upstream.ts';
 import { createGate, type Gate } from './gate.ts';
+import { toHandedMemory, toWakeMemory } from './handed-resume.ts';
 import type { Kernel } from './kernel.ts';
 import { type LastResume, toLastResume } from './last-resume.ts';
 import { createLife, type LifeStore } from './life.ts';
@@ -33,6 +36,8 @@ export interface ResumeOptions {
   /** What follows once the gate is open, in order. */
   readonly steps: () => readonly Step[];
   readonly tick_ms?: number;
+  /** From the former image of this process; its life is in the store. */
+  readonly handed?: HandedResume | undefined;
 }
 
 export interface ResumePart extends AsyncDisposable {
@@ -57,6 +62,10 @@ export interface ResumePart extends AsyncDisposable {
   onWake(listener: () => void): void;
   /** Called when every step has ended, after `resumed` was published. */
   onRecovered(listener: () => void): void;
+  /** Whether the last resume may have left another machine with the memory of this one. */
+  mayBeClone(): boolean;
+  /** Notes what the detector knows; the result adds the life and the last resume as they are once nothing runs any more. */
+  handOver(): () => HandedResume;
 }
 
 export function createResume(options: ResumeOptions): ResumePart {
@@ -67,11 +76,15 @@ export function createResume(options: ResumeOptions): ResumePart {
   const recoveredListeners: (() => void)[] = [];
   const stalls = { busy: 0, starved: 0, longest_ms: 0 };
   let clockSteps = 0;
-  let last: LastResume | undefined;
+  let last = options.handed?.last;
   /** What the recovery that is running, or the last one, is about; `earlier` are resumes it was started over for. */
   let about: { readonly resume: Resume; readonly earlier: Resume | undefined; readonly wall_ms: number } | undefined;
+  const before = toWakeMemory(options.handed, kernel.mono_ms());
+  if (before?.recent !== undefined && last !== undefined) {
+    about = { resume: before.recent, earlier: undefined, wall_ms: Date.parse(last.at) };
+  }
 
-  const watch = running.use(createResumeWatch({ kernel, onFinding, ...tickOf(options) }));
+  const watch = running.use(createResumeWatch({ kernel, onFinding, before, ...tickOf(options) }));
   const gate = running.use(createGate({ check: watch.check }));
   const recovery = running.use(
     createRecovery({
@@ -189,6 +202,15 @@ export function createResume(options: ResumeOptions): ResumePart {
     }),
     onWake: (listener) => void wakeListeners.push(listener),
     onRecovered: (listener) => void recoveredListeners.push(listener),
+    mayBeClone: () => about !== undefined && mayBeClone(about.resume.cause),
+    handOver() {
+      const memory = toHandedMemory(watch.memory(), kernel.mono_ms());
+      return () => ({
+        life: { generation: life.generation, incarnation: life.incarnation },
+        ...(last === undefined ? {} : { last }),
+        ...memory,
+      });
+    },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }

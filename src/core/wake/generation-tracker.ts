@@ -8,6 +8,8 @@ export interface GenerationTracker {
    * went back, or a new line, is a new baseline; one that was unreadable for a while is compared with what it was before.
    */
   advance(counts: GenerationCounts | undefined): number;
+  /** What the next reading will be compared with. */
+  readonly known: GenerationCounts;
 }
 
 export function createGenerationTracker(first: GenerationCounts | undefined): GenerationTracker {
@@ -22,6 +24,9 @@ export function createGenerationTracker(first: GenerationCounts | undefined): Ge
       }
       known = counts;
       return restores;
+    },
+    get known() {
+      return known;
     },
   };
 }
