@@ -1,6 +1,7 @@
 // Every setting of the agent as one row: where it may be written, what it may be, what it is when nobody says.
 import { z } from 'zod';
 import { parseDuration } from '../../contract/duration.ts';
+import { parseIgnoredPorts } from '../../core/ports/port-class.ts';
 
 export interface Setting {
   readonly env: string;
@@ -53,6 +54,13 @@ const portList = words.transform((list, context) => {
   const ports = list.map((word) => (/^\d{1,5}$/.test(word) ? Number(word) : 0));
   if (ports.every((port) => port > 0 && port <= 65_535)) return ports;
   context.addIssue('must be ports with commas between them, for example 5432,6379');
+  return z.NEVER;
+});
+
+const ignoredPorts = words.transform((list, context) => {
+  const ignored = parseIgnoredPorts(list);
+  if (ignored !== undefined) return ignored;
+  context.addIssue('must be ports, ranges and the word system with commas between them, for example 22,9000-9010,system');
   return z.NEVER;
 });
 
@@ -164,6 +172,14 @@ export const settings = {
     key: 'port_address',
     summary: 'address of a port: a template with {port} and {sprite}, or "bind"',
     schema: z.string().refine((text) => text === 'bind' || text.includes('{port}'), 'must be "bind" or contain {port}'),
+  },
+  portsIgnore: {
+    env: 'REMORA_PORTS_IGNORE',
+    key: 'ports.ignore',
+    summary:
+      'listeners that are not announced: ports, ranges such as 9000-9010, and "system" for the services of the machine itself',
+    schema: ignoredPorts,
+    fallback: '',
   },
   policyMaxAge_ms: {
     env: 'REMORA_POLICY_MAX_AGE',
