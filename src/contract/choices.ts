@@ -86,6 +86,40 @@ export const choices: readonly Choice[] = [
     reason: 'The paths are not shown; these are the ones of the sprites service, and labels have no other way in.',
   },
   {
+    topic: 'default redirect URI',
+    choice:
+      'The callback path on the platform; a GET there shows code and state, and only the POST with a token takes them',
+    reason: 'A connector that a visit could make would let anybody send a user to a link and get that user’s account.',
+  },
+  {
+    topic: 'state of an authorization',
+    choice: 'Taken once, within ten minutes, by the organization and provider that began; the callback needs it',
+    reason: 'The request table calls it optional and the answer table a must; without it nobody knows who began.',
+  },
+  {
+    topic: 'scopes and add_scopes together',
+    choice: 'add_scopes is added to scopes when both are given, else to what the connectors of the provider have',
+    reason: 'Document 1 gives each a meaning alone; this one keeps both.',
+  },
+  {
+    topic: 'authorizing an account again',
+    choice:
+      'The connector of the same account gets the new credential, keeps its id, and its policy unless one is given; 201',
+    reason: 'Its id stands in the URLs of programs, and two connectors of one account would end each other’s tokens.',
+  },
+  {
+    topic: 'authorization that a provider has ended',
+    choice:
+      'The connector stays and is used while its token is good, then 403 authorization_ended until it is authorized again',
+    reason: 'Deleting it would take the policy along and break every URL that names it.',
+  },
+  {
+    topic: 'deleting a connector',
+    choice:
+      'The credential is deleted first, then ended at the provider where there is a way; a failure there is logged',
+    reason: 'The owner’s wish must not hang on the provider.',
+  },
+  {
     topic: 'running and warm limits',
     choice: '409 limit_reached with the limit and the count, at the start or the suspend that would go beyond it',
     reason: 'Making room by stopping another sprite would take away work that nobody asked to lose.',
@@ -359,6 +393,32 @@ export const choices: readonly Choice[] = [
       'POST /v1/apps/{app}/machines/{id}/resumed with the token of the sprite, at each start and after each resume, idempotent',
     reason:
       'resume.md names what is told and what is taken back, and no path; a report whose answer was lost is repeated.',
+  },
+  {
+    topic: 'changes of policies',
+    choice:
+      'GET /v1/gateway/changes: a stream of versions, not of policies; a platform without it is asked again every minute',
+    reason:
+      'A change must end streams within a second, and a stream says in whatever order things happen only that it is time to read.',
+  },
+  {
+    topic: 'WebSockets through the gateway',
+    choice:
+      'Bytes as they come, no pings of ours, 1001 after ten minutes without a byte; a changed policy closes with 1008, a stop or a resume with 1001',
+    reason: 'A ping would be seen by programs that count frames; TCP keep-alive finds a dead peer without one.',
+  },
+  {
+    topic: 'Expect: 100-continue at the gateway',
+    choice: '100 at once when the policy allows the call, never when it is refused',
+    reason:
+      'The verdict is what a caller with a large body waits for; a provider that refuses the body answers early anyway.',
+  },
+  {
+    topic: 'a call in flight at a resume',
+    choice:
+      'GET and HEAD without an answer are sent once more; what else was sent is 502 outcome_unknown, never sent twice',
+    reason:
+      'Whether the provider has carried it out cannot be known; the caller can ask the provider, the gateway cannot.',
   },
   {
     topic: 'copies of a machine',

@@ -30,6 +30,22 @@ export type ProvisionConnectionRequest = z.infer<typeof provisionConnectionReque
 
 export const providerParams = z.object({ provider: z.string().min(1) });
 
+/** What a provider appends to a redirect URI (RFC 6749, sections 4.1.2 and 4.1.2.1). */
+export const oauthLandingRequest = z.object({
+  code: z.string().max(4096).optional(),
+  state: z.string().max(2048).optional(),
+  error: z.string().max(256).optional(),
+});
+
+/** Nothing has happened yet: whoever sees it sends code and state on, with a token (choices.ts, "default redirect URI"). */
+export const oauthLanding = z.object({
+  provider: z.string(),
+  code: z.string().optional(),
+  state: z.string().optional(),
+  error: z.string().optional(),
+  message: z.string(),
+});
+
 const tag = 'Connectors';
 const source = 'document 1, Endpoints';
 const access = 'organization';
@@ -45,7 +61,7 @@ export const oauthOperations = {
     access,
     body: provisionConnectionRequest,
     answer: created,
-    errors: ['invalid_request', 'unauthorized'],
+    errors: ['invalid_request', 'unauthorized', 'upstream_failed', 'upstream_timeout'],
   }),
   authorizeConnection: defineOperation({
     method: 'GET',
@@ -69,6 +85,18 @@ export const oauthOperations = {
     params: providerParams,
     body: oauthCallbackRequest,
     answer: created,
-    errors: ['invalid_request', 'unauthorized'],
+    errors: ['invalid_request', 'unauthorized', 'upstream_failed', 'upstream_timeout'],
+  }),
+  landOnCallback: defineOperation({
+    method: 'GET',
+    path: '/v1/oauth/{provider}/callback',
+    summary: 'Where a provider sends the user back unless told otherwise: shows what the POST of this path takes',
+    source: 'document 1, Connector request and response bodies ("defaults to the service callback")',
+    tag,
+    access: 'none',
+    params: providerParams,
+    query: oauthLandingRequest,
+    answer: { kind: 'json', status: 200, schema: oauthLanding },
+    errors: ['invalid_request'],
   }),
 } as const;

@@ -3,6 +3,7 @@ import { connectorOperations } from './connectors.ts';
 import { gatewayOperations } from './gateway.ts';
 import { statusOperations } from './local/status.ts';
 import { machineOperations } from './machines.ts';
+import { oauthOperations } from './oauth.ts';
 import { portNoticeOperations } from './port-notices.ts';
 import { resumeReportOperations } from './resume-reports.ts';
 import { spriteOperations } from './sprites.ts';
@@ -12,6 +13,7 @@ export const platformOperations = {
   openapi: { ...statusOperations.openapi, access: 'none' },
   ...spriteOperations,
   ...connectorOperations,
+  ...oauthOperations,
   ...gatewayOperations,
   ...machineOperations,
   ...resumeReportOperations,

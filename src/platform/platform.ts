@@ -1,7 +1,6 @@
 // The control plane, wired: opens its directory, its stores and its listener, in this order, and closes them the other way
 // round. Nothing of a machine is left running when it is closed.
 import { join } from 'node:path';
-import { Agent } from 'undici';
 import { platformOperations } from '../contract/platform-operations.ts';
 import { type Clock, systemClock } from '../core/clock.ts';
 import type { Secret } from '../core/secret.ts';
@@ -13,9 +12,8 @@ import { openDatabase } from '../sqlite/open.ts';
 import { createAdmin, type PlatformAdmin } from './admin.ts';
 import { createCatalogue } from './catalogue/catalogue.ts';
 import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
-import { createConnectorHandlers } from './connectors/connector-handlers.ts';
-import { createConnectorService } from './connectors/connector-service.ts';
 import { createConnectorStore } from './connectors/connector-store.ts';
+import { createConnectors } from './connectors/connectors.ts';
 import { createGatewayHandlers } from './gateway/gateway-handlers.ts';
 import { createLifeStore } from './lives/life-store.ts';
 import { createLives } from './lives/lives.ts';
@@ -28,6 +26,7 @@ import { createProcessDriver } from './machines/process-driver.ts';
 import type { AgentCommand } from './machines/spawn-machine.ts';
 import { createNoticeHandlers } from './notices/notice-handlers.ts';
 import { createNoticeStore } from './notices/notice-store.ts';
+import type { OAuthClient } from './oauth/oauth-client.ts';
 import { createOrganizationStore } from './organizations/organization-store.ts';
 import { platformMigrations } from './schema.ts';
 import { createSpriteHandlers } from './sprites/sprite-handlers.ts';
@@ -36,7 +35,9 @@ import { createSpriteStore } from './sprites/sprite-store.ts';
 import { createAuthenticate } from './tokens/authenticate.ts';
 import { type CallRateOptions, createCallRate } from './tokens/call-rate.ts';
 import type { Principal } from './tokens/principal.ts';
+import { createRecheck } from './tokens/recheck.ts';
 import { createTokenStore } from './tokens/token-store.ts';
+import type { Resolve } from './upstream/guarded-connector.ts';
 import { checkKeysInUse, createVault } from './vault/vault.ts';
 
 export interface PlatformLog {
@@ -66,6 +67,14 @@ export interface PlatformOptions {
   readonly reconnectSpread_ms?: number;
   /** How often one token may call, besides calls through the gateway; 100 a second when absent. */
   readonly callRate?: Omit<CallRateOptions, 'now_ms'>;
+  /** This platform as a client of the providers of the catalogue. */
+  readonly oauthClients?: readonly OAuthClient[];
+  /** By provider: with which the platform makes keys there. */
+  readonly managementKeys?: ReadonlyMap<string, Secret>;
+  /** Ask a provider about an API key before it is stored; off when absent. */
+  readonly verifyKeys?: boolean;
+  /** Finds the addresses of the hosts that users give; the system does when absent. */
+  readonly resolve?: Resolve;
   /** `{sprite}` and `{organization}` stand for the names. */
   readonly spriteUrl?: string;
   /** Checks every JSON answer against its row, for tests. */
@@ -85,7 +94,6 @@ const FREEZE_DELAY_MS = 300;
 /** For one token, besides calls through the gateway. */
 const CALL_RATE = { burst: 500, perSecond: 100 };
 const DRAIN_MS = 2_000;
-const CONNECT_TIMEOUT_MS = 10_000;
 /** Nothing serves these addresses yet: a sprite is reached through its agent. */
 const SPRITE_URL = 'http://{sprite}.{organization}.localhost';
 
@@ -133,16 +141,25 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     const { organization_id, sprite_id } = machine;
     return tokens.create({ organization_id, sprite_id, machine_id }, clock.wall_ms()).text;
   }
-  const dispatcher = new Agent({
-    connect: { timeout: CONNECT_TIMEOUT_MS },
-    bodyTimeout: 0,
-    keepAliveTimeout: 10_000,
-    // The gateway passes headers on as they were written, which HTTP/2 does not keep.
-    allowH2: false,
-  });
-  stack.defer(() => dispatcher.destroy());
 
-  const connectorService = createConnectorService({ connectors, catalogue, vault, clock });
+  const recheck = createRecheck({ tokens, clock });
+  const connecting = stack.use(
+    createConnectors({
+      db,
+      connectors,
+      catalogue,
+      vault,
+      clock,
+      platformUrl,
+      oauthClients: options.oauthClients ?? [],
+      managementKeys: options.managementKeys ?? new Map(),
+      verifyKeys: options.verifyKeys ?? false,
+      resolve: options.resolve,
+      onRefresh: () => undefined,
+      log,
+    }),
+  );
+  const { service: connectorService, credentials, dispatcherFor } = connecting;
   const freezeDelay_ms = options.freezeDelay_ms ?? FREEZE_DELAY_MS;
   const limits = createMachineLimits(machines, organizations);
   const machineService = createMachineService({ machines, sprites, driver, lives, limits, clock, freezeDelay_ms, log });
@@ -160,14 +177,15 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
         pageKey: vault.derive('page tokens'),
         urlTemplate: spriteUrl,
       }),
-      ...createConnectorHandlers({ service: connectorService, catalogue, platformUrl }),
+      ...connecting.handlers,
       ...createGatewayHandlers({
         connectors,
         service: connectorService,
         catalogue,
-        vault,
+        credentials,
+        recheck,
         lives,
-        dispatcher,
+        dispatcherFor,
         platformUrl,
         log,
       }),

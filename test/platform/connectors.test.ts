@@ -8,6 +8,7 @@ import { startEchoProvider } from '../support/echo-provider.ts';
 import { openTestPlatform, TEST_KEY, type TestPlatform } from '../support/open-platform.ts';
 
 const API_KEY = 'sk-very-secret-0123456789';
+const LINEAR_KEY = 'lin_api_very_secret';
 
 function create(platform: TestPlatform, body: object) {
   return platform.call({ method: 'POST', path: '/v1/oauth/connections/api_key', body });
@@ -31,7 +32,7 @@ describe('a connector', () => {
       connection_type: 'api_key',
       inserted_at: expect.any(String),
       updated_at: expect.any(String),
-      provider_info: { display_name: 'OpenAI' },
+      provider_info: { display_name: 'OpenAI', setup_url: 'https://platform.openai.com/api-keys' },
       usage_snippet: `curl ${platform.url}/v1/gateway/openai/${id}/v1/models`,
     });
     const read = await platform.call({ path: `/v1/oauth/connections/${id}` });
@@ -51,7 +52,7 @@ describe('a connector', () => {
 
   test('without a policy is shown without one', async () => {
     const platform = await openTestPlatform();
-    const { json } = await create(platform, { provider: 'groq', api_key: API_KEY });
+    const { json } = await create(platform, { provider: 'mistral', api_key: API_KEY });
     expect(json.connection).not.toHaveProperty('access_policy');
   });
 
@@ -104,7 +105,7 @@ describe('a connector', () => {
 
   test('is listed by provider when one is named', async () => {
     const { platform } = await openWithConnector();
-    await create(platform, { provider: 'linear', api_key: API_KEY });
+    await create(platform, { provider: 'linear', api_key: LINEAR_KEY });
     const providers = async (query: string) =>
       (await platform.call({ path: `/v1/oauth/connections${query}` })).json.connections.map(
         (one: { provider: string }) => one.provider,

@@ -45,6 +45,10 @@ const fields = [
   'generation',
   'incarnation',
   'holds',
+  'code',
+  'state',
+  'redirect_uri',
+  'labels',
 ];
 const queries = [
   'max_results',
@@ -54,6 +58,11 @@ const queries = [
   'state',
   'timeout',
   'instance_id',
+  'scopes',
+  'add_scopes',
+  'redirect_uri',
+  'code',
+  'error',
   'nonsense',
 ];
 const words = ['x', '%00', '%2e%2e', '%', 'é', '__proto__', '1'.repeat(300), '%F0%9F%98%80', "'", '*'];
@@ -62,14 +71,14 @@ function* toBodies(): Generator<string> {
   yield* ['', '{', '[1', 'null', '"x"', '7', '{"a":1}{"b":2}', '\u0000', '['.repeat(5_000), '{"name":'.repeat(2_000)];
   for (const value of oddities) {
     yield JSON.stringify(value) ?? '';
-    for (const field of fields) yield JSON.stringify({ [field]: value, provider: 'openai', api_key: 'k' });
+    for (const field of fields) yield JSON.stringify({ [field]: value, provider: 'openai', api_key: 'sk-k' });
   }
 }
 
 test('no body, query or path makes a row fail', async () => {
   const platform = await openTestPlatform();
   platform.admin.createSprite({ organization: 'acme', name: 'x' });
-  const api_key = new Secret('k');
+  const api_key = new Secret('sk-k');
   platform.admin.createConnector({ organization: 'acme', provider: 'openai', api_key, id: 'x' });
   const sprite = platform.admin.createToken({ organization: 'acme', sprite: 'x' });
   const bodies = [...toBodies()];

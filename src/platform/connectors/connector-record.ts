@@ -6,12 +6,18 @@ import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
 import type { ConnectorRow } from './connector-store.ts';
 import { parseStoredPolicy } from './stored-policy.ts';
 
+const ended = {
+  title: 'Authorization ended',
+  body: 'the provider renews it no more; send the user through `GET /v1/oauth/{provider}/authorize` again',
+};
+
 /** `entry` is undefined for a provider that has left the catalogue. */
 export function toConnectionRecord(
   row: ConnectorRow,
   entry: CatalogueEntry | undefined,
   platformUrl: string,
 ): Connection {
+  const notes = [...(row.authorization_ended_at === null ? [] : [ended]), ...(entry?.notes ?? [])];
   return connection.parse({
     id: row.id,
     provider: row.provider,
@@ -25,9 +31,10 @@ export function toConnectionRecord(
     inserted_at: toDateTime(row.inserted_at),
     updated_at: toDateTime(row.updated_at),
     ...(entry === undefined ? {} : { usage_snippet: toUsageSnippet(row, entry, platformUrl) }),
-    ...(entry === undefined || entry.notes.length === 0 ? {} : { notes: entry.notes }),
+    ...(notes.length === 0 ? {} : { notes }),
     provider_info: {
       display_name: entry?.display_name ?? row.provider,
+      ...(entry?.setup_url === undefined ? {} : { setup_url: entry.setup_url }),
       ...(row.base_api_url === null ? {} : { base_api_url: row.base_api_url }),
     },
   });

@@ -6,9 +6,13 @@ import { RemoraError } from '../../core/remora-error.ts';
 import { Secret } from '../../core/secret.ts';
 import { randomHex } from '../../core/urandom.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
+import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
+import type { ProviderFetch } from '../upstream/provider-fetch.ts';
 import type { Vault } from '../vault/vault.ts';
 import { parseBaseApiUrl } from './base-api-url.ts';
 import type { ConnectorRow, ConnectorStore } from './connector-store.ts';
+import { askProvider } from './provider-account.ts';
+import { refuseField } from './refuse-field.ts';
 
 export interface NewApiKeyConnector {
   readonly provider: string;
@@ -17,17 +21,23 @@ export interface NewApiKeyConnector {
   readonly access_policy?: AccessPolicyRequest | undefined;
   /** Chosen by the operator; made up when absent. */
   readonly id?: string | undefined;
+  readonly user_id?: string | null | undefined;
 }
 
 export interface ConnectorService {
+  /** Asks the provider whether it takes the key, where it can be asked. Throws `invalid_request` naming the field. */
+  verify(connector: NewApiKeyConnector): Promise<void>;
   /** Throws `invalid_request` naming the field, `already_exists` for a taken id. */
   create(organization_id: string, connector: NewApiKeyConnector): ConnectorRow;
   /** Throws `not_found`, also for a connector of another organization. */
   find(organization_id: string, id: string): ConnectorRow;
   list(organization_id: string, provider?: string): readonly ConnectorRow[];
   setPolicy(organization_id: string, id: string, policy: AccessPolicyRequest): ConnectorRow;
-  delete(organization_id: string, id: string): void;
-  /** Runs after a policy has changed or a connector is gone. */
+  /** Then ends the credential at the provider; that this fails is logged. */
+  delete(organization_id: string, id: string): Promise<void>;
+  /** For whoever changes a connector in another way. */
+  changed(id: string): void;
+  /** Runs after a connector was made, its policy has changed, or it is gone. */
   onChange(listener: (id: string) => void): void;
 }
 
@@ -36,6 +46,10 @@ export interface ConnectorServiceDeps {
   readonly catalogue: Catalogue;
   readonly vault: Vault;
   readonly clock: Clock;
+  /** The one for addresses that users give, or the one for those of the catalogue. */
+  readonly fetchFor: (entry: CatalogueEntry) => ProviderFetch;
+  readonly revoke: (entry: CatalogueEntry, row: ConnectorRow) => Promise<boolean>;
+  readonly log: { info(fields: object, message: string): void; error(fields: object, message: string): void };
 }
 
 /** What can stand in a header: anything else would end up as another header, or nowhere. */
@@ -58,15 +72,34 @@ export function createConnectorService(deps: ConnectorServiceDeps): ConnectorSer
     for (const listener of listeners) listener(id);
   }
 
+  function check(given: NewApiKeyConnector): { entry: CatalogueEntry; base_api_url: string | null } {
+    const entry = catalogue.find(given.provider);
+    if (entry === undefined) throw refuse('provider', `there is no provider ${JSON.stringify(given.provider)} here`);
+    if (!entry.api_key) throw refuse('provider', `${entry.display_name} takes no API key; authorize it by OAuth`);
+    const base_api_url = parseBaseApiUrl(entry, given.base_api_url);
+    if (!CREDENTIAL.test(given.api_key)) throw refuse('api_key', 'it may hold visible ASCII only, and no spaces');
+    if (entry.injection.in === 'path' && !PATH_CREDENTIAL.test(given.api_key)) {
+      throw refuse('api_key', `a key of ${entry.provider} stands in the path and cannot hold these characters`);
+    }
+    const { key_format } = entry;
+    if (key_format !== undefined && !new RegExp(key_format.pattern).test(given.api_key)) {
+      throw refuse('api_key', key_format.hint);
+    }
+    return { entry, base_api_url };
+  }
+
   return {
+    async verify(given) {
+      const { entry, base_api_url } = check(given);
+      const address = entry.address.type === 'fixed' ? entry.address.url : base_api_url;
+      if (entry.verify_path === undefined || address === null) return;
+      const credential = { secret: new Secret(given.api_key), injection: entry.injection };
+      const { status } = await askProvider(deps.fetchFor(entry), entry, address, credential, entry.verify_path);
+      if (status === 401 || status === 403)
+        throw refuse('api_key', `${entry.display_name} does not take it (${status})`);
+    },
     create(organization_id, given) {
-      const entry = catalogue.find(given.provider);
-      if (entry === undefined) throw refuse('provider', `there is no provider ${JSON.stringify(given.provider)} here`);
-      if (!CREDENTIAL.test(given.api_key)) throw refuse('api_key', 'it may hold visible ASCII only, and no spaces');
-      if (entry.injection.in === 'path' && !PATH_CREDENTIAL.test(given.api_key)) {
-        throw refuse('api_key', `a key of ${entry.provider} stands in the path and cannot hold these characters`);
-      }
-      const base_api_url = parseBaseApiUrl(entry, given.base_api_url);
+      const { entry, base_api_url } = check(given);
       const id = given.id ?? `conn_${randomHex(10)}`;
       if (!CONNECTOR_ID.test(id)) throw refuse('id', 'expected up to 64 letters, digits, dashes and underscores');
       const row = {
@@ -76,10 +109,12 @@ export function createConnectorService(deps: ConnectorServiceDeps): ConnectorSer
         provider_account_id: toAccountId(accountKey, given.provider, given.api_key),
         connection_type: 'api_key',
         base_api_url,
+        user_id: given.user_id ?? null,
         access_policy: given.access_policy === undefined ? null : JSON.stringify(given.access_policy),
         closed: vault.close({ organization_id, connector_id: id }, new Secret(given.api_key)),
       } as const;
       if (!connectors.insert(row, clock.wall_ms())) throw new RemoraError('already_exists', `the id ${id} is taken`);
+      tell(id);
       return find(organization_id, id);
     },
     find,
@@ -89,10 +124,23 @@ export function createConnectorService(deps: ConnectorServiceDeps): ConnectorSer
       tell(id);
       return find(organization_id, id);
     },
-    delete(organization_id, id) {
+    async delete(organization_id, id) {
+      const row = find(organization_id, id);
       if (!connectors.delete(organization_id, id)) throw notFound();
       tell(id);
+      const entry = catalogue.find(row.provider);
+      if (entry === undefined) return;
+      const where = { connector: id, provider: row.provider };
+      try {
+        if (await deps.revoke(entry, row)) deps.log.info(where, 'a credential was ended at its provider');
+      } catch (error) {
+        deps.log.error(
+          { ...where, err: error },
+          'the credential of a deleted connector may still be good at its provider',
+        );
+      }
     },
+    changed: tell,
     onChange(listener) {
       listeners.push(listener);
     },
@@ -106,8 +154,7 @@ function toAccountId(key: Buffer, provider: string, api_key: string): string {
 }
 
 function refuse(name: string, message: string): RemoraError {
-  const field = `body.${name}`;
-  return new RemoraError('invalid_request', `${field}: ${message}`, { details: { fields: [{ field, message }] } });
+  return refuseField(`body.${name}`, message);
 }
 
 function notFound(): RemoraError {

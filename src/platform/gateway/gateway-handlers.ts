@@ -12,10 +12,10 @@ import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
 import type { ConnectorService } from '../connectors/connector-service.ts';
 import type { ConnectorRow, ConnectorStore } from '../connectors/connector-store.ts';
+import type { Credentials } from '../connectors/credentials.ts';
 import type { Lives } from '../lives/lives.ts';
 import { parseLifeHeaders } from '../lives/parse-life-headers.ts';
 import { organizationOf, type Principal } from '../tokens/principal.ts';
-import type { Vault } from '../vault/vault.ts';
 import { toGatewayList } from './gateway-list.ts';
 import { createOpenCalls } from './open-calls.ts';
 import { createPolicyCache } from './policy-cache.ts';
@@ -25,9 +25,12 @@ export interface GatewayDeps {
   readonly connectors: ConnectorStore;
   readonly service: ConnectorService;
   readonly catalogue: Catalogue;
-  readonly vault: Vault;
+  readonly credentials: Credentials;
+  /** Throws `unauthorized` when the token of a caller opens nothing any more. */
+  readonly recheck: (principal: Principal) => void;
   readonly lives: Lives;
-  readonly dispatcher: Dispatcher;
+  /** The one for addresses that users give, or the one for those of the catalogue. */
+  readonly dispatcherFor: (entry: CatalogueEntry) => Dispatcher;
   readonly platformUrl: () => string;
   readonly log: { info(fields: object, message: string): void };
 }
@@ -67,24 +70,27 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
       const identity = toIdentity(principal);
       const life = parseLifeHeaders(request.headers);
       const admit = () => {
+        deps.recheck(principal);
         if (principal.type === 'sprite' && life !== undefined) deps.lives.check(principal.sprite.id, life);
         const [row, entry] = findConnector(organization.id, target.provider, target.connector_id);
         const decision = decide(policyOf(row.access_policy), identity, target.path);
         if (decision.type === 'deny') throw new RemoraError(decision.code, decision.message);
         return { row, entry };
       };
+      const judged = admit();
+      const { secret, injection } = await deps.credentials.open(judged.row, judged.entry);
+      // A credential that had to be renewed took its time, and the policy may be another one by now.
       const { row, entry } = admit();
-      const place = { organization_id: organization.id, connector_id: row.id };
       const address = entry.address.type === 'fixed' ? entry.address.url : row.base_api_url;
       if (address === null) throw new RemoraError('internal', 'the connector has no address');
       const { rawHeaders } = request;
-      const { origin, path, injected } = toProviderCall(entry, address, deps.vault.open(place, row.closed), {
+      const { origin, path, injected } = toProviderCall({ ...entry, injection }, address, secret, {
         path: target.path,
         rawHeaders,
       });
       using open = calls.begin(row.id, { recheck: admit });
       const { ended, ...counts } = await streamExchange(request, response, {
-        dispatcher: deps.dispatcher,
+        dispatcher: deps.dispatcherFor(entry),
         origin,
         path,
         headers: toUpstreamHeaders(rawHeaders, injected),

@@ -1,0 +1,111 @@
+// Everything about connectors, wired: their store and credentials, OAuth, keys of the platform's own, and the two ways out of the
+// platform, of which the guarded one is for addresses that users give.
+import { Agent, type Dispatcher } from 'undici';
+import type { connectorOperations } from '../../contract/connectors.ts';
+import type { oauthOperations } from '../../contract/oauth.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Secret } from '../../core/secret.ts';
+import type { Handlers } from '../../http/handler.ts';
+import type { Sqlite } from '../../sqlite/open.ts';
+import type { Catalogue } from '../catalogue/catalogue.ts';
+import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
+import type { OAuthClient } from '../oauth/oauth-client.ts';
+import { createOAuthHandlers } from '../oauth/oauth-handlers.ts';
+import { createOAuthService } from '../oauth/oauth-service.ts';
+import { createStateStore } from '../oauth/state-store.ts';
+import { createTokenEndpoint } from '../oauth/token-endpoint.ts';
+import { createProvisionService } from '../provisioning/provision-service.ts';
+import type { Principal } from '../tokens/principal.ts';
+import { createGuardedConnector, type Resolve, resolveBySystem } from '../upstream/guarded-connector.ts';
+import { createProviderFetch } from '../upstream/provider-fetch.ts';
+import type { Vault } from '../vault/vault.ts';
+import { createConnectorHandlers } from './connector-handlers.ts';
+import { toConnectionRecord } from './connector-record.ts';
+import { type ConnectorService, createConnectorService } from './connector-service.ts';
+import type { ConnectorRow, ConnectorStore } from './connector-store.ts';
+import { type Credentials, createCredentials, type RefreshOutcome } from './credentials.ts';
+import { revokeCredential } from './revoke-credential.ts';
+
+export interface ConnectorsDeps {
+  readonly db: Sqlite;
+  readonly connectors: ConnectorStore;
+  readonly catalogue: Catalogue;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly platformUrl: () => string;
+  readonly oauthClients: readonly OAuthClient[];
+  /** By provider: with which the platform makes keys there. */
+  readonly managementKeys: ReadonlyMap<string, Secret>;
+  readonly verifyKeys: boolean;
+  readonly resolve?: Resolve | undefined;
+  readonly onRefresh: (outcome: RefreshOutcome) => void;
+  readonly log: { info(fields: object, message: string): void; error(fields: object, message: string): void };
+}
+
+export interface Connectors extends AsyncDisposable {
+  readonly service: ConnectorService;
+  readonly credentials: Credentials;
+  readonly handlers: Handlers<typeof connectorOperations & typeof oauthOperations, Principal>;
+  /** What a call to a provider goes through. */
+  readonly dispatcherFor: (entry: CatalogueEntry) => Dispatcher;
+}
+
+const CONNECT_TIMEOUT_MS = 10_000;
+
+export function createConnectors(deps: ConnectorsDeps): Connectors {
+  const { connectors, catalogue, vault, clock, platformUrl, log, managementKeys } = deps;
+  const clients = new Map(deps.oauthClients.map((client) => [client.provider, client]));
+  const plain = new Agent({ ...pool, connect: { timeout: CONNECT_TIMEOUT_MS } });
+  const resolve = deps.resolve ?? resolveBySystem;
+  const guarded = new Agent({ ...pool, connect: createGuardedConnector(CONNECT_TIMEOUT_MS, resolve) });
+  const dispatcherFor = (entry: CatalogueEntry) =>
+    entry.address.type === 'own' && !entry.allow_http ? guarded : plain;
+
+  const fetch = createProviderFetch(plain);
+  const guardedFetch = createProviderFetch(guarded);
+  const endpoint = createTokenEndpoint(fetch);
+  const { onRefresh } = deps;
+  const credentials = createCredentials({ connectors, vault, clients, endpoint, clock, log, onRefresh });
+  const provisioning = createProvisionService({ connectors, catalogue, vault, clock, fetch, managementKeys });
+  const revokeDeps = { fetch, clients, revokeKey: provisioning.revoke };
+  const service = createConnectorService({
+    connectors,
+    catalogue,
+    vault,
+    clock,
+    log,
+    fetchFor: (entry) => (dispatcherFor(entry) === plain ? fetch : guardedFetch),
+    revoke: (entry, row) => revokeCredential(revokeDeps, entry, credentials.read(row)),
+  });
+  const states = createStateStore(deps.db);
+  const oauth = createOAuthService({
+    states,
+    connectors,
+    service,
+    catalogue,
+    clients,
+    endpoint,
+    fetch,
+    vault,
+    clock,
+    platformUrl,
+  });
+  const toResponse = (row: ConnectorRow) => ({
+    connection: toConnectionRecord(row, catalogue.find(row.provider), platformUrl()),
+  });
+  return {
+    service,
+    credentials,
+    dispatcherFor,
+    handlers: {
+      ...createConnectorHandlers({ service, toResponse, verifyKeys: deps.verifyKeys }),
+      ...createOAuthHandlers({ oauth, provisioning, toResponse }),
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all([plain.destroy(), guarded.destroy()]);
+    },
+  };
+}
+
+/** The gateway passes headers on as they were written, which HTTP/2 does not keep. */
+const pool = { bodyTimeout: 0, keepAliveTimeout: 10_000, allowH2: false } as const;

@@ -1,0 +1,201 @@
+// Connectors by OAuth: where to send the user, and the connector once the user is back (document 1, "Endpoints").
+import type { AccessPolicyRequest } from '../../contract/access-policy.ts';
+import type { OAuthAuthorizeRequest, OAuthAuthorizeResponse, OAuthCallbackRequest } from '../../contract/oauth.ts';
+import type { Clock } from '../../core/clock.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import { Secret } from '../../core/secret.ts';
+import { randomHex, randomToken } from '../../core/urandom.ts';
+import type { Catalogue } from '../catalogue/catalogue.ts';
+import type { CatalogueEntry, OAuthSettings } from '../catalogue/catalogue-entry.ts';
+import type { ConnectorService } from '../connectors/connector-service.ts';
+import type { ConnectorRow, ConnectorStore } from '../connectors/connector-store.ts';
+import { toStoredCredential } from '../connectors/credential.ts';
+import { askProvider, type ProviderAccount, toAccount } from '../connectors/provider-account.ts';
+import { refuseField } from '../connectors/refuse-field.ts';
+import type { ProviderFetch } from '../upstream/provider-fetch.ts';
+import type { Vault } from '../vault/vault.ts';
+import { toAuthorizeUrl } from './authorize-url.ts';
+import type { OAuthClient } from './oauth-client.ts';
+import { joinScopes, parseScopes, toGrantedScopes } from './scopes.ts';
+import { type StateStore, toStatePlace } from './state-store.ts';
+import { type CodeGrant, type OAuthTokens, RefusedByProvider, type TokenEndpoint } from './token-endpoint.ts';
+
+export interface OAuthService {
+  /** Throws `invalid_request` naming the field. */
+  authorize(organization_id: string, provider: string, request: OAuthAuthorizeRequest): OAuthAuthorizeResponse;
+  /** Throws `invalid_request`, also for what the provider refuses, and `upstream_failed` or `upstream_timeout`. */
+  complete(owner: ConnectorOwner, provider: string, request: OAuthCallbackRequest): Promise<ConnectorRow>;
+}
+
+export interface ConnectorOwner {
+  readonly organization_id: string;
+  readonly user_id: string | null;
+}
+
+export interface OAuthServiceDeps {
+  readonly states: StateStore;
+  readonly connectors: ConnectorStore;
+  readonly service: ConnectorService;
+  readonly catalogue: Catalogue;
+  readonly clients: ReadonlyMap<string, OAuthClient>;
+  readonly endpoint: TokenEndpoint;
+  readonly fetch: ProviderFetch;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly platformUrl: () => string;
+}
+
+/** How long a user may take at the provider, and how many may be there at once for one organization. */
+const STATE_LIFE_MS = 600_000;
+const STATES_MAX = 1_000;
+const SECRET_BYTES = 32;
+
+export function createOAuthService(deps: OAuthServiceDeps): OAuthService {
+  const { states, connectors, vault, clock } = deps;
+
+  function providerOf(provider: string): { entry: CatalogueEntry; settings: OAuthSettings; client: OAuthClient } {
+    const entry = deps.catalogue.find(provider);
+    if (entry?.oauth === undefined) throw refuseField('path.provider', 'there is no connector by OAuth for it here');
+    const client = deps.clients.get(provider);
+    if (client === undefined) {
+      throw refuseField(
+        'path.provider',
+        `this platform is no OAuth client of ${entry.display_name}; its operator can change that`,
+      );
+    }
+    return { entry, settings: entry.oauth, client };
+  }
+
+  function toScopes(
+    organization_id: string,
+    provider: string,
+    request: OAuthAuthorizeRequest,
+    defaults: string[],
+  ): string[] {
+    const base = request.scopes === undefined ? undefined : parseScopes('scopes', request.scopes);
+    if (request.add_scopes === undefined) return base ?? defaults;
+    const granted = connectors.list(organization_id, provider).flatMap((row) => row.scopes?.split(',') ?? []);
+    const known = base ?? (granted.length > 0 ? granted : defaults);
+    return joinScopes(known, parseScopes('add_scopes', request.add_scopes));
+  }
+
+  async function exchange(provider: string, grant: CodeGrant): Promise<OAuthTokens> {
+    const { entry, settings, client } = providerOf(provider);
+    try {
+      return await deps.endpoint.exchange(entry, settings, client, grant);
+    } catch (error) {
+      if (error instanceof RefusedByProvider) throw refuseField('body.code', error.message);
+      throw error;
+    }
+  }
+
+  async function findAccount(provider: string, tokens: OAuthTokens): Promise<ProviderAccount> {
+    const { entry, settings } = providerOf(provider);
+    const { account, injection } = settings;
+    if (account?.from === 'token_answer') return toAccount(account, tokens.answer);
+    if (account === undefined || entry.address.type === 'own') return { id: `account_${randomHex(8)}`, name: null };
+    const credential = { secret: tokens.access_token, injection };
+    const answer = await askProvider(deps.fetch, entry, entry.address.url, credential, account.path);
+    if (answer.status !== 200) {
+      throw new RemoraError(
+        'upstream_failed',
+        `the provider answered ${answer.status} when it was asked whose token it is`,
+      );
+    }
+    return toAccount(account, parseJson(answer.text));
+  }
+
+  /** The connector of the same account, with the new credential; or a new one. */
+  function save(
+    { organization_id, user_id }: ConnectorOwner,
+    provider: string,
+    account: ProviderAccount,
+    grant: { readonly tokens: OAuthTokens; readonly asked: string; readonly policy: AccessPolicyRequest | undefined },
+  ): ConnectorRow {
+    const { tokens, policy } = grant;
+    const now_ms = clock.wall_ms();
+    const known = connectors.findAccount(organization_id, provider, account.id);
+    const id = known?.id ?? `conn_${randomHex(10)}`;
+    const { access_token, refresh_token } = tokens;
+    const credential = {
+      closed: vault.close(
+        { organization_id, connector_id: id },
+        toStoredCredential({ type: 'oauth', access_token, refresh_token }),
+      ),
+      scopes: toGrantedScopes(tokens.scope, grant.asked) || null,
+      token_expires_at: tokens.expires_in_s === undefined ? null : now_ms + tokens.expires_in_s * 1_000,
+      provider_account_name: account.name,
+    };
+    const access_policy = policy === undefined ? {} : { access_policy: JSON.stringify(policy) };
+    if (known !== undefined && connectors.setCredential(known, { ...credential, ...access_policy }, now_ms)) {
+      deps.service.changed(id);
+    } else {
+      const connection_type = 'oauth';
+      const row = { id, organization_id, provider, provider_account_id: account.id, connection_type, user_id } as const;
+      const whole = { ...row, ...credential, access_policy: null, ...access_policy, base_api_url: null };
+      if (!connectors.insert(whole, now_ms)) {
+        throw new RemoraError('conflict', 'the connector was changed by another call; authorize it again');
+      }
+    }
+    return deps.service.find(organization_id, id);
+  }
+
+  return {
+    authorize(organization_id, provider, request) {
+      const { settings, client } = providerOf(provider);
+      const redirect_uri = request.redirect_uri ?? toCallback(deps.platformUrl(), provider);
+      if (redirect_uri !== toCallback(deps.platformUrl(), provider) && !client.redirect_uris.includes(redirect_uri)) {
+        throw refuseField(
+          'query.redirect_uri',
+          'it is not one that the operator registered; it is compared letter by letter',
+        );
+      }
+      const scopes = toScopes(organization_id, provider, request, settings.scopes);
+      const state = request.state ?? randomToken(SECRET_BYTES);
+      if (!/^[\x21-\x7e]+$/.test(state)) throw refuseField('query.state', 'it may hold visible ASCII only');
+      if (states.count(organization_id) >= STATES_MAX) {
+        const message = `${STATES_MAX} authorizations have been begun and not finished; they expire after ten minutes`;
+        throw new RemoraError('too_many_requests', message, { retryAfter_ms: STATE_LIFE_MS });
+      }
+      const verifier = randomToken(SECRET_BYTES);
+      const key = { organization_id, provider, state };
+      const closed = vault.close(toStatePlace(key), new Secret(verifier));
+      const now_ms = clock.wall_ms();
+      const pending = { redirect_uri, scopes: scopes.join(','), closed };
+      if (!states.insert(key, pending, now_ms, now_ms + STATE_LIFE_MS)) {
+        throw refuseField('query.state', 'it is in use; take another one for each authorization');
+      }
+      const { client_id } = client;
+      return { authorize_url: toAuthorizeUrl(settings, { client_id, redirect_uri, scopes, state, verifier }), state };
+    },
+    async complete(owner, provider, request) {
+      providerOf(provider);
+      const { state = '', redirect_uri } = request;
+      const key = { organization_id: owner.organization_id, provider, state };
+      const pending = states.take(key, clock.wall_ms());
+      if (pending === undefined) {
+        throw refuseField('body.state', 'it is unknown, was used before, or is older than ten minutes; begin again');
+      }
+      if (redirect_uri !== undefined && redirect_uri !== pending.redirect_uri) {
+        throw refuseField('body.redirect_uri', 'it is not the one with which the authorization began');
+      }
+      const verifier = vault.open(toStatePlace(key), pending.closed).reveal();
+      const tokens = await exchange(provider, { code: request.code, redirect_uri: pending.redirect_uri, verifier });
+      const account = await findAccount(provider, tokens);
+      return save(owner, provider, account, { tokens, asked: pending.scopes, policy: request.access_policy });
+    },
+  };
+}
+
+/** The default of `redirect_uri` (document 1, "OAuthAuthorizeRequest"). */
+export function toCallback(platformUrl: string, provider: string): string {
+  return `${platformUrl}/v1/oauth/${provider}/callback`;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

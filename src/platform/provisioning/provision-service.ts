@@ -1,0 +1,71 @@
+// Connectors with a key that the platform makes and owns (document 1, "ProvisionConnectionRequest").
+import type { Clock } from '../../core/clock.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { Secret } from '../../core/secret.ts';
+import { randomHex } from '../../core/urandom.ts';
+import type { Catalogue } from '../catalogue/catalogue.ts';
+import type { ConnectorRow, ConnectorStore } from '../connectors/connector-store.ts';
+import { toStoredCredential } from '../connectors/credential.ts';
+import { refuseField } from '../connectors/refuse-field.ts';
+import type { ConnectorOwner } from '../oauth/oauth-service.ts';
+import type { ProviderFetch } from '../upstream/provider-fetch.ts';
+import type { Vault } from '../vault/vault.ts';
+import { openRouterProvisioner } from './openrouter.ts';
+import type { Provisioner, ProvisionerCall } from './provisioner.ts';
+
+export interface ProvisionService {
+  /** Without a policy, so that no sprite may use it yet. Throws `invalid_request` naming the field. */
+  provision(owner: ConnectorOwner, provider: string): Promise<ConnectorRow>;
+  /** Throws when the key may still be good. */
+  revoke(provider: string, reference: string): Promise<void>;
+}
+
+export interface ProvisionServiceDeps {
+  readonly connectors: ConnectorStore;
+  readonly catalogue: Catalogue;
+  readonly vault: Vault;
+  readonly clock: Clock;
+  readonly fetch: ProviderFetch;
+  /** By provider: with which the platform makes keys there. */
+  readonly managementKeys: ReadonlyMap<string, Secret>;
+}
+
+const provisioners: Readonly<Record<string, Provisioner>> = { openrouter: openRouterProvisioner };
+
+export function createProvisionService(deps: ProvisionServiceDeps): ProvisionService {
+  function find(provider: string): { provisioner: Provisioner; call: ProvisionerCall } | undefined {
+    const provisioner = Object.hasOwn(provisioners, provider) ? provisioners[provider] : undefined;
+    const entry = deps.catalogue.find(provider);
+    const management_key = deps.managementKeys.get(provider);
+    if (provisioner === undefined || entry === undefined || management_key === undefined) return undefined;
+    return { provisioner, call: { fetch: deps.fetch, entry, management_key } };
+  }
+
+  return {
+    async provision({ organization_id, user_id }, provider) {
+      const found = find(provider);
+      if (found === undefined) throw refuseField('body.provider', 'this platform makes no keys of this provider');
+      const { provisioner, call } = found;
+      const id = `conn_${randomHex(10)}`;
+      const { api_key, reference } = await provisioner.create(call, `remora ${id}`);
+      const place = { organization_id, connector_id: id };
+      const closed = deps.vault.close(place, toStoredCredential({ type: 'provisioned', api_key, reference }));
+      const row = { id, organization_id, provider, provider_account_id: reference, user_id, closed } as const;
+      const rest = { connection_type: 'provisioned', base_api_url: null, access_policy: null } as const;
+      try {
+        if (!deps.connectors.insert({ ...row, ...rest }, deps.clock.wall_ms())) throw new Error('the id is taken');
+      } catch (error) {
+        await provisioner.revoke(call, reference);
+        throw error;
+      }
+      const stored = deps.connectors.find(organization_id, id);
+      if (stored === undefined) throw new RemoraError('not_found', 'the connector was deleted');
+      return stored;
+    },
+    async revoke(provider, reference) {
+      const found = find(provider);
+      if (found === undefined) throw new RemoraError('not_configured', `there is no key to manage keys of ${provider}`);
+      await found.provisioner.revoke(found.call, reference);
+    },
+  };
+}
