@@ -22,6 +22,8 @@ export interface EventSink<T> {
   send(event: T): void;
   /** Sends an event that is already JSON text, so that many readers share one serialization. */
   sendText(json: string): void;
+  /** Sends several such events in one write. One list given to many readers is framed once, and its bytes are shared. */
+  sendTexts(jsons: readonly string[]): void;
   /** Ends the stream cleanly. */
   end(): void;
   /** Sends `{"type":"error","error":code,"message":…}` as the last line and ends. */
@@ -104,6 +106,14 @@ export class ResponseSink<T> implements EventSink<T> {
   }
 
   sendText(json: string): void {
+    this.#write((isEvents) => (isEvents ? frames.events(json) : frames.lines(json)));
+  }
+
+  sendTexts(jsons: readonly string[]): void {
+    if (jsons.length > 0) this.#write((isEvents) => (isEvents ? batches.events(jsons) : batches.lines(jsons)));
+  }
+
+  #write(toFrame: (isEvents: boolean) => string | Buffer): void {
     this.open();
     if (this.#state !== 'open') return;
     const waiting_bytes = this.#response.writableLength;
@@ -111,7 +121,7 @@ export class ResponseSink<T> implements EventSink<T> {
       this.#cut(`more than ${this.#options.hardCap_bytes} bytes were waiting for this reader`);
       return;
     }
-    this.#response.write(this.#isEvents ? frames.events(json) : frames.lines(json));
+    this.#response.write(toFrame(this.#isEvents));
     if (waiting_bytes > this.#options.cap_bytes) this.#watch();
   }
 
@@ -205,18 +215,19 @@ export class ResponseSink<T> implements EventSink<T> {
 
 /** The last frame of each form is kept, so that a thousand readers of one event hold one string. */
 const frames = {
-  lines: remember((json) => `${json}\n`),
-  events: remember((json) => `data: ${json}\n\n`),
+  lines: remember((json: string) => `${json}\n`),
+  events: remember((json: string) => `data: ${json}\n\n`),
 };
 
-function remember(toFrame: (json: string) => string): (json: string) => string {
-  let last = '';
-  let frame = toFrame(last);
-  return (json) => {
-    if (json !== last) {
-      last = json;
-      frame = toFrame(json);
-    }
-    return frame;
+const batches = {
+  lines: remember((jsons: readonly string[]) => Buffer.from(`${jsons.join('\n')}\n`)),
+  events: remember((jsons: readonly string[]) => Buffer.from(`data: ${jsons.join('\n\ndata: ')}\n\n`)),
+};
+
+function remember<T, F>(toFrame: (content: T) => F): (content: T) => F {
+  let last: { readonly content: T; readonly frame: F } | undefined;
+  return (content) => {
+    if (last?.content !== content) last = { content, frame: toFrame(content) };
+    return last.frame;
   };
 }

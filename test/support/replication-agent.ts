@@ -65,7 +65,7 @@ export async function startReplicationAgent(options: ReplicationAgentOptions = {
   });
   const { path } = await serveEdge(replicationOperations, replication.handlers);
   const abort = new AbortController();
-  replication.start(abort.signal);
+  await replication.start(abort.signal);
 
   let stopped: Promise<void> | undefined;
   async function end(): Promise<void> {

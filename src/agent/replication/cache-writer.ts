@@ -1,16 +1,24 @@
-// Brings changes into the cache in batches, and lives with a cache that cannot be written: it says so, tries again, and
-// records as a gap what was not saved meanwhile. Memory goes on answering in any case.
+// Brings changes into the cache in batches, and lives with a cache that cannot be written, or not now: it says so, tries again,
+// and records as a gap what was not saved meanwhile. Memory goes on answering in any case.
 import type { Clock } from '../../core/clock.ts';
-import type { OpenedDatabase } from '../../sqlite/open.ts';
+import { type CacheBatch, createBatchBuilder } from './cache-batch.ts';
+import type { CacheChange, FactName } from './cache-change.ts';
+import type { CacheAnswer, CacheLink, CacheRequest, HistoryStart, OpenedAnswer } from './cache-request.ts';
+import { type HistoryPage, type StreamPage, toHistoryPage, toStreamPage } from './cached-page.ts';
+import { createDiskQueue } from './disk-queue.ts';
 import type { ReplicaEntry } from './replica.ts';
-import { type CacheChange, createReplicationCache, type FactName, type ReplicationCache } from './replication-cache.ts';
 import { toUnsavedChanges } from './unsaved-changes.ts';
+import { within } from './within.ts';
 
-const BATCH_CAP = 500;
+/** Rows of history in all; the oldest go first, a batch at a time. */
+export const HISTORY_CAP = 100_000;
+const BATCH_CAP = 1_000;
 const BATCH_MS = 25;
 const RETRY_MS = 5_000;
 /** A batch that takes this long is worth a word: the disk is in trouble. */
 const SLOW_MS = 1_000;
+const OPEN_MS = 3_000;
+const READ_MS = 5_000;
 
 /** `file`, `rebuilt`: kept. `memory`: only until the process ends. `failed`: not written; memory alone answers. */
 export interface CacheCondition {
@@ -20,41 +28,54 @@ export interface CacheCondition {
 
 export interface CacheWriterOptions {
   readonly clock: Clock;
-  /** Opens the file; does not throw where memory can stand in (openDatabaseOrMemory). */
-  readonly open: () => OpenedDatabase;
+  readonly link: CacheLink;
   /** What is true now, for catching up after a failure. */
   readonly current: () => ReadonlyMap<string, ReplicaEntry>;
+  /** What an earlier run left, once it could be read. */
+  readonly onRestored: (positions: ReadonlyMap<string, ReplicaEntry>) => void;
   readonly onCondition: (condition: CacheCondition) => void;
   readonly retry_ms?: number;
   readonly historyCap?: number;
 }
 
-export interface CacheWriter extends Disposable {
-  /** What an earlier run left. */
-  positions(): ReadonlyMap<string, ReplicaEntry>;
+export interface CacheWriter extends AsyncDisposable {
   fact(name: FactName): string | undefined;
   /** Takes changes that belong together: they are committed in one transaction. */
   add(changes: readonly CacheChange[]): void;
-  /** Commits what is waiting, now. A failure becomes the condition. */
-  flush(): void;
-  /** What the cache answers, with everything waiting committed first; undefined when it cannot be read. */
-  read<T>(from: (cache: ReplicationCache) => T): T | undefined;
-  /** Moves the write-ahead log into the file, so that a snapshot holds a small, complete database. */
-  checkpoint(): void;
+  /** Resolves when everything added so far is committed, or the condition says why it is not. */
+  flush(): Promise<void>;
+  /** With everything added so far; undefined when it cannot be read. */
+  history(db: string, start: HistoryStart, limit: number): Promise<HistoryPage | undefined>;
+  stream(after: number, limit: number): Promise<StreamPage | undefined>;
+  /** Moves the write-ahead log into the file, so that a snapshot holds a small, complete database. Never rejects. */
+  checkpoint(): Promise<void>;
+  /** While too much waits for the disk: resolves when that is over, or when waiting longer would hold up others. */
+  drained(): Promise<void> | undefined;
   readonly condition: CacheCondition;
+  /** The number of the newest row that was added. */
+  readonly last_seq: number;
 }
 
-export function openCacheWriter(options: CacheWriterOptions): CacheWriter {
-  const { clock } = options;
+/** Resolves when the file is open, or after three seconds without it. */
+export async function openCacheWriter(options: CacheWriterOptions): Promise<CacheWriter> {
+  const { clock, link } = options;
+  const historyCap = options.historyCap ?? HISTORY_CAP;
+  const batchCap = Math.max(1, Math.min(BATCH_CAP, Math.floor(historyCap / 4)));
   const facts = new Map<FactName, string>();
-  let condition: CacheCondition = { state: 'failed', reason: 'not open yet' };
-  let cache: ReplicationCache | undefined;
-  let opened: OpenedDatabase | undefined;
+  const builder = createBatchBuilder();
+  const queue = createDiskQueue({ clock, onStall: () => say('failed', 'the disk of replication.db does not answer') });
+  let condition: CacheCondition = { state: 'failed', reason: 'replication.db is not open yet' };
+  let opened: Pick<OpenedAnswer, 'state' | 'reason'> | undefined;
   let saved = new Map<string, ReplicaEntry>();
+  /** Something true was not given to the file: nothing is, until all of it is. */
+  let isBehind = true;
   let mustClear = false;
-  let queue: CacheChange[] = [];
+  let isRestored = false;
+  /** While the file is being opened, what is added waits. */
+  let opening: Promise<void> | undefined;
   let flushTimer: NodeJS.Timeout | undefined;
   let retryTimer: NodeJS.Timeout | undefined;
+  let isOver = false;
 
   function say(state: CacheCondition['state'], reason: string | undefined): void {
     if (state === 'failed' || state === 'memory') retryLater();
@@ -63,129 +84,174 @@ export function openCacheWriter(options: CacheWriterOptions): CacheWriter {
     options.onCondition(condition);
   }
 
-  /** Memory that already stands in is kept until a file can be had. */
-  function open(): void {
-    const next = options.open();
-    if (next.state === 'memory' && cache !== undefined) {
-      next.db.close();
-      retryLater();
-      return;
-    }
-    close();
-    opened = next;
-    try {
-      cache = createReplicationCache(next.db, options.historyCap);
-      saved = cache.positions();
-      say(next.state, next.reason);
-    } catch (error) {
-      if (cache === undefined) next.db.close();
-      close();
-      say('failed', `replication.db cannot be used (${toText(error)})`);
-    }
+  function fallBehind(why: string): void {
+    isBehind = true;
+    mustClear ||= builder.clears;
+    builder.take();
+    say('failed', `replication.db cannot be written (${why}); positions live in memory only`);
   }
 
-  function close(): void {
-    cache?.[Symbol.dispose]();
-    cache = undefined;
-    opened = undefined;
+  async function ask<T extends CacheAnswer['type']>(
+    request: CacheRequest,
+    type: T,
+  ): Promise<Extract<CacheAnswer, { type: T }>> {
+    const answer = await link.ask(request);
+    if (isType(answer, type)) return answer;
+    if (answer.type !== 'failed') throw new Error(`${request.type} was answered with ${answer.type}`);
+    if (!answer.isOpen) opened = undefined;
+    throw new Error(answer.message);
   }
 
-  function commit(changes: readonly CacheChange[]): void {
-    if (cache === undefined || opened === undefined) return;
-    const start_ms = clock.mono_ms();
+  async function open(): Promise<void> {
+    let answer: OpenedAnswer;
     try {
-      cache.commit(changes);
+      answer = await ask({ type: 'open' }, 'opened');
     } catch (error) {
-      mustClear ||= changes.some((change) => change.type === 'clear');
-      if (!mayHeal(error)) close();
-      say('failed', `replication.db cannot be written (${toText(error)}); positions live in memory only`);
+      opened = undefined;
+      fallBehind(toText(error));
       return;
     }
-    for (const change of changes) remember(change);
+    if (answer.isKept) return retryLater();
+    opened = answer;
+    saved = new Map(answer.positions);
+    builder.last_seq = answer.last_seq;
+    for (const [name, value] of answer.facts) if (!facts.has(name)) facts.set(name, value);
+    if (!isRestored && answer.state !== 'memory') {
+      isRestored = true;
+      options.onRestored(saved);
+    }
+    catchUp();
+  }
+
+  /** Gives the file everything that is true and not saved. What lay between is a gap: it was seen, and is in no row. */
+  function catchUp(): void {
+    mustClear ||= builder.clears;
+    builder.take();
+    const now = { saved, current: options.current(), facts, mustClear, now_ms: clock.wall_ms() };
+    for (const change of toUnsavedChanges(now)) builder.add(change);
+    const batch = builder.take();
+    isBehind = false;
     mustClear = false;
-    const took_ms = Math.round(clock.mono_ms() - start_ms);
-    const slow = took_ms < SLOW_MS ? undefined : `the last write to replication.db took ${took_ms} ms`;
-    say(opened.state, opened.reason ?? slow);
+    if (batch !== undefined) void commit(batch, true);
+    else if (opened !== undefined) say(opened.state, opened.reason);
   }
 
-  function remember(change: CacheChange): void {
-    if (change.type === 'clear') saved.clear();
-    else if (change.type === 'tx' || change.type === 'position') saved.set(change.db, change.entry);
+  async function commit(batch: CacheBatch, repairs = false): Promise<void> {
+    const done = queue.enter(batch.rows);
+    try {
+      const { ms } = await ask({ type: 'commit', batch, keep: historyCap, repairs }, 'done');
+      if (batch.clear) saved.clear();
+      for (const [db, entry] of batch.positions) saved.set(db, entry);
+      if (opened === undefined || isBehind) return;
+      const slow = ms < SLOW_MS ? undefined : `the last write to replication.db took ${Math.round(ms)} ms`;
+      say(opened.state, opened.reason ?? slow);
+    } catch (error) {
+      mustClear ||= batch.clear;
+      fallBehind(toText(error));
+    } finally {
+      done();
+      if (isBehind && queue.isEmpty && opened !== undefined && opening === undefined)
+        retryLater(queue.wasFull ? 0 : undefined);
+    }
   }
 
-  function flush(): void {
+  function send(): void {
     clearTimeout(flushTimer);
     flushTimer = undefined;
-    if (queue.length === 0) return;
-    const changes = queue;
-    queue = [];
-    commit(changes);
+    if (isBehind || opening !== undefined) return;
+    const batch = builder.take();
+    if (batch !== undefined) void commit(batch);
   }
 
-  function retryLater(): void {
+  function retryLater(ms = options.retry_ms ?? RETRY_MS): void {
     clearTimeout(retryTimer);
-    retryTimer = setTimeout(retry, options.retry_ms ?? RETRY_MS);
+    if (isOver) return;
+    retryTimer = setTimeout(retry, ms);
     retryTimer.unref();
   }
 
-  /** Writes everything that is true and not saved. What lay between is a gap: it was seen, and is in no row. */
   function retry(): void {
-    flush();
-    const before = cache;
-    if (cache === undefined || condition.state === 'memory') open();
-    if (cache === before && condition.state === 'memory') return;
-    commit(toUnsavedChanges({ saved, current: options.current(), facts, mustClear, now_ms: clock.wall_ms() }));
+    if (!queue.isEmpty || opening !== undefined) return;
+    if (opened !== undefined && opened.state !== 'memory') {
+      if (isBehind) catchUp();
+      return;
+    }
+    send();
+    opening = open().finally(() => {
+      opening = undefined;
+      send();
+    });
   }
 
-  function read<T>(from: (cache: ReplicationCache) => T): T | undefined {
-    flush();
+  async function read<T extends 'history' | 'stream', V>(
+    request: CacheRequest & { readonly type: T },
+    toValue: (answer: Extract<CacheAnswer, { type: T }>) => V,
+  ): Promise<V | undefined> {
+    await opening;
+    send();
+    if (opened === undefined) return undefined;
     try {
-      return cache === undefined ? undefined : from(cache);
+      return toValue(await within(READ_MS, ask(request, request.type)));
     } catch (error) {
-      close();
-      say('failed', `replication.db cannot be read (${toText(error)}); positions live in memory only`);
+      if (opened === undefined) fallBehind(toText(error));
       return undefined;
     }
   }
 
-  open();
+  async function flush(): Promise<void> {
+    await opening;
+    send();
+    await queue.emptied();
+  }
+
+  opening = open().finally(() => {
+    opening = undefined;
+    send();
+  });
+  await within(OPEN_MS, opening).catch(() => undefined);
   return {
-    positions: () => new Map(saved),
-    fact: (name) => facts.get(name) ?? read((open) => open.fact(name)),
+    fact: (name) => facts.get(name),
     add(changes) {
       for (const change of changes) {
         if (change.type === 'fact') facts.set(change.name, change.value);
-        if (change.type === 'clear' && condition.state === 'failed') mustClear = true;
+        if (change.type === 'clear' && isBehind) mustClear = true;
       }
-      if (condition.state === 'failed') return;
-      queue.push(...changes);
-      if (queue.length >= BATCH_CAP) flush();
-      else flushTimer ??= setTimeout(flush, BATCH_MS).unref();
+      if (isBehind) return;
+      for (const change of changes) builder.add(change);
+      if (queue.isFull(builder.rows)) fallBehind('the disk does not keep up');
+      else if (builder.rows >= batchCap) send();
+      else flushTimer ??= setTimeout(send, BATCH_MS).unref();
     },
     flush,
-    read,
-    checkpoint() {
-      flush();
-      try {
-        cache?.checkpoint();
-      } catch (error) {
-        say('failed', `replication.db cannot be written (${toText(error)}); positions live in memory only`);
-      }
+    history: (db, start, limit) => read({ type: 'history', db, start, limit }, toHistoryPage),
+    stream: (after, limit) => read({ type: 'stream', after, limit }, toStreamPage),
+    async checkpoint() {
+      await flush();
+      if (opened === undefined) return;
+      await within(READ_MS, ask({ type: 'checkpoint' }, 'done')).catch((error: unknown) => fallBehind(toText(error)));
     },
+    drained: () => queue.drained(),
     get condition() {
       return condition;
     },
-    [Symbol.dispose]() {
-      flush();
+    get last_seq() {
+      return builder.last_seq;
+    },
+    async [Symbol.asyncDispose]() {
+      isOver = true;
+      send();
       clearTimeout(retryTimer);
-      close();
+      await link[Symbol.asyncDispose]();
+      queue[Symbol.dispose]();
     },
   };
 }
 
-/** A full disk and a busy file can get better under the same handle; whatever else it is, the file is opened anew. */
-function mayHeal(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && /^SQLITE_(?:FULL|BUSY)/.test(String(error.code));
+function isType<T extends CacheAnswer['type']>(
+  answer: CacheAnswer,
+  type: T,
+): answer is Extract<CacheAnswer, { type: T }> {
+  return answer.type === type;
 }
 
 function toText(error: unknown): string {

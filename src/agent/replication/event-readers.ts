@@ -9,8 +9,9 @@ export interface EventReaders {
   add(sink: EventSink<ReplicationEvent>, primary: Primary): void;
   /** `initLine` as the node sent it. */
   connected(initLine: string): void;
-  /** Every line after init, as the node sent it: unknown types and fields too. */
+  /** Every line after init, as the node sent it: unknown types and fields too. It goes out with the next `flush`. */
   send(line: string): void;
+  flush(): void;
   disconnected(): void;
   readonly size: number;
 }
@@ -19,11 +20,21 @@ export function createEventReaders(): EventReaders {
   const reading = new Set<EventSink<ReplicationEvent>>();
   const waiting = new Set<EventSink<ReplicationEvent>>();
   let init: string | undefined;
+  let lines: string[] = [];
+
+  /** One write for all lines of one read: a write for each of them costs more than all the rest. */
+  function flush(): void {
+    if (lines.length === 0) return;
+    const sent = lines;
+    lines = [];
+    for (const sink of reading) sink.sendTexts(sent);
+  }
 
   return {
     add(sink, primary) {
       sink.open();
       if (sink.closed) return;
+      flush();
       const group = init === undefined ? waiting : reading;
       group.add(sink);
       sink.onClose(() => {
@@ -41,9 +52,11 @@ export function createEventReaders(): EventReaders {
       }
     },
     send(line) {
-      for (const sink of reading) sink.sendText(line);
+      if (reading.size > 0) lines.push(line);
     },
+    flush,
     disconnected() {
+      flush();
       init = undefined;
       for (const sink of reading) sink.end();
     },

@@ -14,7 +14,7 @@ import { createSilenceWatch } from './silence-watch.ts';
 import { parseStreamLine } from './stream-line.ts';
 
 /** A node that sends faster than is read would otherwise keep everybody else in the process waiting. */
-const SLICE_MS = 5;
+const SLICE_MS = 2;
 
 export interface NodeIdentity {
   readonly nodeId: string | undefined;
@@ -26,6 +26,10 @@ export interface FollowerListener {
   onConnected(node: NodeIdentity, init: InitEvent, line: string): void;
   onEvent(event: ReplicationEvent, line: string): void;
   onUnknown(line: string): void;
+  /** Everything that one read brought has been told. */
+  onRead(): void;
+  /** What is recorded lags behind: reading waits for it. Undefined = it need not. */
+  drained(): Promise<void> | undefined;
   onInvalid(reason: string): void;
   /** The connection ended inside a line. */
   onCut(): void;
@@ -125,6 +129,8 @@ export async function followConnection(options: FollowConnectionOptions): Promis
     for await (const chunk of stream.chunks) {
       watch.onBytes();
       framer.push(chunk, onLine);
+      listener.onRead();
+      await listener.drained();
       if (clock.mono_ms() - turn_ms < SLICE_MS) continue;
       await setImmediate();
       turn_ms = clock.mono_ms();
@@ -133,6 +139,7 @@ export async function followConnection(options: FollowConnectionOptions): Promis
   } catch (error) {
     const failure = toFailure(error, node);
     onRest(framer.end());
+    listener.onRead();
     if (connected_ms === undefined) listener.onFailed(failure);
     else listener.onDisconnected(failure);
     return { failure, stable: connected_ms !== undefined && clock.mono_ms() - connected_ms >= timing.stable_ms };

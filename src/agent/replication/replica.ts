@@ -19,7 +19,7 @@ export interface ReplicaStep extends PositionStep {
 }
 
 export interface Replica {
-  /** Positions of an earlier run: answered as stale until the stream confirms them. */
+  /** A position of an earlier run, unless something is known already: answered as stale until the stream confirms it. */
   restore(db: string, entry: ReplicaEntry): void;
   /** The connection ended, or a new one began: nothing is confirmed. */
   doubtAll(): void;
@@ -48,7 +48,9 @@ export function createReplica(start_ms: number): Replica {
   }
 
   return {
-    restore: (db, entry) => void entries.set(db, entry),
+    restore(db, entry) {
+      if (!entries.has(db)) entries.set(db, entry);
+    },
     doubtAll() {
       confirmed = new Set();
     },

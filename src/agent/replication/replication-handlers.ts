@@ -11,8 +11,8 @@ const FIRST_ID = '0000000000000001';
 
 export interface ReplicationHandlersOptions {
   readonly clock: Clock;
-  /** Undefined while the part is off. */
-  readonly following: () => Following | undefined;
+  /** Once the cache has been opened; undefined while the part is off. */
+  readonly following: () => Promise<Following | undefined>;
   readonly report: () => ReplicationReport;
 }
 
@@ -21,8 +21,8 @@ export function createReplicationHandlers(
 ): Handlers<typeof replicationOperations, unknown> {
   const { clock } = options;
 
-  function need(): Following {
-    const following = options.following();
+  async function need(): Promise<Following> {
+    const following = await options.following();
     if (following !== undefined) return following;
     throw new RemoraError('not_configured', 'no database node is configured; set REMORA_NODE_URL');
   }
@@ -38,40 +38,43 @@ export function createReplicationHandlers(
   }
 
   return {
-    nodeEvents(_call, sink) {
-      const following = need();
+    async nodeEvents(_call, sink) {
+      const following = await need();
       following.readers.add(sink, following.replica.primary);
     },
     replication: () => options.report(),
-    replicaPosition({ params }) {
-      const following = need();
+    async replicaPosition({ params }) {
+      const following = await need();
       return answer(following, params.db, needEntry(following, params.db));
     },
     async waitForTransaction({ params, query, signal }) {
-      const following = need();
+      const following = await need();
       const { db } = params;
       const known = following.replica.get(db);
       if (known !== undefined && known.transaction.txID >= query.txid) return answer(following, db, known);
       return answer(following, db, await following.waiters.wait(db, query.txid, query.timeout, signal));
     },
-    cachedTransactions({ params, query }) {
-      const following = need();
+    async cachedTransactions({ params, query }) {
+      const following = await need();
       const { db } = params;
       needEntry(following, db);
-      const page = following.cache.read((cache) => {
-        const start = query.after === undefined ? Number(query.cursor ?? 0) : cache.seqOf(db, query.after);
-        const rows = cache.history(db, start, query.limit).map(toCachedRow);
-        const trimmed = cache.trimmed(db);
-        if (trimmed === undefined || start >= trimmed.seq) return { rows, start };
-        const from = query.after === undefined ? FIRST_ID : nextTxId(query.after);
-        const missed = missedBetween(from, nextTxId(trimmed.txID));
-        return { rows: missed === undefined ? rows : [toTrimmedRow(missed), ...rows], start: trimmed.seq };
-      });
+      const { after, limit } = query;
+      const from =
+        after === undefined
+          ? ({ type: 'seq', seq: Number(query.cursor ?? 0) } as const)
+          : ({ type: 'tx', txID: after } as const);
+      const page = await following.cache.history(db, from, limit);
       if (page === undefined) {
         throw new RemoraError('not_ready', following.cache.condition.reason ?? 'the cache cannot be read');
       }
-      const last = page.rows.at(-1)?.seq ?? page.start;
-      return { db, transactions: page.rows, next: last === 0 ? null : String(last) };
+      const { rows, start, trimmed } = page;
+      const isTrimmed = trimmed !== undefined && start < trimmed.seq;
+      const missed = isTrimmed
+        ? missedBetween(after === undefined ? FIRST_ID : nextTxId(after), nextTxId(trimmed.txID))
+        : undefined;
+      const transactions = [...(missed === undefined ? [] : [toTrimmedRow(missed)]), ...rows.map(toCachedRow)];
+      const last = rows.at(-1)?.seq ?? (isTrimmed ? trimmed.seq : start);
+      return { db, transactions, next: last === 0 ? null : String(last) };
     },
   };
 }

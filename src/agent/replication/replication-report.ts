@@ -3,12 +3,12 @@ import type { CachedRow, ReplicaPosition, ReplicationReport } from '../../contra
 import { toDateTime } from '../../core/clock.ts';
 import { hostnameOf } from '../../core/primary-status.ts';
 import { countMissed, type MissedRange } from '../../core/replication-position.ts';
+import type { HistoryRow } from './cache-change.ts';
 import type { CacheWriter } from './cache-writer.ts';
 import type { EventReaders } from './event-readers.ts';
 import type { Follower } from './follower.ts';
 import type { PositionWaiters } from './position-waiters.ts';
 import type { Replica, ReplicaEntry } from './replica.ts';
-import type { HistoryRow } from './replication-cache.ts';
 import type { StreamRecorder } from './stream-recorder.ts';
 
 /** Everything that runs while a node is followed. */
@@ -33,13 +33,13 @@ export function toDoubt(following: Following, db: string): string | undefined {
   return undefined;
 }
 
-/** GET /v1/replication. While the part is off, nothing is known since the agent was made. */
+/** GET /v1/replication. While the part is off, or its cache is being opened, nothing is known since the agent was made. */
 export function toReplicationReport(
-  following: Following | undefined,
+  following: Following | 'off' | 'idle',
   created_ms: number,
   now_ms: number,
 ): ReplicationReport {
-  if (following === undefined) return toOffReport(created_ms, now_ms);
+  if (typeof following === 'string') return toOffReport(following, created_ms, now_ms);
   const { cache, follower, node, readers, recorder, replica, waiters } = following;
   const { connects, failures, last, since_ms, state } = follower.status();
   const hostname = hostnameOf(replica.primary);
@@ -75,13 +75,13 @@ export function toReplicationReport(
   };
 }
 
-function toOffReport(created_ms: number, now_ms: number): ReplicationReport {
+function toOffReport(state: 'off' | 'idle', created_ms: number, now_ms: number): ReplicationReport {
   const since = toDateTime(created_ms);
   return {
     primary: 'unknown',
     primary_since: since,
     connection: {
-      state: 'off',
+      state,
       since,
       age_ms: toAge(created_ms, now_ms),
       node_url: null,

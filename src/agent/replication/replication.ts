@@ -5,11 +5,9 @@ import type { Logger } from 'pino';
 import type { ReplicationReport, replicationOperations } from '../../contract/local/replication.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Handlers } from '../../http/handler.ts';
-import { openDatabaseOrMemory } from '../../sqlite/open.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { Part } from '../parts.ts';
 import type { Upstream } from '../upstream.ts';
-import { replicationSchema } from './cache-schema.ts';
 import { openCacheWriter } from './cache-writer.ts';
 import { createEventReaders } from './event-readers.ts';
 import { createFollower } from './follower.ts';
@@ -20,6 +18,7 @@ import { createReplicationHandlers } from './replication-handlers.ts';
 import type { Following } from './replication-report.ts';
 import { toReplicationReport } from './replication-report.ts';
 import { createStreamRecorder } from './stream-recorder.ts';
+import { createWorkerLink } from './worker-link.ts';
 
 export interface ReplicationOptions {
   readonly clock: Clock;
@@ -41,12 +40,12 @@ export interface ReplicationOptions {
 
 export interface Replication extends AsyncDisposable {
   readonly handlers: Handlers<typeof replicationOperations, unknown>;
-  /** Opens the cache and follows the node until `signal` is aborted. Returns at once; never throws. */
-  start(signal: AbortSignal): void;
+  /** Opens the cache and follows the node until `signal` is aborted. Resolves when the cache is open, or did not open in time. */
+  start(signal: AbortSignal): Promise<void>;
   /** Drops the connection and dials anew. Resolves when `init` was read, rejects when that attempt failed. */
   onResume(): Promise<void>;
   /** Brings the cache into its file before the machine is suspended. */
-  checkpoint(): void;
+  checkpoint(): Promise<void>;
   /** As GET /v1/replication. */
   status(): ReplicationReport;
   /** Whether the node is the primary; undefined while it is not connected or knows no primary. */
@@ -58,20 +57,23 @@ export function createReplication(options: ReplicationOptions): Replication {
   const created_ms = clock.wall_ms();
   const stop = new AbortController();
   let following: (Following & { end(): Promise<void> }) | undefined;
+  let starting: Promise<void> | undefined;
 
-  function open(node: URL, signal: AbortSignal): Following & { end(): Promise<void> } {
+  async function open(node: URL, signal: AbortSignal): Promise<Following & { end(): Promise<void> }> {
     const replica = createReplica(clock.wall_ms());
     const waiters = createPositionWaiters();
     const readers = createEventReaders();
-    const cache = openCacheWriter({
+    const cache = await openCacheWriter({
       clock,
-      open: () => openDatabaseOrMemory(join(config.stateDir, 'replication.db'), { migrations: replicationSchema }),
+      link: createWorkerLink(join(config.stateDir, 'replication.db')),
       current: () => replica.entries,
+      onRestored(positions) {
+        for (const [db, entry] of positions) replica.restore(db, entry);
+      },
       onCondition: () => tell(),
       ...(options.cacheRetry_ms === undefined ? {} : { retry_ms: options.cacheRetry_ms }),
       ...(options.historyCap === undefined ? {} : { historyCap: options.historyCap }),
     });
-    for (const [db, entry] of cache.positions()) replica.restore(db, entry);
     const recorder = createStreamRecorder({ ...options, replica, cache, waiters, readers, onChange: () => tell() });
     const follower = createFollower({
       ...options,
@@ -95,7 +97,7 @@ export function createReplication(options: ReplicationOptions): Replication {
         waiters.close();
         await running;
         recorder[Symbol.dispose]();
-        cache[Symbol.dispose]();
+        await cache[Symbol.asyncDispose]();
       },
     };
   }
@@ -112,13 +114,20 @@ export function createReplication(options: ReplicationOptions): Replication {
     else part.set('degraded', reasons.join('; '));
   }
 
+  function status(): ReplicationReport {
+    return toReplicationReport(following ?? (starting === undefined ? 'off' : 'idle'), created_ms, clock.wall_ms());
+  }
+
   return {
     handlers: createReplicationHandlers({
       clock,
-      following: () => following,
-      report: () => toReplicationReport(following, created_ms, clock.wall_ms()),
+      async following() {
+        await starting;
+        return following;
+      },
+      report: status,
     }),
-    start(signal) {
+    async start(signal) {
       if (config.nodeUrl === undefined) {
         part.set('off', 'REMORA_NODE_URL is not set');
         return;
@@ -135,17 +144,22 @@ export function createReplication(options: ReplicationOptions): Replication {
       };
       if (signal.aborted) abort();
       else signal.addEventListener('abort', abort, { once: true });
-      following = open(node, stop.signal);
+      starting = open(node, stop.signal).then((opened) => {
+        following = opened;
+        tell();
+      });
+      await starting;
     },
     onResume: async () => following?.follower.onResume(),
-    checkpoint: () => following?.cache.checkpoint(),
-    status: () => toReplicationReport(following, created_ms, clock.wall_ms()),
+    checkpoint: async () => following?.cache.checkpoint(),
+    status,
     isPrimary() {
       const primary = following?.replica.primary.type ?? 'unknown';
       return primary === 'unknown' ? undefined : primary === 'self';
     },
     async [Symbol.asyncDispose]() {
       stop.abort();
+      await starting;
       await following?.end();
     },
   };

@@ -7,13 +7,13 @@ import { createPrimaryDebounce } from '../../core/primary-debounce.ts';
 import { hostnameOf, type Primary, toPrimary } from '../../core/primary-status.ts';
 import { countMissed } from '../../core/replication-position.ts';
 import type { EventHub } from '../events/event-hub.ts';
+import type { CacheChange } from './cache-change.ts';
 import type { CacheWriter } from './cache-writer.ts';
 import type { EventReaders } from './event-readers.ts';
 import type { FollowerListener, NodeIdentity } from './follow-connection.ts';
 import type { FollowFailure } from './follow-failure.ts';
 import type { PositionWaiters } from './position-waiters.ts';
 import type { Replica, ReplicaStep } from './replica.ts';
-import type { CacheChange } from './replication-cache.ts';
 
 export interface StreamCounts {
   lines: number;
@@ -184,6 +184,8 @@ export function createStreamRecorder(options: StreamRecorderOptions): StreamReco
       counts.unknown += 1;
       readers.send(line);
     },
+    onRead: () => readers.flush(),
+    drained: () => cache.drained(),
     onInvalid(reason) {
       counts.lines += 1;
       counts.invalid += 1;
@@ -201,7 +203,6 @@ export function createStreamRecorder(options: StreamRecorderOptions): StreamReco
       replica.doubtAll();
       setPrimary({ type: 'unknown' });
       readers.disconnected();
-      cache.flush();
       log.info({ code: reason.code, reason: reason.message }, 'the stream of the node ended');
       hub.publish('replication_disconnected', { code: reason.code, message: reason.message });
       options.onChange();

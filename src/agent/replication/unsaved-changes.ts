@@ -1,8 +1,8 @@
 // What has to be written once the cache can be written again: positions that moved meanwhile, each behind the gap of what was
 // seen and never saved. Pure.
 import { missedBetween, nextTxId } from '../../core/replication-position.ts';
+import type { CacheChange, FactName } from './cache-change.ts';
 import type { ReplicaEntry } from './replica.ts';
-import type { CacheChange, FactName } from './replication-cache.ts';
 
 const FIRST_ID = '0000000000000001';
 

@@ -19,6 +19,9 @@ const PAGE_MAX = 1_000;
  */
 export const positionState = z.enum(['live', 'stale', 'rewound', 'diverged', 'dropped']);
 
+/** What the last transaction made of a database, whenever that was. */
+export const standing = positionState.exclude(['stale']);
+
 /** `self`: this node is the primary. `remote`: `hostname` is. `unknown`: none is known, or the node cannot be reached. */
 export const primaryRole = z.enum(['self', 'remote', 'unknown']);
 
@@ -106,7 +109,7 @@ export const cachedTransaction = z.object({
   size_bytes: z.number(),
   timestamp: dateTime,
   received_at: dateTime,
-  state: z.enum(['live', 'rewound', 'diverged', 'dropped']),
+  state: standing,
 });
 
 /**
@@ -206,4 +209,5 @@ export type ReplicaPosition = z.output<typeof replicaPosition>;
 export type ReplicationReport = z.output<typeof replicationReport>;
 export type FollowerState = z.output<typeof followerState>;
 export type CachedRow = z.output<typeof transactionPage>['transactions'][number];
-export type GapCause = z.output<typeof cachedGap>['cause'];
+/** `trimmed` is made for an answer and never kept. */
+export type GapCause = Exclude<z.output<typeof cachedGap>['cause'], 'trimmed'>;

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { replicationSchema } from '../../../src/agent/replication/cache-schema.ts';
+import { createCacheStore } from '../../../src/agent/replication/cache-store.ts';
 import { type CacheCondition, type CacheWriter, openCacheWriter } from '../../../src/agent/replication/cache-writer.ts';
 import type { ReplicaEntry } from '../../../src/agent/replication/replica.ts';
 import { systemClock } from '../../../src/core/clock.ts';
@@ -127,27 +128,41 @@ interface OpenedWriter {
   /** What the stream would do: remembered first, then written. */
   move(db: string, n: number): void;
   clear(): void;
-  rows(db: string): string[];
+  rows(db: string): Promise<string[]>;
 }
 
-function openWriter(retry_ms: number, historyCap?: number, prepare?: (db: Sqlite) => void): OpenedWriter {
+/** The store on this thread, so that a test can spoil its handle. */
+async function openWriter(
+  retry_ms: number,
+  historyCap?: number,
+  prepare?: (db: Sqlite) => void,
+): Promise<OpenedWriter> {
   const path = join(tempDir(), 'replication.db');
   const current = new Map<string, ReplicaEntry>();
   const said: CacheCondition['state'][] = [];
   let opened: OpenedDatabase | undefined;
-  const writer = openCacheWriter({
+  const store = createCacheStore(() => {
+    opened = openDatabaseOrMemory(path, { migrations: replicationSchema });
+    prepare?.(opened.db);
+    return opened;
+  });
+  const writer = await openCacheWriter({
     clock: systemClock,
     retry_ms,
     ...(historyCap === undefined ? {} : { historyCap }),
     current: () => current,
     onCondition: ({ state }) => said.push(state),
-    open: () => {
-      opened = openDatabaseOrMemory(path, { migrations: replicationSchema });
-      prepare?.(opened.db);
-      return opened;
+    onRestored: (positions) => {
+      for (const [db, known] of positions) current.set(db, known);
+    },
+    link: {
+      ask: (request) => Promise.resolve(store.answer(request)),
+      async [Symbol.asyncDispose]() {
+        store[Symbol.dispose]();
+      },
     },
   });
-  onTestFinished(() => writer[Symbol.dispose]());
+  onTestFinished(() => writer[Symbol.asyncDispose]());
   return {
     writer,
     path,
@@ -164,95 +179,98 @@ function openWriter(retry_ms: number, historyCap?: number, prepare?: (db: Sqlite
       current.clear();
       writer.add([{ type: 'clear' }, { type: 'fact', name: 'cluster_id', value: 'two' }]);
     },
-    rows: (db) =>
-      (writer.read((cache) => cache.history(db, 0, 10_000)) ?? []).map((row) =>
+    async rows(db) {
+      const page = await writer.history(db, { type: 'seq', seq: 0 }, 10_000);
+      return (page?.rows ?? []).map((row) =>
         row.type === 'tx'
           ? `${Number(`0x${row.entry.transaction.txID}`)}`
           : `gap ${Number(`0x${row.missed.from}`)}-${Number(`0x${row.missed.to}`)} ${row.cause}`,
-      ),
+      );
+    },
   };
 }
 
 test('a full disk loses history to a gap, and positions are caught up when there is room', async () => {
-  const { writer, handle, move, rows, said } = openWriter(30);
+  const { writer, handle, move, rows, said } = await openWriter(30);
   move('a', 1);
-  writer.flush();
+  await writer.flush();
   const pages = Number(handle().pragma('page_count', { simple: true }));
   handle().pragma(`max_page_count = ${pages}`);
   let n = 1;
   while (writer.condition.state !== 'failed' && n < 2_000) {
     n += 1;
     move('a', n);
-    writer.flush();
+    await writer.flush();
   }
   expect(writer.condition).toMatchObject({ state: 'failed', reason: expect.stringMatching(/full/) });
   move('a', n + 1);
   handle().pragma('max_page_count = 1000000');
   await eventually(() => writer.condition.state === 'file');
-  expect(rows('a').slice(-3)).toEqual([`${n - 1}`, `gap ${n}-${n} not_saved`, `${n + 1}`]);
+  expect((await rows('a')).slice(-3)).toEqual([`${n - 1}`, `gap ${n}-${n} not_saved`, `${n + 1}`]);
   expect(said).toEqual(['file', 'failed', 'file']);
 });
 
 test('a file that turns read-only is opened anew when that is over', async () => {
-  const { writer, handle, move, rows } = openWriter(30);
+  const { writer, handle, move, rows } = await openWriter(30);
   move('a', 1);
-  writer.flush();
+  await writer.flush();
   const first = handle();
   first.pragma('query_only = ON');
   move('a', 2);
-  writer.flush();
+  await writer.flush();
   expect(writer.condition).toMatchObject({ state: 'failed', reason: expect.stringMatching(/readonly/) });
   expect(first.open).toBe(false);
   move('a', 3);
   await eventually(() => writer.condition.state === 'file');
   expect(handle()).not.toBe(first);
-  expect(rows('a')).toEqual(['1', 'gap 2-2 not_saved', '3']);
+  expect(await rows('a')).toEqual(['1', 'gap 2-2 not_saved', '3']);
 });
 
 test('a cluster that changes while nothing can be written empties the cache afterwards', async () => {
-  const { writer, handle, move, clear, rows } = openWriter(30);
+  const { writer, handle, move, clear, rows } = await openWriter(30);
   move('old', 1);
-  writer.flush();
+  await writer.flush();
   handle().pragma('query_only = ON');
   clear();
-  writer.flush();
+  await writer.flush();
   expect(writer.condition.state).toBe('failed');
   move('new', 1);
   await eventually(() => writer.condition.state === 'file');
-  expect(rows('old')).toEqual([]);
+  expect(await rows('old')).toEqual([]);
   expect(writer.fact('cluster_id')).toBe('two');
-  expect([...writer.positions().keys()]).toEqual(['new']);
+  expect(handle().prepare('SELECT db FROM positions').all()).toEqual([{ db: 'new' }]);
 });
 
 test('a file that is damaged while it is open is noticed, set aside and replaced', async () => {
-  const { writer, handle, move, path, rows } = openWriter(30, undefined, (db) => db.pragma('cache_size = 0'));
+  const { writer, handle, move, path, rows } = await openWriter(30, undefined, (db) => db.pragma('cache_size = 0'));
   for (let n = 1; n <= 3_000; n += 1) move('a', n);
-  writer.checkpoint();
+  await writer.checkpoint();
   writeFileSync(path, Buffer.alloc(statSync(path).size - 4_096, 0xff), { flag: 'r+' });
   handle().pragma('shrink_memory');
-  expect(writer.read((cache) => cache.history('a', 0, 10_000))).toBeUndefined();
+  expect(await writer.history('a', { type: 'seq', seq: 0 }, 10_000)).toBeUndefined();
   expect(writer.condition.state).toBe('failed');
   move('a', 3_001);
   await eventually(() => writer.condition.state === 'rebuilt');
-  expect(rows('a')).toEqual(['gap 1-3000 not_saved', '3001']);
+  expect(await rows('a')).toEqual(['gap 1-3000 not_saved', '3001']);
   move('a', 3_002);
-  expect(rows('a').at(-1)).toBe('3002');
+  expect((await rows('a')).at(-1)).toBe('3002');
 });
 
-test('history is bounded, and remembers how far it was let go', () => {
-  const { writer, move, rows } = openWriter(30, 100);
+test('history is bounded, and remembers how far it was let go', async () => {
+  const { writer, move, rows } = await openWriter(30, 100);
   for (let n = 1; n <= 250; n += 1) move('a', n);
-  writer.flush();
+  await writer.flush();
   move('b', 1);
-  writer.flush();
-  expect(rows('a')).toHaveLength(99);
-  expect(rows('a')[0]).toBe('152');
-  expect(writer.read((cache) => cache.trimmed('a'))).toMatchObject({ txID: (151).toString(16).padStart(16, '0') });
-  expect(writer.read((cache) => cache.trimmed('b'))).toBeUndefined();
+  await writer.flush();
+  expect(await rows('a')).toHaveLength(100);
+  expect((await rows('a'))[0]).toBe('151');
+  const trimmed = async (db: string) => (await writer.history(db, { type: 'seq', seq: 0 }, 1))?.trimmed;
+  expect(await trimmed('a')).toEqual({ seq: 150, txID: (150).toString(16).padStart(16, '0') });
+  expect(await trimmed('b')).toBeUndefined();
 });
 
-test('what belongs together is in one transaction: a gap never stands without its position', () => {
-  const { writer, handle } = openWriter(60_000);
+test('what belongs together is in one transaction: a gap never stands without its position', async () => {
+  const { writer, handle } = await openWriter(60_000);
   handle().exec(
     `CREATE TRIGGER stop BEFORE INSERT ON positions WHEN NEW.db = 'b' BEGIN SELECT RAISE(ABORT, 'no'); END`,
   );
@@ -264,7 +282,7 @@ test('what belongs together is in one transaction: a gap never stands without it
   ]);
   const reader = new Database(handle().name, { readonly: true });
   onTestFinished(() => void reader.close());
-  writer.flush();
+  await writer.flush();
   expect(writer.condition.state).toBe('failed');
-  expect(reader.prepare('SELECT count(*) AS n FROM history').get()).toEqual({ n: 0 });
+  expect(reader.prepare('SELECT count(*) AS n FROM segments').get()).toEqual({ n: 0 });
 });

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import { parseRowText } from '../../../src/agent/replication/parse-row-text.ts';
 import { ask } from '../../support/ask.ts';
 import { startChild } from '../../support/child-lines.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -22,13 +23,14 @@ function readFile(stateDir: string, db: string): Stored {
   const file = new Database(join(stateDir, 'replication.db'), { readonly: true });
   const position = file.prepare<[string], { tx_id: string }>('SELECT tx_id FROM positions WHERE db = ?').get(db);
   const rows = file
-    .prepare<[string], { tx_id: string; gap_from: string | null }>('SELECT * FROM history WHERE db = ? ORDER BY seq')
-    .all(db);
+    .prepare<[string], { rows: string }>('SELECT rows FROM segments WHERE db = ? ORDER BY last_seq')
+    .all(db)
+    .flatMap((segment) => segment.rows.split('\n').map(parseRowText));
   file.close();
   return {
     position: position?.tx_id ?? '',
-    ids: rows.filter((row) => row.gap_from === null).map((row) => row.tx_id),
-    gaps: rows.flatMap((row) => (row.gap_from === null ? [] : [[row.gap_from, row.tx_id] as const])),
+    ids: rows.flatMap((row) => (row.type === 'tx' ? [row.entry.transaction.txID] : [])),
+    gaps: rows.flatMap((row) => (row.type === 'gap' ? [[row.missed.from, row.missed.to] as const] : [])),
   };
 }
 
