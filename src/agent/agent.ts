@@ -27,6 +27,7 @@ import { createMachinesApi } from './machine/machines-api.ts';
 import { createPartBoard } from './parts.ts';
 import { createPorts, type Ports, portsSchema } from './ports/ports.ts';
 import { createReplication, type Replication } from './replication/replication.ts';
+import { createReport, type Report } from './report/report.ts';
 import { createGenerationFile } from './resume/generation-file.ts';
 import { createKernel } from './resume/kernel.ts';
 import type { LastResume } from './resume/last-resume.ts';
@@ -105,6 +106,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       handed: parcel?.resume,
       steps: () => [
         ...staleSockets.steps,
+        ...report.steps(),
         { name: 'policy', deadline_ms: 2_000, run: () => gateway.onResume() },
         { name: 'stream', deadline_ms: 5_000, run: () => replication.onResume() },
         { name: 'ports', deadline_ms: 1_000, run: () => ports.onResume() },
@@ -121,6 +123,16 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
     createGenerationFile(config.generationFile ?? join(dirname(config.socket), 'generation')),
   );
   const identity = () => resume.identityHeaders();
+  const report: Report = stack.use(
+    createReport({
+      ...common,
+      config,
+      resume,
+      holds: () => holds.inForce().map((hold) => hold.name),
+      spreadStore: store.reconnectSpread,
+      onFence: (reason) => machine.setFencedOff(reason),
+    }),
+  );
   const gateway: Gateway = stack.use(
     createGateway({
       ...common,
@@ -130,6 +142,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       identity,
       loopback: () => listeners.loopback,
       gate: () => resume.gate.wait(),
+      refreshGate: () => resume.gate.wait().then(() => report.mayGoOut()),
     }),
   );
   const ports: Ports = stack.use(
@@ -140,6 +153,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       db: store.db,
       config: { ...config, spriteUrl: () => gateway.spriteUrl() },
       identity,
+      mayGoOut: report.mayGoOut,
     }),
   );
   const replication: Replication = stack.use(
@@ -147,7 +161,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       ...common,
       part: board.part('replication'),
       config,
-      mayConnect: () => machine.suspender.state !== 'fenced',
+      mayConnect: () => machine.suspender.state !== 'fenced' && !report.isHeldBack,
     }),
   );
   const holds = stack.use(createHolds({ clock, runClock, hub, db: store.db, log, check: () => resume.check() }));
@@ -213,6 +227,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   }
   resume.onWake(() => {
     staleSockets.onWake();
+    report.onWake();
     tellGeneration();
     runClock.skip(toRunningGap(resume.lastResume()));
     holds.onResume();
@@ -242,6 +257,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
         ports: ports.status(),
         replication: replication.status(),
         resume: resume.signals(),
+        report: report.status(),
         hooks: hooks.describe(),
       },
     }),
@@ -277,6 +293,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   holds.start(parcel?.holds);
   idle.start(signal);
   machine.start();
+  report.start(signal);
   await Promise.all([gateway.start(signal), ports.start(signal), replication.start(signal)]);
 
   const running = stack.move();

@@ -57,6 +57,8 @@ export interface GatewayDeps {
   readonly loopback?: () => string | undefined;
   /** Waits, bounded, while the machine is being suspended or resumed; throws the RemoraError to answer with. */
   readonly gate?: () => Promise<void>;
+  /** As `gate`, for what the agent asks of its own accord, which has its time after a resume. */
+  readonly refreshGate?: () => Promise<void>;
 }
 
 export interface Gateway extends AsyncDisposable {
@@ -111,7 +113,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
           }),
           maxAge_ms: config.policyMaxAge_ms,
           refresh_ms: config.policyRefresh_ms,
-          gate,
+          gate: deps.refreshGate ?? gate,
           onUpdate,
         });
 

@@ -50,10 +50,13 @@ export interface Machine extends Disposable {
   readonly handlers: Handlers<typeof localRows, unknown>;
   readonly suspender: Suspender;
   start(): void;
+  /** The platform refuses this machine as a copy, with what to do about it; undefined when it does not. */
+  setFencedOff(reason: string | undefined): void;
 }
 
 export function createMachine(options: MachineOptions): Machine {
   const { api, hooks, identity, interlock, part } = options;
+  let fencedOff: string | undefined;
   const client =
     api === undefined
       ? undefined
@@ -112,6 +115,14 @@ export function createMachine(options: MachineOptions): Machine {
     return { api, client, app, machine };
   }
 
+  function tell(): void {
+    if (fencedOff !== undefined) part.set('degraded', fencedOff);
+    else if (api === undefined) part.set('off', 'no machines API is known; set REMORA_MACHINES_API');
+    else if (identity.app === undefined || identity.machine === undefined) {
+      part.set('degraded', 'this machine does not know its name; set REMORA_APP and REMORA_MACHINE');
+    } else part.set('ok');
+  }
+
   /** The parameters of a path, after they proved to name this machine. */
   function thisMachine(params: { app_name: string; machine_id: string }) {
     const known = configured();
@@ -122,11 +133,10 @@ export function createMachine(options: MachineOptions): Machine {
 
   return {
     suspender,
-    start() {
-      if (api === undefined) part.set('off', 'no machines API is known; set REMORA_MACHINES_API');
-      else if (identity.app === undefined || identity.machine === undefined) {
-        part.set('degraded', 'this machine does not know its name; set REMORA_APP and REMORA_MACHINE');
-      } else part.set('ok');
+    start: tell,
+    setFencedOff(reason) {
+      fencedOff = reason;
+      tell();
     },
     handlers: {
       async machine() {

@@ -46,7 +46,7 @@ export interface Report extends AsyncDisposable {
   /** Of the recovery: the wait for this machine's time in the spread, when there is one, and the report. */
   steps(): readonly Step[];
   /** Resolves when the agent may send of its own accord: at once, but for a resume with a spread. */
-  mayGoOut(signal: AbortSignal): Promise<void>;
+  mayGoOut(signal?: AbortSignal): Promise<void>;
   /** Whether that is now. */
   readonly isHeldBack: boolean;
   /** `details.report` of GET /v1/status. */
@@ -56,7 +56,7 @@ export interface Report extends AsyncDisposable {
 export function createReport(options: ReportOptions): Report {
   const { config, resume } = options;
   const running = new AsyncDisposableStack();
-  const spread = createSpreadWait(options.clock, config.machine ?? '', options.spreadStore);
+  const spread = running.use(createSpreadWait(options.clock, config.machine ?? '', options.spreadStore));
   const reporter = open(options, spread);
   if (reporter !== undefined) running.use(reporter);
 

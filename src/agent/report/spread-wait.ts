@@ -10,7 +10,7 @@ export interface SpreadStore {
   save(spread_ms: number): void;
 }
 
-export interface SpreadWait {
+export interface SpreadWait extends Disposable {
   /** Of the next resume. */
   readonly spread_ms: number;
   /** What the platform asked for last. */
@@ -18,12 +18,13 @@ export interface SpreadWait {
   /** The machine was resumed: nothing goes out before its time. A second resume has a time of its own. */
   begin(generation: number): void;
   readonly isWaiting: boolean;
-  /** Resolves when the time has come, and when `signal` is aborted. */
-  wait(signal: AbortSignal): Promise<void>;
+  /** Resolves when the time has come, when `signal` is aborted, and at the end of the agent. */
+  wait(signal?: AbortSignal): Promise<void>;
 }
 
 export function createSpreadWait(clock: Clock, machine: string, store: SpreadStore): SpreadWait {
   let spread_ms = clampSpread(store.load());
+  const ended = new AbortController();
   let due_mono_ms = Number.NEGATIVE_INFINITY;
   const left_ms = () => due_mono_ms - clock.mono_ms();
   return {
@@ -42,10 +43,15 @@ export function createSpreadWait(clock: Clock, machine: string, store: SpreadSto
     get isWaiting() {
       return left_ms() > 0;
     },
-    async wait(signal) {
+    async wait(given) {
+      if (left_ms() <= 0) return;
+      const signal = given === undefined ? ended.signal : AbortSignal.any([given, ended.signal]);
       while (!signal.aborted && left_ms() > 0) {
         await sleep(Math.ceil(left_ms()), undefined, { signal }).catch(() => undefined);
       }
+    },
+    [Symbol.dispose]() {
+      ended.abort();
     },
   };
 }
