@@ -29,7 +29,7 @@ import { createPorts, type Ports, portsSchema } from './ports/ports.ts';
 import { createReplication, type Replication } from './replication/replication.ts';
 import { createReport, type Report } from './report/report.ts';
 import { createGenerationFile } from './resume/generation-file.ts';
-import { createKernel } from './resume/kernel.ts';
+import { createKernel, type Kernel } from './resume/kernel.ts';
 import type { LastResume } from './resume/last-resume.ts';
 import { createResume, type ResumePart } from './resume/resume.ts';
 import { createStaleSockets } from './resume/stale-sockets.ts';
@@ -50,6 +50,8 @@ export interface AgentOptions {
   readonly version: string;
   /** Ends every loop. */
   readonly signal: AbortSignal;
+  /** Another machine than this one, for benchmarks. */
+  readonly kernel?: Kernel;
   /** Checks every answer against its row, for tests. */
   readonly checkAnswers?: boolean;
 }
@@ -86,7 +88,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
     openStore(config.stateDir, [gatewaySchema, portsSchema, holdsSchema, gatewayUsageSchema], board.part('store')),
   );
   if (parcel !== undefined) store.life.save(parcel.resume.life);
-  const upstream = stack.use(createUpstream());
+  const upstream = stack.use(createUpstream({ connect_ms: config.connect_ms }));
   const cost = stack.use(createOwnCostMeter());
   const runClock = createRunClock(clock);
   const hub = createEventHub({
@@ -100,7 +102,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   const resume: ResumePart = stack.use(
     createResume({
       ...common,
-      kernel: createKernel(),
+      kernel: options.kernel ?? createKernel(),
       part: board.part('resume'),
       lifeStore: store.life,
       handed: parcel?.resume,

@@ -1,6 +1,7 @@
 // The connections of the agent to the outside. After a resume all of them are replaced at once: a new pool is in place before
 // the old one is destroyed, so that no call can pick a dead connection (resume.md, section 4, step 3).
 import { Agent, type Dispatcher, Pool } from 'undici';
+import { ConnectionsReplaced } from '../http/upstream-error.ts';
 
 export interface UpstreamOptions {
   readonly connect_ms?: number;
@@ -70,7 +71,7 @@ export function createUpstream(options: UpstreamOptions = {}): Upstream {
     },
     async replace() {
       const old = [...swap(), ...retiring];
-      await Promise.all(old.map((connections) => connections.destroy(new Error('the machine was resumed'))));
+      await Promise.all(old.map((connections) => connections.destroy(new ConnectionsReplaced('the machine was resumed'))));
     },
     async [Symbol.asyncDispose]() {
       const all = [main, ...sockets.values(), ...retiring];

@@ -30,6 +30,13 @@ export const gatewayListResponse = z.object({
 });
 export type GatewayListResponse = z.infer<typeof gatewayListResponse>;
 
+/**
+ * One line of the stream of changes: `hello` at once, `changed` whenever a connector, a policy or the sprite itself is another
+ * than before. `version` is opaque; the same version is the same state.
+ */
+export const gatewayChange = z.object({ type: z.enum(['hello', 'changed']), version: z.string().max(128) });
+export type GatewayChange = z.infer<typeof gatewayChange>;
+
 export const gatewayOperations = {
   listGateway: defineOperation({
     method: 'GET',
@@ -41,6 +48,21 @@ export const gatewayOperations = {
     answer: { kind: 'json', status: 200, schema: gatewayListResponse },
     errors: ['unauthorized', 'incarnation_conflict', 'rewound'],
   }),
+  watchGateway: defineOperation({
+    method: 'GET',
+    path: '/v1/gateway/changes',
+    summary:
+      'Says when a connector, a policy or the labels of the calling sprite have changed, so that its agent asks again',
+    source: 'design.md, section 5 (path not shown)',
+    tag: 'Gateway',
+    access: 'sprite',
+    query: z.object({
+      /** The last version that the caller has acted on: with another one `changed` follows `hello` at once. */
+      since: z.string().max(128).optional(),
+    }),
+    answer: { kind: 'stream', status: 200, schema: gatewayChange },
+    errors: ['invalid_request', 'unauthorized', 'forbidden'],
+  }),
   gateway: defineOperation({
     method: '*',
     path: '/v1/gateway/{provider}/{connector_id}/{path...}',
@@ -48,7 +70,7 @@ export const gatewayOperations = {
     source: 'document 1, What the service does, 4',
     tag: 'Gateway',
     access: 'any',
-    answer: { kind: 'raw' },
+    answer: { kind: 'raw', upgrades: true },
     errors: [
       'invalid_target',
       'unauthorized',
@@ -63,6 +85,7 @@ export const gatewayOperations = {
       'target_too_long',
       'too_many_requests',
       'upstream_failed',
+      'outcome_unknown',
       'upstream_timeout',
     ],
   }),

@@ -23,8 +23,14 @@ export type Answer =
       readonly type?: string;
       /** No keep-alive unless `keepalive` asks for it: for readers who take every line as a record. */
       readonly quiet?: true;
+      /** A WebSocket handshake is answered, and each value is a text frame. */
+      readonly upgrades?: true;
     }
-  | { readonly kind: 'raw' };
+  | {
+      readonly kind: 'raw';
+      /** A WebSocket handshake is handed over as such, instead of being served as if it had not asked. */
+      readonly upgrades?: true;
+    };
 
 export interface Operation {
   /** `*` only with a `raw` answer: every method, read by the handler itself. */

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Operation } from '../contract/operation.ts';
 import type { Call } from './handler.ts';
 import { checkBody, parseWith, readBody, readQuery } from './request-body.ts';
+import type { Upgrade } from './upgrade.ts';
 
 export interface CallParts {
   readonly request: IncomingMessage;
@@ -10,6 +11,7 @@ export interface CallParts {
   readonly row: Operation;
   readonly params: Readonly<Record<string, string>>;
   readonly principal: unknown;
+  readonly upgrade?: Upgrade | undefined;
 }
 
 /** Throws `invalid_request` with the failing fields, `unsupported_media_type`, `payload_too_large` or `timeout`. */
@@ -19,6 +21,7 @@ export async function toCall({
   row,
   params,
   principal,
+  upgrade,
 }: CallParts): Promise<Call<Operation, unknown>> {
   const type = row.bodyType ?? 'json';
   if (row.body !== undefined) checkBody(request, type);
@@ -34,6 +37,7 @@ export async function toCall({
     body,
     principal,
     request,
+    ...(upgrade === undefined ? {} : { upgrade }),
     get signal() {
       signal ??= toSignal(response);
       return signal;

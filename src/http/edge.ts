@@ -13,6 +13,7 @@ import { refuse, toParseError } from './refuse.ts';
 import { sendError, sendJson } from './reply.ts';
 import { readQuery } from './request-body.ts';
 import { createRouter } from './router.ts';
+import { asksForWebSocket, openUpgrade, type Upgrade } from './upgrade.ts';
 
 const HEADER_CAP_BYTES = 32 * 1024;
 const HEADER_DEADLINE_MS = 30_000;
@@ -62,7 +63,14 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
   const sinks = new Set<ResponseSink<unknown>>();
   let phase: 'open' | 'handing_over' | 'draining' = 'open';
 
-  async function serve(request: IncomingMessage, response: ServerResponse, door: string): Promise<void> {
+  const stopping = new AbortController();
+
+  async function serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+    door: string,
+    upgrade?: Upgrade,
+  ): Promise<void> {
     checkRequest(request);
     checkOpen();
     const target = request.url ?? '';
@@ -70,7 +78,7 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
     const principal = await options.authenticate(request, row, door);
     const handler = handlers[id];
     if (handler === undefined) throw new Error(`row ${id} has no handler`);
-    const call = await toCall({ request, response, row, params, principal });
+    const call = await toCall({ request, response, row, params, principal, upgrade });
     switch (row.answer.kind) {
       case 'raw':
         await handler(call, response);
@@ -131,7 +139,24 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
       throw new RemoraError('shutting_down', 'the daemon is stopping; try again', { retryAfter_ms: 1_000 });
   }
 
-  function onRequest(connections: Connections, request: IncomingMessage, response: ServerResponse, door: string): void {
+  /** A connection that still owes an answer stays as it is: a switch cannot be put behind it. */
+  function mayUpgrade(connections: Connections, request: IncomingMessage): boolean {
+    if (!asksForWebSocket(request) || connections.isAnswering(request.socket)) return false;
+    try {
+      const { answer } = router.match(request.method ?? '', pathOf(request)).row;
+      return answer.kind === 'raw' && answer.upgrades === true;
+    } catch {
+      return false;
+    }
+  }
+
+  function onRequest(
+    connections: Connections,
+    request: IncomingMessage,
+    response: ServerResponse,
+    door: string,
+    upgrade?: Upgrade,
+  ): void {
     connections.begin(request, response);
     response.on('error', () => undefined);
     if (phase !== 'open') response.setHeader('connection', 'close');
@@ -139,7 +164,7 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
       if (phase === 'draining') connections.closeIdle();
       if (phase === 'handing_over') setTimeout(() => connections.closeIdle('used'), USED_LINGER_MS);
     });
-    serve(request, response, door).catch((error: unknown) => {
+    serve(request, response, door, upgrade).catch((error: unknown) => {
       report(error, request, response);
       try {
         sendError(response, error);
@@ -166,6 +191,7 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
 
   /** Nobody is accepted any more, streams end, and answers that are due are the last ones of their connections. */
   async function close(): Promise<void> {
+    stopping.abort(new RemoraError(phase === 'draining' ? 'shutting_down' : 'resuming', 'the daemon is stopping'));
     const closed = [...servers.keys()].map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
     each((connections) => connections.lastAnswers());
     for (const sink of sinks) sink.end();
@@ -186,8 +212,9 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
         headersTimeout: HEADER_DEADLINE_MS,
         keepAliveTimeout: KEPT_CONNECTION_MS,
         requireHostHeader: false,
+        shouldUpgradeCallback: (request) => mayUpgrade(connections, request),
       });
-      const connections = watchConnections(server);
+      const connections: Connections = watchConnections(server);
       const serveHere = (request: IncomingMessage, response: ServerResponse) =>
         onRequest(connections, request, response, door);
       // The parser silently drops headers beyond a count; their size is what is limited here.
@@ -196,6 +223,10 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
       server.on('checkContinue', serveHere);
       server.on('checkExpectation', (_request, response) => {
         sendError(response, new RemoraError('expectation_failed', 'the only expectation met here is 100-continue'));
+      });
+      server.on('upgrade', (request: IncomingMessage, _socket, head: Buffer) => {
+        const { response, upgrade } = openUpgrade(request, head, stopping.signal);
+        onRequest(connections, request, response, door, upgrade);
       });
       server.on('connect', (_request, socket) => {
         refuse(socket, new RemoraError('method_not_allowed', 'CONNECT is not served here', { details: { allow: '' } }));

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BodyOf, Operation, Operations, ParamsOf, QueryOf, ValueOf } from '../contract/operation.ts';
 import type { EventSink } from './event-sink.ts';
+import type { Upgrade } from './upgrade.ts';
 
 /** One parsed request. `Principal` is what the edge's `authenticate` made of its credential. */
 export interface Call<O extends Operation, Principal = undefined> {
@@ -12,6 +13,8 @@ export interface Call<O extends Operation, Principal = undefined> {
   /** Aborted when the caller goes away before the answer is complete. */
   readonly signal: AbortSignal;
   readonly request: IncomingMessage;
+  /** For a `raw` row that allows it: the caller asks for a WebSocket. Until it is accepted, `response` answers as always. */
+  readonly upgrade?: Upgrade;
 }
 
 /** A JSON answer with another status than the row's first one, or with headers. */

@@ -1,10 +1,15 @@
 // One exchange passed through: the caller's request to an upstream, its answer straight into the caller's response. Bytes are
 // never re-parsed, both directions have back-pressure, and whichever side goes away takes the other with it.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { toCallerHeaders } from '../core/header-hygiene.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import { type CallerBody, readCallerBody } from './caller-body.ts';
+import { toPairs, toTexts } from './raw-headers.ts';
+import { switchToTunnel } from './switch-to-tunnel.ts';
+import { TUNNEL_IDLE_MS } from './tunnel.ts';
+import type { Upgrade } from './upgrade.ts';
 import { isRetryable, toUpstreamError } from './upstream-error.ts';
 
 /** A model that thinks before its first byte may take minutes; ten is what the clients of the large providers wait. */
@@ -25,12 +30,24 @@ export interface ExchangeUpstream {
   readonly from: 'provider' | 'platform';
   /** Cuts the exchange. Before the answer has begun its reason is thrown, if it is a RemoraError. */
   readonly signal?: AbortSignal;
-  /** Until the status line; default ten minutes. There is no limit on the time of a body. */
+  /** Until the status line; default ten minutes. */
   readonly headersTimeout_ms?: number;
+  /** Between two pieces of an answer that has begun; default 0 = no limit. There is none on the time of a body. */
+  readonly idleTimeout_ms?: number;
+  /** Asks the upstream for a WebSocket; what it answers but 101 reaches the caller like any other answer. */
+  readonly tunnel?: ExchangeTunnel;
   /** Default 32 MiB. */
   readonly bodyCap_bytes?: number;
   /** Gets the headers of the answer, flat; what it returns gets each piece of the body, and must neither keep nor change it. */
   readonly observe?: (headers: readonly string[]) => ((chunk: Uint8Array) => void) | undefined;
+}
+
+export interface ExchangeTunnel {
+  readonly upgrade: Upgrade;
+  /** From `findHandshakeKey`. */
+  readonly key: string;
+  /** Without a byte either way; default ten minutes, 0 = no limit. */
+  readonly idle_ms?: number;
 }
 
 /** `complete`: all of it went out. `cut`: ended by `signal`. In all but the first case the caller's connection is broken off. */
@@ -42,11 +59,15 @@ export interface ExchangeOutcome {
   readonly status: number | undefined;
   readonly request_bytes: number;
   readonly response_bytes: number;
+  /** Why we ended it, where that is not the reason of `signal`. */
+  readonly reason?: RemoraError;
 }
 
 /**
  * Resolves when the exchange is over. Throws only while nothing has been answered: `upstream_failed`, `upstream_timeout`,
- * `payload_too_large`, or the signal's reason. Tries again once, and only when no byte was sent.
+ * `outcome_unknown`, `payload_too_large`, or the signal's reason. Tries again once: when no byte was sent, or for GET and HEAD
+ * when nothing was received. Trailers and informational answers of the upstream pass; trailers of a request do not, undici has no
+ * way to send them.
  */
 export async function streamExchange(
   request: IncomingMessage,
@@ -102,7 +123,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   #dispatch(): void {
-    const { dispatcher, origin, path, headers, headersTimeout_ms } = this.#upstream;
+    const { dispatcher, origin, path, headers, headersTimeout_ms, idleTimeout_ms, tunnel } = this.#upstream;
     const options = {
       origin,
       path,
@@ -110,7 +131,8 @@ class Attempt implements Dispatcher.DispatchHandler {
       headers,
       body: this.#body.open(),
       headersTimeout: headersTimeout_ms ?? HEADERS_TIMEOUT_MS,
-      bodyTimeout: 0,
+      bodyTimeout: idleTimeout_ms ?? 0,
+      ...(tunnel === undefined ? {} : { upgrade: 'websocket' }),
     };
     dispatcher.dispatch(options, this);
   }
@@ -124,14 +146,36 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#answerSeen = true;
   }
 
+  onRequestUpgrade(controller: Dispatcher.DispatchController, status: number, _headers: unknown, socket: Duplex): void {
+    const { tunnel, from, signal } = this.#upstream;
+    if (this.#settled || tunnel === undefined) {
+      socket.on('error', () => undefined).destroy();
+      return;
+    }
+    this.#status = status;
+    this.#finish();
+    const { upgrade, key, idle_ms = TUNNEL_IDLE_MS } = tunnel;
+    const headers = toTexts(controller.rawHeaders);
+    try {
+      const running = switchToTunnel({ upgrade, key, upstream: socket, headers, from, signal, idle_ms });
+      running.then((outcome) => this.#resolve({ status, ...outcome }), this.#reject);
+    } catch (error) {
+      this.#reject(error);
+    }
+  }
+
   onResponseStart(
     controller: Dispatcher.DispatchController,
     status: number,
     _headers: unknown,
     message: string | undefined,
   ): void {
-    if (status < 200 || this.#settled) return;
+    if (this.#settled) return;
     const headers = toCallerHeaders(toTexts(controller.rawHeaders), this.#upstream.from);
+    if (status < 200) {
+      if (this.#request.httpVersion === '1.1') this.#response.writeInformation(status, headers);
+      return;
+    }
     if (message !== undefined && /^[\t -~]*$/.test(message)) this.#response.writeHead(status, message, headers);
     else this.#response.writeHead(status, headers);
     this.#status = status;
@@ -168,14 +212,14 @@ class Attempt implements Dispatcher.DispatchHandler {
       this.#settle('upstream_broke');
       return;
     }
-    const sent = { started: this.#controller !== undefined, answered: this.#answerSeen };
-    const safe = isSafe(this.#request.method) && this.#body.bytes === 0;
-    if (this.#mayRetry && this.#body.repeatable && isRetryable(error, { ...sent, safe })) {
+    const safe = onlyReads(this.#request.method) && this.#body.bytes === 0;
+    const sent = { started: this.#controller !== undefined, answered: this.#answerSeen, safe };
+    if (this.#mayRetry && this.#body.repeatable && isRetryable(error, sent)) {
       this.#finish();
       this.#resolve('not_sent');
       return;
     }
-    this.#fail(toUpstreamError(error, this.#upstream.from));
+    this.#fail(toUpstreamError(error, this.#upstream.from, sent));
   }
 
   readonly #onClose = (): void => {
@@ -213,8 +257,8 @@ class Attempt implements Dispatcher.DispatchHandler {
   #settle(ended: ExchangeEnd): void {
     if (this.#settled) return;
     this.#finish();
-    const request_bytes = this.#body.bytes;
-    this.#resolve({ ended, status: this.#status, request_bytes, response_bytes: this.#response_bytes });
+    const counts = { request_bytes: this.#body.bytes, response_bytes: this.#response_bytes };
+    this.#resolve({ ended, status: this.#status, ...counts });
   }
 
   #fail(error: unknown): void {
@@ -241,18 +285,6 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 }
 
-function isSafe(method: string | undefined): boolean {
-  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
-}
-
-/** Raw headers as undici keeps them, one byte in each character. */
-function toTexts(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
-  if (!Array.isArray(raw)) return [];
-  return raw.map((item) => (typeof item === 'string' ? item : item.toString('latin1')));
-}
-
-function toPairs(flat: readonly string[]): [string, string][] {
-  const pairs: [string, string][] = [];
-  for (let index = 0; index + 1 < flat.length; index += 2) pairs.push([flat[index] ?? '', flat[index + 1] ?? '']);
-  return pairs;
+function onlyReads(method: string | undefined): boolean {
+  return method === 'GET' || method === 'HEAD';
 }

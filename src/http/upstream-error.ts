@@ -10,19 +10,28 @@ export interface SentSoFar {
   readonly safe: boolean;
 }
 
-/**
- * True when no byte was sent, or when a kept-alive connection turned out to be closed under a request that only reads: a
- * connection that has carried answers before and gives none to this one was closed before it.
- */
+/** Why connections in use were destroyed: the machine was resumed, and their other ends are gone or will never answer. */
+export class ConnectionsReplaced extends Error {
+  override readonly name = 'ConnectionsReplaced';
+}
+
+/** A connection that ended; not one that was late, or that said something else than HTTP. */
+const ENDED = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
+
+/** True when no byte was sent, or when the connection of a request that only reads ended before a byte of its answer. */
 export function isRetryable(error: unknown, sent: SentSoFar): boolean {
   if (error instanceof RemoraError || codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT') return false;
   if (!sent.started) return true;
-  return sent.safe && !sent.answered && hadAnswers(error);
+  return sent.safe && !sent.answered && (error instanceof ConnectionsReplaced || ENDED.has(codeOf(error) ?? ''));
 }
 
 /** The caller's view. The cause stays inside; only its code is told. */
-export function toUpstreamError(error: unknown, who: 'provider' | 'platform'): RemoraError {
+export function toUpstreamError(error: unknown, who: 'provider' | 'platform', sent: SentSoFar): RemoraError {
   if (error instanceof RemoraError) return error;
+  if (error instanceof ConnectionsReplaced && sent.started && !sent.safe) {
+    const message = `the machine was resumed while the ${who} had this call; whether it was carried out is not known`;
+    return new RemoraError('outcome_unknown', message, { cause: error });
+  }
   const code = codeOf(error);
   if (code === 'UND_ERR_HEADERS_TIMEOUT') {
     return new RemoraError('upstream_timeout', `the ${who} did not answer in time`, { cause: error });
@@ -36,12 +45,4 @@ export function toUpstreamError(error: unknown, who: 'provider' | 'platform'): R
 
 function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-}
-
-/** undici puts the counters of the connection into its own socket errors. */
-function hadAnswers(error: unknown): boolean {
-  if (codeOf(error) !== 'UND_ERR_SOCKET' || !(error instanceof Error) || !('socket' in error)) return false;
-  const { socket } = error;
-  if (typeof socket !== 'object' || socket === null || !('bytesRead' in socket)) return false;
-  return typeof socket.bytesRead === 'number' && socket.bytesRead > 0;
 }

@@ -75,6 +75,8 @@ export interface PlatformOptions {
   readonly verifyKeys?: boolean;
   /** Finds the addresses of the hosts that users give; the system does when absent. */
   readonly resolve?: Resolve;
+  /** How long a WebSocket through the gateway may be without a byte either way; ten minutes when absent, 0 = for ever. */
+  readonly websocketIdle_ms?: number;
   /** `{sprite}` and `{organization}` stand for the names. */
   readonly spriteUrl?: string;
   /** Checks every JSON answer against its row, for tests. */
@@ -181,6 +183,9 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
       ...createGatewayHandlers({
         connectors,
         service: connectorService,
+        sprites,
+        onSpriteChange: (listener) => spriteService.onChange(listener),
+        websocketIdle_ms: options.websocketIdle_ms,
         catalogue,
         credentials,
         recheck,

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { Agent } from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { toUpstreamHeaders } from '../../src/core/header-hygiene.ts';
@@ -138,19 +139,46 @@ describe('what the caller receives', () => {
     expect(await caller.until(expected)).toBe(caller.text);
   });
 
-  it('has no informational answers, and has trailers', async () => {
+  it('has early hints and trailers, with hygiene', async () => {
     const upstream = await openRawUpstream();
     const proxy = await openProxy(upstream.origin);
     const caller = openRaw(proxy.path, get);
     const connection = await upstream.connection(0);
     await connection.until(/\r\n\r\n$/);
-    connection.socket.write('HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n');
+    connection.socket.write('HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nSet-Cookie: a\r\n\r\n');
+    expect(await caller.until(/\r\n\r\n$/)).toBe('HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n');
     connection.socket.write(
       'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 1\r\nSet-Cookie: a\r\n\r\n',
     );
     const text = await caller.until(/0\r\nX-Sum: 1\r\n\r\n$/);
-    expect(text).toMatch(/^HTTP\/1.1 200 OK/);
+    expect(text).toMatch(/\r\n\r\nHTTP\/1.1 200 OK\r\n/);
     expect(text).not.toContain('Set-Cookie');
+  });
+
+  it('has no early hints when it speaks HTTP/1.0', async () => {
+    const upstream = await openRawUpstream();
+    const proxy = await openProxy(upstream.origin);
+    const caller = openRaw(proxy.path, 'GET /x HTTP/1.0\r\nHost: a\r\n\r\n');
+    const connection = await upstream.connection(0);
+    await connection.until(/\r\n\r\n$/);
+    connection.socket.write(
+      'HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok',
+    );
+    expect(await caller.ended).toMatch(/^HTTP\/1.1 200 OK\r\n.*ok$/s);
+  });
+
+  it('is a compressed body as it is', async () => {
+    const upstream = await openRawUpstream();
+    const proxy = await openProxy(upstream.origin);
+    const caller = openRaw(proxy.path, 'GET /x HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n');
+    const connection = await upstream.connection(0);
+    expect(await connection.until(/\r\n\r\n$/)).toContain('Accept-Encoding: gzip\r\n');
+    const packed = gzipSync('packed');
+    connection.socket.write(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: ${packed.length}\r\n\r\n`);
+    connection.socket.write(packed);
+    expect(await proxy.next()).toMatchObject({ ended: 'complete', response_bytes: packed.length });
+    const text = await caller.until(/Content-Encoding: gzip\r\n/);
+    expect(text.endsWith(packed.toString('latin1'))).toBe(true);
   });
 
   it('comes before the request body is complete, and the connection serves on', async () => {
@@ -267,15 +295,51 @@ describe('an upstream that breaks off', () => {
   it('before its answer is a 502 with our marker, and is not tried again', async () => {
     const upstream = await openRawUpstream();
     const proxy = await openProxy(upstream.origin);
-    const caller = openRaw(proxy.path, get);
+    const caller = openRaw(proxy.path, 'POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\na');
     const connection = await upstream.connection(0);
-    await connection.until(/\r\n\r\n$/);
+    await connection.until(/\r\n\r\na$/);
     connection.socket.destroy();
     const text = await caller.until(/\}\n$/);
     expect(text).toMatch(/^HTTP\/1.1 502 /);
     expect(text).toContain('remora-error: upstream_failed\r\n');
     expect(codeOf(await proxy.next())).toBe('upstream_failed');
     expect(upstream.connections).toHaveLength(1);
+  });
+
+  it('before its answer to one that only reads is tried once more, and never a third time', async () => {
+    const upstream = await openRawUpstream();
+    const proxy = await openProxy(upstream.origin);
+    const caller = openRaw(proxy.path, get);
+    for (const index of [0, 1]) {
+      const connection = await upstream.connection(index);
+      await connection.until(/\r\n\r\n$/);
+      connection.socket.destroy();
+    }
+    expect(codeOf(await proxy.next())).toBe('upstream_failed');
+    expect(await caller.until(/\}\n$/)).toMatch(/^HTTP\/1.1 502 /);
+    expect(upstream.connections).toHaveLength(2);
+  });
+
+  it('after its first byte is not tried again', async () => {
+    const upstream = await openRawUpstream();
+    const proxy = await openProxy(upstream.origin);
+    openRaw(proxy.path, get);
+    const connection = await upstream.connection(0);
+    await connection.until(/\r\n\r\n$/);
+    connection.socket.end('HTTP/1.1 200 OK\r\n');
+    expect(codeOf(await proxy.next())).toBe('upstream_failed');
+    expect(upstream.connections).toHaveLength(1);
+  });
+
+  it('by silence in the middle of its answer is broken off after the idle limit', async () => {
+    const upstream = await openRawUpstream();
+    const proxy = await openProxy(upstream.origin, { idleTimeout_ms: 1_000 });
+    const caller = openRaw(proxy.path, get);
+    const connection = await upstream.connection(0);
+    await connection.until(/\r\n\r\n$/);
+    connection.socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\npart');
+    expect(await proxy.next()).toMatchObject({ ended: 'upstream_broke', response_bytes: 4 });
+    expect(await caller.ended).toMatch(/part$/);
   });
 
   it('speaks nonsense: 502', async () => {

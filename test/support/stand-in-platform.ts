@@ -15,6 +15,8 @@ export interface StandInState {
   connectors: readonly StandInConnector[];
   /** `up`: answers. `refuse`: 503 for everything but the gateway. `hang`: never answers. */
   mode: 'up' | 'refuse' | 'hang';
+  /** The version that the stream of changes begins with; null: there is no such stream. See `change`. */
+  version: string | null;
   /** Answers gateway calls. */
   onGateway: (request: IncomingMessage, response: ServerResponse) => void;
 }
@@ -30,21 +32,41 @@ export interface StandInPlatform {
   }[];
   /** How often the connectors were asked for. */
   readonly fetches: number;
+  /** Streams of changes that are open. */
+  readonly watchers: number;
+  /** What each reader of changes sent as `since`. */
+  readonly sinces: readonly (string | null)[];
+  /** Tells every reader of the stream of changes that this is the version now. */
+  change(version: string): void;
   close(): Promise<void>;
 }
 
 export async function openStandInPlatform(state: Partial<StandInState> = {}): Promise<StandInPlatform> {
   const calls: { method: string; target: string; rawHeaders: readonly string[] }[] = [];
   let fetches = 0;
+  const watchers = new Set<ServerResponse>();
+  const sinces: (string | null)[] = [];
   const full: StandInState = {
     sprite: { name: 'dev-1', labels: [] },
     connectors: [],
     mode: 'up',
+    version: null,
     onGateway: (_request, response) => response.end('ok'),
     ...state,
   };
   const server = createServer((request, response) => {
     const target = request.url ?? '';
+    if (target.startsWith('/v1/gateway/changes') && full.mode !== 'hang') {
+      if (full.version === null) {
+        response.writeHead(404, { 'content-type': 'application/json' }).end('{"error":"not_found","message":"no"}');
+        return;
+      }
+      sinces.push(new URLSearchParams(target.split('?')[1]).get('since'));
+      watchers.add(response);
+      response.once('close', () => watchers.delete(response));
+      response.write(`${JSON.stringify({ type: 'hello', version: full.version })}\n`);
+      return;
+    }
     if (target.startsWith('/v1/gateway/') && target !== '/v1/gateway/list') {
       calls.push({ method: request.method ?? '', target, rawHeaders: request.rawHeaders });
       full.onGateway(request, response);
@@ -69,6 +91,14 @@ export async function openStandInPlatform(state: Partial<StandInState> = {}): Pr
     calls,
     get fetches() {
       return fetches;
+    },
+    get watchers() {
+      return watchers.size;
+    },
+    sinces,
+    change(version) {
+      full.version = version;
+      for (const watcher of watchers) watcher.write(`${JSON.stringify({ type: 'changed', version })}\n`);
     },
     close,
   };

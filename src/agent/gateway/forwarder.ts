@@ -9,7 +9,9 @@ import { toUpstreamHeaders } from '../../core/header-hygiene.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Secret } from '../../core/secret.ts';
 import { createUsageReader, type UsageReader } from '../../core/token-usage.ts';
-import { HEADERS_TIMEOUT_MS, streamExchange } from '../../http/streaming-proxy.ts';
+import { streamExchange } from '../../http/streaming-proxy.ts';
+import { toTunnel } from '../../http/to-tunnel.ts';
+import type { Upgrade } from '../../http/upgrade.ts';
 import type { Upstream } from '../upstream.ts';
 import type { AuditEntry, AuditLog } from './audit-log.ts';
 import type { CallMeter } from './call-meter.ts';
@@ -31,14 +33,21 @@ export interface ForwarderOptions {
   readonly platform: { readonly baseUrl: string; readonly token: Secret };
   readonly bodyCap_bytes: number;
   readonly targetCap_bytes: number;
+  /** Until the provider's status line. */
+  readonly headersTimeout_ms: number;
+  /** Between two pieces of an answer; 0 = no limit. */
+  readonly idleTimeout_ms: number;
+  readonly websocketIdle_ms: number;
   readonly identity: () => Readonly<Record<string, string>>;
   /** Waits while the machine is being suspended or resumed. */
   readonly gate: () => Promise<void>;
   readonly verdictOn: (target: GatewayTarget) => Promise<Verdict>;
+  /** What was allowed here was refused: that stands, and what is known here may be out of date. */
+  readonly onRefused: () => void;
 }
 
 /** Answers through `response`, or throws the RemoraError to answer with while nothing has been sent. */
-export type Forward = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+export type Forward = (request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade) => Promise<void>;
 
 export function createForwarder(options: ForwarderOptions): Forward {
   const { origin, pathname } = new URL(options.platform.baseUrl);
@@ -67,10 +76,12 @@ export function createForwarder(options: ForwarderOptions): Forward {
   async function stream(
     request: IncomingMessage,
     response: ServerResponse,
+    upgrade: Upgrade | undefined,
     allowed: Extract<Verdict, { type: 'allow' }>,
   ): Promise<Partial<AuditEntry>> {
+    const tunnel = toTunnel(request, upgrade, options.websocketIdle_ms);
     using _admitted = options.limits.admit(allowed.target.connector_id);
-    using call = options.openCalls.open(allowed.target);
+    using call = options.openCalls.open(allowed.target, tunnel !== undefined);
     let usage: UsageReader | undefined;
     const outcome = await streamExchange(request, response, {
       get dispatcher() {
@@ -81,7 +92,9 @@ export function createForwarder(options: ForwarderOptions): Forward {
       headers: toUpstreamHeaders(request.rawHeaders, inject()),
       from: 'platform',
       signal: call.signal,
-      headersTimeout_ms: HEADERS_TIMEOUT_MS + PLATFORM_GRACE_MS,
+      headersTimeout_ms: options.headersTimeout_ms + PLATFORM_GRACE_MS,
+      idleTimeout_ms: options.idleTimeout_ms,
+      ...(tunnel === undefined ? {} : { tunnel }),
       bodyCap_bytes: options.bodyCap_bytes,
       observe(headers) {
         usage = createUsageReader(headers);
@@ -89,21 +102,20 @@ export function createForwarder(options: ForwarderOptions): Forward {
       },
     });
     const { ended, status = null, request_bytes, response_bytes } = outcome;
-    const counts = { ended, status, request_bytes, response_bytes, code: codeOf(call.signal.reason) };
+    if (status === 401 || status === 403) options.onRefused();
+    const code = codeOf(outcome.reason ?? call.signal.reason);
+    const counts = { ended, status, request_bytes, response_bytes, code };
     return { ...counts, ...usage?.read() };
   }
 
-  return async (request, response) => {
+  return async (request, response, upgrade) => {
     const started_ms = options.clock.mono_ms();
     const entry = emptyEntry(request);
     try {
       const found = await verdict(request);
       Object.assign(entry, describe(found));
       if (found.type !== 'allow') throw toRefusal(found);
-      if (/\bwebsocket\b/i.test(request.headers.upgrade ?? '')) {
-        throw new RemoraError('not_implemented', 'WebSocket connections do not pass the gateway; use HTTP or events');
-      }
-      Object.assign(entry, await stream(request, response, found));
+      Object.assign(entry, await stream(request, response, upgrade, found));
     } catch (error) {
       const code = codeOf(error) ?? 'internal';
       Object.assign(entry, { code, status: response.destroyed ? null : errorStatus[code] });

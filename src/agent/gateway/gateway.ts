@@ -7,6 +7,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { GatewayTarget } from '../../core/gateway-target.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Secret } from '../../core/secret.ts';
+import { createTokenBucket } from '../../core/token-bucket.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { Sqlite } from '../../sqlite/open.ts';
 import type { EventHub } from '../events/event-hub.ts';
@@ -40,6 +41,10 @@ export interface GatewayConfig {
   readonly callsPerSecond: number;
   readonly callsInFlight: number;
   readonly logMaxAge_ms: number;
+  readonly headersTimeout_ms: number;
+  /** 0 = no limit, for both. */
+  readonly idleTimeout_ms: number;
+  readonly websocketIdle_ms: number;
 }
 
 export interface GatewayDeps {
@@ -165,10 +170,16 @@ export function createGateway(deps: GatewayDeps): Gateway {
     return judge(await policies().usable(), target);
   }
 
+  const refusals = createTokenBucket({ capacity: 2, refillPerSecond: 0.5, now_ms: clock.mono_ms });
+  /** A provider's own refusals look the same from here: they must not become a flood of questions. */
+  function onRefused(): void {
+    if (refusals.take()) known?.changed();
+  }
+
   const forward =
     'missing' in platform
       ? undefined
-      : createForwarder({ ...deps, ...config, gate, audit, meter, openCalls, limits, platform, verdictOn });
+      : createForwarder({ ...deps, ...config, gate, audit, meter, openCalls, limits, platform, verdictOn, onRefused });
 
   return {
     handlers: {
@@ -179,9 +190,9 @@ export function createGateway(deps: GatewayDeps): Gateway {
         tokens,
         local: () => ({ socket: config.socket, tcp: deps.loopback?.() }),
       }),
-      gateway: async ({ request }, response) => {
+      gateway: async ({ request, upgrade }, response) => {
         if (forward === undefined) policies();
-        await forward?.(request, response);
+        await forward?.(request, response, upgrade);
       },
     },
     start(signal) {
@@ -193,7 +204,10 @@ export function createGateway(deps: GatewayDeps): Gateway {
       report();
       known?.start(signal);
     },
-    onResume: async () => known?.refreshNow(),
+    async onResume() {
+      openCalls.endTunnels(new RemoraError('resuming', 'the machine was resumed; connect again'));
+      await known?.refreshNow();
+    },
     openStreams: () => openCalls.size,
     calls: openCalls.tally,
     callCounts: meter.counts,

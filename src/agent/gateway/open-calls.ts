@@ -6,6 +6,7 @@ import type { Target } from './judge.ts';
 export interface OpenCall extends Disposable {
   readonly target: Target;
   readonly signal: AbortSignal;
+  readonly isTunnel: boolean;
 }
 
 /** What the gateway has to do, for whoever asks whether this machine is idle. */
@@ -19,7 +20,9 @@ export interface CallTally {
 export interface OpenCalls {
   /** Counts a call before anything is decided about it. */
   arrive(): void;
-  open(target: Target): OpenCall;
+  open(target: Target, isTunnel: boolean): OpenCall;
+  /** Ends the WebSockets: after a resume their other ends are gone, and no pool knows them any more. */
+  endTunnels(reason: RemoraError): void;
   /** Ends every call for which `judge` gives a reason, and returns what was ended. */
   cut(
     judge: (target: Target) => RemoraError | undefined,
@@ -35,10 +38,11 @@ export function createOpenCalls(): OpenCalls {
     arrive() {
       total += 1;
     },
-    open(target) {
+    open(target, isTunnel) {
       const controller = new AbortController();
       const call: OpenCall = {
         target,
+        isTunnel,
         signal: controller.signal,
         [Symbol.dispose]: () => {
           calls.delete(call);
@@ -46,6 +50,9 @@ export function createOpenCalls(): OpenCalls {
       };
       calls.set(call, controller);
       return call;
+    },
+    endTunnels(reason) {
+      for (const [call, controller] of [...calls]) if (call.isTunnel) controller.abort(reason);
     },
     cut(judge) {
       const ended: { target: Target; reason: RemoraError }[] = [];

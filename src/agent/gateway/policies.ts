@@ -6,6 +6,7 @@ import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { createTokenBucket } from '../../core/token-bucket.ts';
 import type { CachedPolicies, PolicyCache } from './policy-cache.ts';
+import { followPolicyChanges } from './policy-changes.ts';
 import { type PolicySnapshot, toSnapshot } from './policy-snapshot.ts';
 import type { PolicySource } from './policy-source.ts';
 
@@ -36,6 +37,8 @@ export interface Policies {
   usable(): Promise<PolicySnapshot>;
   /** Asks the platform whether something has changed, if it may be asked again so soon. True when something has. */
   freshen(): Promise<boolean>;
+  /** Something has changed on the platform: fetches soon, and not with a question that was asked before. Never waits. */
+  changed(): void;
   /** Drops a fetch that is under way and begins another: what was asked before a resume may never be answered. */
   refreshNow(): Promise<void>;
   /** The last known, however old. */
@@ -58,6 +61,8 @@ export function createPolicies(options: PoliciesOptions): Policies {
   const backoff = createBackoff({ random: options.random });
   const bucket = createTokenBucket({ capacity: FRESHEN_BURST, refillPerSecond: 1, now_ms: clock.mono_ms });
   let known: Known | undefined;
+  let nap = new AbortController();
+  let isStale = false;
   let running: { readonly done: Promise<boolean>; readonly abort: AbortController } | undefined;
 
   function take(cached: CachedPolicies, mono_ms: number | undefined): boolean {
@@ -119,12 +124,18 @@ export function createPolicies(options: PoliciesOptions): Policies {
   }
 
   async function run(signal: AbortSignal): Promise<void> {
+    // Half of the age limit leaves time for a second try before calls are refused.
+    const refresh_ms = Math.min(options.refresh_ms, options.maxAge_ms / 2);
     while (!signal.aborted) {
+      nap = new AbortController();
+      if (isStale) await running?.done;
+      isStale = false;
       const answered = await options.gate().then(refresh, () => false);
       if (answered) backoff.reset();
-      const jitter = 0.9 + 0.2 * options.random();
-      const wait_ms = answered ? options.refresh_ms * jitter : backoff.next();
-      await sleep(wait_ms, undefined, { signal, ref: false }).catch(() => undefined);
+      if (isStale) continue;
+      const wait_ms = answered ? refresh_ms * (0.9 + 0.2 * options.random()) : backoff.next();
+      const awake = AbortSignal.any([signal, nap.signal]);
+      await sleep(wait_ms, undefined, { signal: awake, ref: false }).catch(() => undefined);
     }
     running?.abort.abort();
   }
@@ -134,6 +145,7 @@ export function createPolicies(options: PoliciesOptions): Policies {
       const cached = cache.load();
       if (cached !== undefined) options.onUpdate({ changed: take(cached, undefined), problem: undefined });
       void run(signal);
+      void followPolicyChanges({ ...options, onChange: this.changed }, signal);
     },
     async usable() {
       const now = current();
@@ -152,6 +164,10 @@ export function createPolicies(options: PoliciesOptions): Policies {
       const before = known?.text;
       await atMost(refresh(), FRESHEN_WAIT_MS);
       return known?.text !== before;
+    },
+    changed() {
+      isStale = true;
+      nap.abort();
     },
     async refreshNow() {
       backoff.reset();

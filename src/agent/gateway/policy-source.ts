@@ -2,7 +2,7 @@
 import type { Dispatcher } from 'undici';
 import { createClient } from '../../client/client.ts';
 import { connectorOperations } from '../../contract/connectors.ts';
-import { gatewayOperations } from '../../contract/gateway.ts';
+import { type GatewayChange, gatewayOperations } from '../../contract/gateway.ts';
 import { spriteOperations } from '../../contract/sprites.ts';
 import type { PolicyDocument } from './policy-snapshot.ts';
 
@@ -17,12 +17,15 @@ export interface PolicySourceOptions {
 export interface PolicySource {
   /** Throws UpstreamError. */
   fetch(signal: AbortSignal): Promise<PolicyDocument>;
+  /** Versions as the platform tells them, the one of now first. Throws UpstreamError, also for a platform that has no such row. */
+  watch(since: string | undefined, signal: AbortSignal): AsyncIterable<GatewayChange>;
 }
 
 const operations = {
   readSprite: spriteOperations.readSprite,
   listConnections: connectorOperations.listConnections,
   listGateway: gatewayOperations.listGateway,
+  watchGateway: gatewayOperations.watchGateway,
 } as const;
 
 export function createPolicySource(options: PolicySourceOptions): PolicySource {
@@ -32,6 +35,7 @@ export function createPolicySource(options: PolicySourceOptions): PolicySource {
     headers: options.headers,
   });
   return {
+    watch: (since, signal) => client.stream('watchGateway', { query: { since }, signal }),
     async fetch(signal) {
       // The list only decorates, so a platform without it is no reason to be without policies.
       const list = client.call('listGateway', { signal }).catch(() => null);

@@ -8,6 +8,8 @@ import { toUpstreamHeaders } from '../../core/header-hygiene.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import { streamExchange } from '../../http/streaming-proxy.ts';
+import { toTunnel } from '../../http/to-tunnel.ts';
+import { TUNNEL_IDLE_MS } from '../../http/tunnel.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
 import type { ConnectorService } from '../connectors/connector-service.ts';
@@ -15,8 +17,11 @@ import type { ConnectorRow, ConnectorStore } from '../connectors/connector-store
 import type { Credentials } from '../connectors/credentials.ts';
 import type { Lives } from '../lives/lives.ts';
 import { parseLifeHeaders } from '../lives/parse-life-headers.ts';
+import type { SpriteRow, SpriteStore } from '../sprites/sprite-store.ts';
 import { organizationOf, type Principal } from '../tokens/principal.ts';
+import { createChangeFeed } from './change-feed.ts';
 import { toGatewayList } from './gateway-list.ts';
+import { toGatewayVersion } from './gateway-version.ts';
 import { createOpenCalls } from './open-calls.ts';
 import { createPolicyCache } from './policy-cache.ts';
 import { toProviderCall } from './provider-call.ts';
@@ -24,6 +29,9 @@ import { toProviderCall } from './provider-call.ts';
 export interface GatewayDeps {
   readonly connectors: ConnectorStore;
   readonly service: ConnectorService;
+  readonly sprites: Pick<SpriteStore, 'find'>;
+  /** Runs its argument after a sprite was changed or deleted. */
+  readonly onSpriteChange: (listener: () => void) => void;
   readonly catalogue: Catalogue;
   readonly credentials: Credentials;
   /** Throws `unauthorized` when the token of a caller opens nothing any more. */
@@ -31,6 +39,8 @@ export interface GatewayDeps {
   readonly lives: Lives;
   /** The one for addresses that users give, or the one for those of the catalogue. */
   readonly dispatcherFor: (entry: CatalogueEntry) => Dispatcher;
+  /** Of WebSockets without a byte either way; ten minutes when absent, 0 = no limit. */
+  readonly websocketIdle_ms?: number | undefined;
   readonly platformUrl: () => string;
   readonly log: { info(fields: object, message: string): void };
 }
@@ -38,7 +48,18 @@ export interface GatewayDeps {
 export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewayOperations, Principal> {
   const policyOf = createPolicyCache();
   const calls = createOpenCalls();
-  deps.service.onChange((id) => calls.recheck(id));
+  const feed = createChangeFeed((sprite_id) => {
+    const sprite = deps.sprites.find(sprite_id);
+    return sprite && toGatewayVersion(sprite, deps.connectors.list(sprite.organization_id, undefined));
+  });
+  deps.service.onChange((id) => {
+    calls.recheck(id);
+    feed.check();
+  });
+  deps.onSpriteChange(() => {
+    calls.recheck();
+    feed.check();
+  });
   deps.lives.onReplaced(() => calls.recheck());
 
   /** One body for a connector that is not there, of another organization, or of another provider. */
@@ -51,7 +72,18 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
     return [row, entry];
   }
 
+  /** As it is now, because labels may change while a call is open. */
+  function currentSprite(principal: Principal): SpriteRow | undefined {
+    if (principal.type !== 'sprite') return undefined;
+    const sprite = deps.sprites.find(principal.sprite.id);
+    if (sprite === undefined) throw new RemoraError('forbidden', 'the sprite that is calling was deleted');
+    return sprite;
+  }
+
   return {
+    watchGateway({ principal, query }, sink) {
+      if (principal.type === 'sprite') feed.follow(principal.sprite.id, query.since, sink);
+    },
     listGateway({ principal }) {
       const organization = organizationOf(principal);
       const identity = toIdentity(principal);
@@ -60,7 +92,7 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
         .filter((row) => identity === null || isGranted(policyOf(row.access_policy), identity));
       return toGatewayList(usable, deps.catalogue, deps.platformUrl());
     },
-    async gateway({ request, principal }, response) {
+    async gateway({ request, principal, upgrade }, response) {
       const started_ms = performance.now();
       const organization = organizationOf(principal);
       const target = parseGatewayTarget(request.method ?? '', request.url ?? '', request.rawHeaders);
@@ -73,6 +105,7 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
         deps.recheck(principal);
         if (principal.type === 'sprite' && life !== undefined) deps.lives.check(principal.sprite.id, life);
         const [row, entry] = findConnector(organization.id, target.provider, target.connector_id);
+        const identity = currentSprite(principal) ?? null;
         const decision = decide(policyOf(row.access_policy), identity, target.path);
         if (decision.type === 'deny') throw new RemoraError(decision.code, decision.message);
         return { row, entry };
@@ -81,6 +114,7 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
       const { secret, injection } = await deps.credentials.open(judged.row, judged.entry);
       // A credential that had to be renewed took its time, and the policy may be another one by now.
       const { row, entry } = admit();
+      const tunnel = toTunnel(request, upgrade, deps.websocketIdle_ms ?? TUNNEL_IDLE_MS);
       const address = entry.address.type === 'fixed' ? entry.address.url : row.base_api_url;
       if (address === null) throw new RemoraError('internal', 'the connector has no address');
       const { rawHeaders } = request;
@@ -89,15 +123,21 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
         rawHeaders,
       });
       using open = calls.begin(row.id, { recheck: admit });
-      const { ended, ...counts } = await streamExchange(request, response, {
+      const {
+        ended,
+        reason: ownReason,
+        ...counts
+      } = await streamExchange(request, response, {
         dispatcher: deps.dispatcherFor(entry),
         origin,
         path,
         headers: toUpstreamHeaders(rawHeaders, injected),
         from: 'provider',
         signal: open.signal,
+        ...(tunnel === undefined ? {} : { tunnel }),
       });
-      const reason = open.signal.reason instanceof RemoraError ? open.signal.reason.code : undefined;
+      const cause: unknown = ownReason ?? open.signal.reason;
+      const reason = cause instanceof RemoraError ? cause.code : undefined;
       const ms = Math.round(performance.now() - started_ms);
       const where = {
         connector: row.id,

@@ -111,17 +111,6 @@ describe('a call', () => {
     expect(await allowed.until(/0\r\n\r\n$/)).toMatch(/^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK\r\n.*abc/s);
   });
 
-  it('that asks for a WebSocket is judged first, and then told that there is none', async () => {
-    const platform = await openStandInPlatform({ connectors });
-    const agent = await openGatewayAgent(platform.url);
-    const upgrade = 'Host: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
-    const denied = openRaw(agent.path, `GET /v1/gateway/openai/conn_1/v1/admin HTTP/1.1\r\n${upgrade}`);
-    expect(await denied.until(/\}\n$/)).toMatch(/^HTTP\/1.1 403 /);
-    const allowed = openRaw(agent.path, `GET ${target} HTTP/1.1\r\n${upgrade}`);
-    expect(await allowed.until(/\}\n$/)).toMatch(/^HTTP\/1.1 501 .*remora-error: not_implemented/s);
-    expect(platform.calls).toHaveLength(0);
-  });
-
   it('with a body over the limit is refused', async () => {
     const platform = await openStandInPlatform({ connectors });
     const agent = await openGatewayAgent(platform.url, { bodyCap_bytes: 10 });

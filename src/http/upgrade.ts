@@ -1,0 +1,94 @@
+// A connection that asked to become a WebSocket, between its request and its 101: watched, so that a caller that goes away is
+// noticed, and answered through a plain ServerResponse as long as it has not been switched.
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** What a caller may send ahead of the 101, before it is left waiting. */
+const EARLY_CAP_BYTES = 64 * 1024;
+/** How long the other side has to read a refusal and hang up. */
+const LINGER_MS = 2_000;
+
+export interface Upgrade {
+  readonly socket: Socket;
+  /** Aborted when the server stops; the reason is the RemoraError to end with. */
+  readonly stopping: AbortSignal;
+  /**
+   * Answers 101 with these headers, flat, and gives what came early. From now on `socket` is the caller's of this function, to
+   * read and to close.
+   */
+  accept(headers: readonly string[]): Buffer;
+  /** As `accept`, for a library that writes the 101 itself. The answer counts as begun. */
+  release(): Buffer;
+}
+
+export interface OpenUpgrade {
+  readonly upgrade: Upgrade;
+  readonly response: ServerResponse;
+}
+
+/**
+ * True for a plain WebSocket handshake without a body. Any other wish to upgrade is left unmet, which RFC 9110, section 7.8 allows.
+ */
+export function asksForWebSocket(request: IncomingMessage): boolean {
+  const { headers, method, httpVersion } = request;
+  if (method !== 'GET' || httpVersion !== '1.1' || headers.upgrade?.trim().toLowerCase() !== 'websocket') return false;
+  return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
+}
+
+/** `head`: what node:http had read beyond the request. */
+export function openUpgrade(request: IncomingMessage, head: Buffer, stopping: AbortSignal): OpenUpgrade {
+  const { socket } = request;
+  const response = new ServerResponse(request);
+  const early: Buffer[] = [head];
+  let early_bytes = head.length;
+
+  const onData = (chunk: Buffer) => {
+    early.push(chunk);
+    early_bytes += chunk.length;
+    if (early_bytes > EARLY_CAP_BYTES) socket.pause();
+  };
+  const onEnd = () => socket.destroy();
+  const onDrain = () => response.emit('drain');
+
+  function release(): void {
+    socket.off('data', onData).off('end', onEnd).off('drain', onDrain).off('error', ignore);
+  }
+
+  response.shouldKeepAlive = false;
+  response.assignSocket(socket);
+  socket.setTimeout(0);
+  socket.on('data', onData).on('end', onEnd).on('drain', onDrain).on('error', ignore);
+  response.once('finish', () => {
+    early.length = 0;
+    socket.off('data', onData).resume();
+    socket.end();
+    const linger = setTimeout(() => socket.destroy(), LINGER_MS);
+    linger.unref();
+    socket.once('close', () => clearTimeout(linger));
+  });
+  return {
+    response,
+    upgrade: {
+      socket,
+      stopping,
+      accept(headers) {
+        release();
+        response.sendDate = false;
+        response.writeHead(101, ['connection', 'Upgrade', 'upgrade', 'websocket', ...headers]);
+        response.flushHeaders();
+        return Buffer.concat(early.splice(0));
+      },
+      release() {
+        release();
+        response.detachSocket(socket);
+        response.writeHead(101);
+        socket.once('close', () => response.emit('close'));
+        return Buffer.concat(early.splice(0));
+      },
+    },
+  };
+}
+
+function ignore(): void {
+  // A connection that breaks closes as well, and that is what is watched.
+}
