@@ -114,7 +114,9 @@ function toSuccess(row: Operation): Json {
     case 'stream': {
       const schema = toSchema(answer.schema, 'output');
       const content = { [answer.type ?? STREAM_TYPE]: { schema }, 'text/event-stream': { schema } };
-      return { [answer.status]: { description: `${row.summary}; one such value a line`, content } };
+      const lines = { [answer.status]: { description: `${row.summary}; one such value a line`, content } };
+      if (answer.upgrades === undefined) return lines;
+      return { 101: { description: 'to a WebSocket handshake: one such value a text frame' }, ...lines };
     }
     case 'raw':
       if (row.upgrade !== undefined) return { 101: { description: row.summary } };

@@ -19,6 +19,8 @@ export interface PortsAgent {
   readonly db: Sqlite;
   /** Everything it has published, oldest first. */
   readonly events: readonly AgentEvent[];
+  /** How many streams are open. */
+  streams(): number;
   /** Ends its loops and closes its tables, as a stop of the daemon would; the end of the test does so too. */
   stop(): Promise<void>;
 }
@@ -73,6 +75,6 @@ export async function startPortsAgent(options: PortsAgentOptions = {}): Promise<
     return stopped;
   };
   onTestFinished(stop);
-  const { path: socketPath } = await serveEdge(portOperations, ports.handlers);
-  return { ports, socketPath, board, db, events, stop };
+  const { path: socketPath, edge } = await serveEdge(portOperations, ports.handlers);
+  return { ports, socketPath, board, db, events, streams: () => edge.streams, stop };
 }

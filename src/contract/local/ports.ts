@@ -71,10 +71,10 @@ export const portOperations = {
   watchPorts: defineOperation({
     method: 'GET',
     path: '/v1/ports/watch',
-    summary: 'The open ports, then each one that opens or closes',
+    summary: 'The open ports, then each one that opens or closes; as lines, events, or WebSocket text frames',
     source: 'document 1, Port notification message; wire-facts.md, section 3',
     tag,
-    answer: { kind: 'stream', status: 200, schema: portWatchLine },
+    answer: { kind: 'stream', status: 200, schema: portWatchLine, upgrades: true },
     errors: ['not_ready'],
   }),
   watchSpritePorts: defineOperation({
@@ -84,7 +84,7 @@ export const portOperations = {
     source: 'document 1, Port notification message; wire-facts.md, section 3',
     tag,
     params: spriteParams,
-    answer: { kind: 'stream', status: 200, schema: portWatchLine },
+    answer: { kind: 'stream', status: 200, schema: portWatchLine, upgrades: true },
     errors: ['not_found', 'not_ready'],
   }),
   waitForPort: defineOperation({
