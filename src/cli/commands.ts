@@ -156,10 +156,15 @@ export const commands: readonly Command[] = [
   {
     name: 'wait',
     group: 'ask',
-    summary: 'wait until the replica of a database has a transaction, and print its position',
-    operands: 'DATABASE TXID',
-    count: [2, 2],
-    flags: { timeout: { type: 'string', value: 'TIME', summary: 'for example 10s (30s)' }, json, socket },
+    summary: 'wait until a port listens, or until the replica of a database has a transaction: `remora wait port:3000`',
+    operands: 'port:PORT | tx:DATABASE@TXID | DATABASE TXID',
+    count: [1, 2],
+    flags: {
+      until: { type: 'string', value: 'STATE', summary: 'of a port: listen (default), http or closed' },
+      timeout: { type: 'string', value: 'TIME', summary: 'for example 10s (30s); at most 60s for a port' },
+      json,
+      socket,
+    },
     load: () => import('./commands/wait.ts'),
   },
   {

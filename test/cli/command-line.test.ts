@@ -69,6 +69,11 @@ describe('a wrong command line', () => {
     [['explain', 'GET', '/v1/status'], /is not \/v1\/gateway/],
     [['events', '--since', 'yesterday'], /--since takes a number/],
     [['wait', 'db', '1', '--timeout', 'soon'], /--timeout takes a time/],
+    [['wait'], /expected port:PORT/],
+    [['wait', 'port:http'], /expected port:PORT, tx:DATABASE@TXID/],
+    [['wait', 'port:65536'], /a port is a number from 1 to 65535/],
+    [['wait', 'port:80', '--until', 'open'], /--until takes listen, http or closed/],
+    [['wait', 'tx:db@1', '--until', 'closed'], /--until is for a port/],
     [['curl'], /expected ARGS/],
     [['dev', '--port', 'http'], /--port/],
   ])('%j ends with 2 and says what is wrong', async (words, message) => {

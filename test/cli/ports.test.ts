@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { ATTENTIVE_MS } from '../../src/core/ports/scan-pace.ts';
+import { startChild } from '../support/child-lines.ts';
+import { startListenerProcess } from '../support/listener-process.ts';
+import { startPortsAgent } from '../support/ports-agent.ts';
+import { remoraPath, runRemora } from '../support/run-remora.ts';
+
+describe('remora wait port', () => {
+  it('ends when the port listens, and when it is closed', async () => {
+    const [agent, child] = await Promise.all([startPortsAgent(), startListenerProcess()]);
+    const port = await child.listen();
+    await child.close(port);
+    const words = ['wait', `port:${port}`, '--socket', agent.socketPath];
+    const listens = runRemora(words);
+    // Looking more often says that somebody waits.
+    await expect.poll(() => agent.ports.status().period_ms, { timeout: 10_000 }).toBe(ATTENTIVE_MS);
+    await child.listen({ port });
+    const run = await listens;
+    expect(run.stdout).toMatch(
+      new RegExp(`^port ${port} listens  pid ${child.pid}  node  http://dev-1:${port}  after `),
+    );
+    expect(run.code).toBe(0);
+    await child.close(port);
+    const closed = await runRemora([...words, '--until', 'closed', '--json']);
+    expect(JSON.parse(closed.stdout)).toMatchObject({ ok: true, until: 'closed', listener: null });
+  });
+
+  it('ends with 1 when the time is over', async () => {
+    const [agent, child] = await Promise.all([startPortsAgent(), startListenerProcess()]);
+    const port = await child.listen();
+    await child.close(port);
+    const run = await runRemora(['wait', `port:${port}`, '--timeout', '100ms', '--socket', agent.socketPath]);
+    expect(run.code).toBe(1);
+    expect(run.stderr).toContain(`port ${port} was not so within 100 ms: listen`);
+  });
+});
+
+describe('remora ports --watch', () => {
+  it('prints the list, then each port that opens and closes', async () => {
+    const [agent, child] = await Promise.all([startPortsAgent(), startListenerProcess()]);
+    const before = await child.listen();
+    const watch = startChild(process.execPath, [remoraPath, 'ports', '--watch', '--socket', agent.socketPath]);
+    await watch.line(new RegExp(`^${before} +${child.pid} +node `));
+    const port = await child.listen();
+    await watch.line(new RegExp(`^opened +${port} +pid ${child.pid} `));
+    await child.close(port);
+    await watch.line(new RegExp(`^closed +${port} +pid ${child.pid} `));
+  });
+});
