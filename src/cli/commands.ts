@@ -64,6 +64,11 @@ export const commands: readonly Command[] = [
         value: 'FILE',
         summary: 'where a new token of it goes, unless the file is there',
       },
+      'reconnect-spread': {
+        type: 'string',
+        value: 'TIME',
+        summary: 'over how long machines that are resumed together come back, for example 10s (0s: at once)',
+      },
     },
     notes: [
       '`remora platform key` prints a new key. There is no start without one: --key-file, or REMORA_PLATFORM_KEY_FILE, or',

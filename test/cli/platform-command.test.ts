@@ -74,6 +74,8 @@ it.each([
   [['platform', 'keys'], /nothing called keys/],
   [['platform', '--organization', 'acme'], /belong together/],
   [['platform', '--port', '70000'], /--port takes/],
+  [['platform', '--reconnect-spread', '10m'], /--reconnect-spread takes/],
+  [['platform', '--reconnect-spread', 'soon'], /--reconnect-spread takes/],
 ])('%j is a usage error', async (words, message) => {
   const run = await runRemora(words);
   expect(run.code).toBe(2);

@@ -1,6 +1,8 @@
 // `remora platform`: the control plane until a signal, or a new vault key.
 import { existsSync, writeFileSync } from 'node:fs';
 import { pino } from 'pino';
+import { parseDuration } from '../../contract/duration.ts';
+import { RECONNECT_SPREAD_MAX_MS } from '../../core/reconnect-spread.ts';
 import { randomHex } from '../../core/urandom.ts';
 import { openPlatform, type Platform } from '../../platform/platform.ts';
 import { agentProgram } from '../agent-program.ts';
@@ -37,6 +39,7 @@ async function serve({ text, env, version }: Invocation): Promise<number> {
     keys: readPlatformKeys(text('key-file'), env),
     listen: { host: text('host') ?? '127.0.0.1', port: parsePort(text('port'), DEFAULT_PORT) },
     agentCommand: agentProgram,
+    reconnectSpread_ms: toSpread(text('reconnect-spread') ?? '0'),
     version,
     log,
   });
@@ -45,6 +48,12 @@ async function serve({ text, env, version }: Invocation): Promise<number> {
   await stop.stopped;
   log.info({}, 'stopping');
   return exitCode.ok;
+}
+
+function toSpread(text: string): number {
+  const spread_ms = parseDuration(text);
+  if (spread_ms !== undefined && spread_ms <= RECONNECT_SPREAD_MAX_MS) return spread_ms;
+  throw new UsageError(`platform: --reconnect-spread takes a time up to 5m such as 10s, not ${text}`);
 }
 
 /** A file that is there is left as it is: it holds the token of an earlier start, which goes on being good. */
