@@ -11,10 +11,11 @@ import {
   gatewayUsageSchema,
 } from '../../src/agent/gateway/gateway.ts';
 import { createPartBoard, type PartBoard } from '../../src/agent/parts.ts';
-import { createUpstream } from '../../src/agent/upstream.ts';
+import { createUpstream, type Upstream } from '../../src/agent/upstream.ts';
 import { gatewayOperations } from '../../src/contract/local/gateway.ts';
 import { type Clock, systemClock } from '../../src/core/clock.ts';
 import { Secret } from '../../src/core/secret.ts';
+import type { Edge } from '../../src/http/edge.ts';
 import { openDatabase, type Sqlite } from '../../src/sqlite/open.ts';
 import { serveEdge } from './serve-edge.ts';
 import { tempDir } from './temp-dir.ts';
@@ -26,6 +27,8 @@ export interface GatewayAgent {
   readonly gateway: Gateway;
   readonly board: PartBoard;
   readonly db: Sqlite;
+  readonly upstream: Upstream;
+  readonly edge: Edge;
   /** Every log line and every event, as text. */
   readonly written: () => string;
   readonly events: readonly { readonly type: string }[];
@@ -101,6 +104,8 @@ export async function openGatewayAgent(
     gateway,
     board,
     db,
+    upstream,
+    edge: served.edge,
     written: () => [...lines, ...served.log.map((record) => JSON.stringify(record))].join('\n'),
     events,
     stop: () => stopping.abort(),

@@ -1,0 +1,67 @@
+// Calls that are in flight while the machine is suspended and resumed (lessons.md, 28).
+import { describe, expect, it, vi } from 'vitest';
+import { ask } from '../../support/ask.ts';
+import { openGatewayAgent } from '../../support/gateway-agent.ts';
+import { openRaw } from '../../support/raw-http.ts';
+import { openStandInPlatform } from '../../support/stand-in-platform.ts';
+
+const connectors = [{ id: 'conn_1', provider: 'openai', access_policy: { allow_all: true } }];
+const target = '/v1/gateway/openai/conn_1/v1/x';
+
+async function openWaiting() {
+  let isWaiting = true;
+  const platform = await openStandInPlatform({
+    connectors,
+    onGateway: (request, response) => {
+      request.resume();
+      if (!isWaiting) response.end('ok');
+    },
+  });
+  const agent = await openGatewayAgent(platform.url);
+  const resume = async () => {
+    isWaiting = false;
+    await agent.upstream.replace();
+    await agent.gateway.onResume();
+  };
+  return { platform, agent, resume };
+}
+
+describe('at a resume, a call that was sent and has no answer', () => {
+  it.each([
+    ['POST', 'small'],
+    ['POST', 'x'.repeat(200_000)],
+    ['DELETE', undefined],
+    ['PATCH', 'a'],
+  ])('as %s is outcome_unknown, once, and never sent again', async (method, body) => {
+    const { platform, agent, resume } = await openWaiting();
+    const waiting = ask(agent.path, { method, target, ...(body === undefined ? {} : { body }) });
+    await vi.waitFor(() => expect(platform.calls).toHaveLength(1));
+    await resume();
+    const answer = await waiting;
+    expect(answer).toMatchObject({ status: 502, json: { error: 'outcome_unknown' } });
+    expect(answer.headers).toMatchObject({ 'remora-error': 'outcome_unknown' });
+    expect((await ask(agent.path, { target })).status).toBe(200);
+    expect(platform.calls.map((call) => call.method)).toEqual([method, 'GET']);
+    const { json } = await ask(agent.path, { target: '/v1/gateway/log' });
+    expect(json).toMatchObject({ records: [{ method, status: 502, code: 'outcome_unknown', ended: null }, {}] });
+  });
+
+  it.each(['GET', 'HEAD'])('as %s is sent once more', async (method) => {
+    const { platform, agent, resume } = await openWaiting();
+    const waiting = ask(agent.path, { method, target });
+    await vi.waitFor(() => expect(platform.calls).toHaveLength(1));
+    await resume();
+    expect((await waiting).status).toBe(200);
+    expect(platform.calls.map((call) => call.method)).toEqual([method, method]);
+  });
+});
+
+it('an answer that had begun breaks off', async () => {
+  const platform = await openStandInPlatform({ connectors, onGateway: (_request, response) => response.write('part') });
+  const agent = await openGatewayAgent(platform.url);
+  const caller = openRaw(agent.path, `GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  await caller.until(/part/);
+  await agent.upstream.replace();
+  expect(await caller.ended).toMatch(/part\r\n$/);
+  expect(platform.calls).toHaveLength(1);
+});
