@@ -10,6 +10,11 @@ import { spriteOperations } from './sprites.ts';
 
 export const platformOperations = {
   health: { ...statusOperations.health, access: 'none' },
+  metrics: {
+    ...statusOperations.metrics,
+    summary: 'Calls, machines, connectors and renewals in numbers, as Prometheus text',
+    access: 'none',
+  },
   openapi: { ...statusOperations.openapi, access: 'none' },
   ...spriteOperations,
   ...connectorOperations,

@@ -64,6 +64,8 @@ export interface AdminMachine {
 export interface PlatformAdmin {
   createOrganization(slug: string): Organization;
   setLimits(organization: string, limits: Partial<OrganizationLimits>): Organization;
+  /** By slug. */
+  listOrganizations(): readonly Organization[];
   hasOrganization(slug: string): boolean;
   /** The text is not kept: it can be shown only now. */
   createToken(token: NewAdminToken): Secret;
@@ -72,6 +74,8 @@ export interface PlatformAdmin {
   revokeToken(organization: string, id: string): void;
   createSprite(sprite: NewAdminSprite): Sprite;
   findSprite(name: SpriteName): Sprite | undefined;
+  /** By name; at most a thousand after `after`. */
+  listSprites(organization: string, after?: string): readonly Sprite[];
   createConnector(connector: NewAdminConnector): Connection;
   listConnectors(organization: string): readonly Connection[];
   readMachine(name: SpriteName): AdminMachine;
@@ -90,7 +94,7 @@ export interface AdminDeps {
   readonly machines: MachineStore;
   readonly spriteService: SpriteService;
   readonly connectorService: ConnectorService;
-  readonly machineService: MachineService;
+  readonly machineService: Pick<MachineService, 'start' | 'suspend' | 'stop' | 'destroy'>;
   readonly catalogue: Catalogue;
   readonly clock: Clock;
   readonly machinesDir: string;
@@ -98,6 +102,7 @@ export interface AdminDeps {
   readonly platformUrl: () => string;
 }
 
+const LIST_MAX = 1_000;
 const STOP: StopOptions = { signal: 'SIGTERM', timeout_ms: 5_000 };
 
 export function createAdmin(deps: AdminDeps): PlatformAdmin {
@@ -122,6 +127,7 @@ export function createAdmin(deps: AdminDeps): PlatformAdmin {
   return {
     createOrganization: (slug) => deps.organizations.create(slug, deps.clock.wall_ms()),
     setLimits: (slug, limits) => deps.organizations.setLimits(organizationOf(slug).id, limits),
+    listOrganizations: () => deps.organizations.list(),
     hasOrganization: (slug) => deps.organizations.findBySlug(slug) !== undefined,
     createToken({ organization, sprite, ...more }) {
       const organization_id = organizationOf(organization).id;
@@ -141,6 +147,11 @@ export function createAdmin(deps: AdminDeps): PlatformAdmin {
       const organization = organizationOf(slug);
       const row = deps.sprites.findByName(organization.id, sprite);
       return row === undefined ? undefined : toSpriteRecord(row, organization, deps.spriteUrl());
+    },
+    listSprites(slug, after = '') {
+      const organization = organizationOf(slug);
+      const rows = deps.sprites.list({ organization_id: organization.id, prefix: '', after, limit: LIST_MAX });
+      return rows.map((row) => toSpriteRecord(row, organization, deps.spriteUrl()));
     },
     createConnector({ organization, api_key, ...connector }) {
       const { id } = organizationOf(organization);

@@ -35,6 +35,7 @@ function toMatrix(mine: string, neighbour: string) {
   return [
     ['GET', '/v1/health', undefined, 200, 200, 200, 200],
     ['GET', '/openapi.json', undefined, 200, 200, 200, 200],
+    ['GET', '/metrics', undefined, 200, 200, 200, 200],
     ['GET', '/v1/sprites', undefined, 401, 200, 403, 200],
     ['POST', '/v1/sprites', { name: 'new' }, 401, 201, 403, 201],
     ['GET', '/v1/sprites/dev-1', undefined, 401, 200, 200, 200],

@@ -1,45 +1,117 @@
-// `remora platform`: the control plane until a signal, or a new vault key.
+// `remora platform`: the control plane until a signal; with words after it, what an operator does beside it.
 import { existsSync, writeFileSync } from 'node:fs';
-import { pino } from 'pino';
+import { join } from 'node:path';
 import { parseDuration } from '../../contract/duration.ts';
 import { RECONNECT_SPREAD_MAX_MS } from '../../core/reconnect-spread.ts';
 import { randomHex } from '../../core/urandom.ts';
+import { type OfflineAdmin, openOfflineAdmin } from '../../platform/offline-admin.ts';
+import { createPlatformLog } from '../../platform/operations/platform-log.ts';
 import { openPlatform, type Platform } from '../../platform/platform.ts';
+import { backupDatabase } from '../../sqlite/backup.ts';
 import { agentProgram } from '../agent-program.ts';
 import type { Invocation } from '../command.ts';
 import { exitCode, UsageError } from '../exit-code.ts';
 import { parsePort } from '../number-flag.ts';
+import { readProviderFile } from '../platform/provider-file.ts';
+import { recordCommands } from '../platform/record-commands.ts';
 import { readPlatformKeys } from '../platform-keys.ts';
 import { openStopSignals } from '../stop-signals.ts';
+import { toTable } from '../table.ts';
 
 const DEFAULT_DIR = '/var/lib/remora-platform';
 const DEFAULT_PORT = 4_180;
 const KEY_BYTES = 32;
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
 
-export async function run(invocation: Invocation): Promise<number> {
-  const [word] = invocation.operands;
-  if (word === 'key') {
-    invocation.out.line(randomHex(KEY_BYTES));
-    return exitCode.ok;
-  }
-  if (word !== undefined) throw new UsageError(`platform: there is nothing called ${word}; only key`);
-  return await serve(invocation);
+function toLogLevel(given = 'info'): string {
+  if (LEVELS.includes(given)) return given;
+  throw new UsageError(`--log-level takes one of ${LEVELS.join(', ')}, not ${given}`);
 }
 
-async function serve({ text, env, version }: Invocation): Promise<number> {
+export async function run(invocation: Invocation): Promise<number> {
+  const [word, ...rest] = invocation.operands;
+  switch (word) {
+    case undefined:
+      return await serve(invocation);
+    case 'key':
+      checkOperands(word, [], rest);
+      invocation.out.line(randomHex(KEY_BYTES));
+      return exitCode.ok;
+    case 'backup': {
+      checkOperands(word, ['FILE'], rest);
+      const { path, bytes } = await backupDatabase(join(toDir(invocation), 'platform.db'), rest[0] ?? '');
+      invocation.out.line(`${path}: ${bytes} bytes; it opens with the vault keys, which are not in it`);
+      return exitCode.ok;
+    }
+    case 'rotate': {
+      checkOperands(word, [], rest);
+      await using offline = openAdmin(invocation);
+      const { rotated, unreadable } = offline.rotateKeys();
+      invocation.out.line(`${rotated} credentials are closed with the first key now`);
+      for (const id of unreadable)
+        invocation.out.note(`the credential of ${id} opens with none of the keys; it was left`);
+      return unreadable.length === 0 ? exitCode.ok : exitCode.failed;
+    }
+    default:
+      return await changeRecords(invocation, word);
+  }
+}
+
+async function changeRecords(invocation: Invocation, word: string): Promise<number> {
+  const [, verb, ...operands] = invocation.operands;
+  const command = Object.hasOwn(recordCommands, `${word} ${verb}`) ? recordCommands[`${word} ${verb}`] : undefined;
+  if (command === undefined) {
+    const known = ['key', 'rotate', 'backup', ...Object.keys(recordCommands)].join(', ');
+    throw new UsageError(`platform: there is nothing called ${[word, verb].join(' ').trim()}; there are ${known}`);
+  }
+  checkOperands(`${word} ${verb}`, command.operands, operands);
+  await using offline = openAdmin(invocation);
+  for (const line of toTable(command.run(offline.admin, operands, invocation))) invocation.out.line(line);
+  return exitCode.ok;
+}
+
+function checkOperands(name: string, expected: readonly string[], given: readonly string[]): void {
+  if (given.length === expected.length) return;
+  throw new UsageError(`platform ${name}: expected ${expected.length === 0 ? 'nothing more' : expected.join(' ')}`);
+}
+
+function toDir({ text, env }: Invocation): string {
+  return text('dir') ?? env.REMORA_PLATFORM_DIR ?? DEFAULT_DIR;
+}
+
+function openAdmin(invocation: Invocation): OfflineAdmin {
+  const { text, env } = invocation;
+  const note = (fields: object, message: string) => invocation.out.note(`${message} ${JSON.stringify(fields)}`);
+  const providers = text('providers');
+  return openOfflineAdmin({
+    dir: toDir(invocation),
+    keys: readPlatformKeys(text('key-file'), env),
+    platformUrl: text('public-url') ?? `http://127.0.0.1:${DEFAULT_PORT}`,
+    ...(providers === undefined ? {} : { catalogue: readProviderFile(providers).catalogue }),
+    log: { info: note, error: note },
+  });
+}
+
+async function serve(invocation: Invocation): Promise<number> {
+  const { text, env, version, has } = invocation;
   const organization = text('organization');
   const tokenFile = text('token-file');
   if ((organization === undefined) !== (tokenFile === undefined)) {
     throw new UsageError('platform: --organization and --token-file belong together');
   }
-  const log = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime });
+  const log = createPlatformLog(toLogLevel(text('log-level')));
+  const providers = text('providers');
+  const publicUrl = text('public-url');
   using stop = openStopSignals(env);
   await using platform = await openPlatform({
-    dir: text('dir') ?? env.REMORA_PLATFORM_DIR ?? DEFAULT_DIR,
+    dir: toDir(invocation),
     keys: readPlatformKeys(text('key-file'), env),
     listen: { host: text('host') ?? '127.0.0.1', port: parsePort(text('port'), DEFAULT_PORT) },
     agentCommand: agentProgram,
     reconnectSpread_ms: toSpread(text('reconnect-spread') ?? '0'),
+    verifyKeys: has('verify-keys'),
+    ...(providers === undefined ? {} : readProviderFile(providers)),
+    ...(publicUrl === undefined ? {} : { publicUrl }),
     version,
     log,
   });

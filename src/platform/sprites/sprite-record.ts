@@ -7,6 +7,9 @@ import type { SpriteRow } from './sprite-store.ts';
 /** `{sprite}` and `{organization}` stand for the names. */
 export type SpriteUrlTemplate = string;
 
+/** Nothing serves these addresses yet: a sprite is reached through its agent. */
+export const SPRITE_URL: SpriteUrlTemplate = 'http://{sprite}.{organization}.localhost';
+
 export function toSpriteRecord(row: SpriteRow, organization: Organization, urlTemplate: SpriteUrlTemplate): Sprite {
   return {
     id: row.id,

@@ -26,6 +26,12 @@ export interface Vault {
   close(place: SecretPlace, secret: Secret): ClosedSecret;
   /** Throws `internal` when the row was changed or moved, or its key is gone. */
   open(place: SecretPlace, closed: ClosedSecret): Secret;
+  /** The same with the data key closed by the current key; undefined when it does not open. The secret stays closed. */
+  rewrap(place: SecretPlace, closed: ClosedSecret): ClosedSecret | undefined;
+  /** The key that closes. */
+  readonly currentKeyId: string;
+  /** Every key that was given. */
+  readonly keyIds: readonly string[];
   /** 32 bytes for another purpose (signing page tokens), derived from the current key. */
   derive(purpose: string): Buffer;
   has(key_id: string): boolean;
@@ -42,13 +48,23 @@ export function createVault(keys: readonly Secret[]): Vault {
     );
   }
   const byId = new Map<string, VaultKey>(parsed.map((key) => [key.id, key]));
+  const closeDataKey = (place: SecretPlace, dataKey: Buffer) =>
+    seal(current.bytes, randomBytes(IV_BYTES), `${toPlaceName(place, current.id)}/data_key`, dataKey);
   return {
+    currentKeyId: current.id,
+    keyIds: [...byId.keys()],
+    rewrap(place, closed) {
+      const key = byId.get(closed.key_id);
+      if (key === undefined) return undefined;
+      const dataKey = unseal(key.bytes, `${toPlaceName(place, key.id)}/data_key`, closed.data_key);
+      if (dataKey === undefined) return undefined;
+      return { key_id: current.id, data_key: closeDataKey(place, dataKey), secret: closed.secret };
+    },
     close(place, secret) {
       const dataKey = randomBytes(DATA_KEY_BYTES);
-      const name = toPlaceName(place, current.id);
       return {
         key_id: current.id,
-        data_key: seal(current.bytes, randomBytes(IV_BYTES), `${name}/data_key`, dataKey),
+        data_key: closeDataKey(place, dataKey),
         secret: seal(
           dataKey,
           randomBytes(IV_BYTES),

@@ -1,0 +1,83 @@
+// What an operator does with `remora platform` beside a platform that runs.
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { openTestPlatform, TEST_KEY } from '../support/open-platform.ts';
+import { runRemora } from '../support/run-remora.ts';
+
+async function openWithCommand() {
+  const platform = await openTestPlatform();
+  const keyFile = join(platform.dir, 'key');
+  writeFileSync(keyFile, TEST_KEY.reveal(), { mode: 0o600 });
+  const run = async (...words: string[]) => {
+    const { code, stdout, stderr } = await runRemora([
+      'platform',
+      ...words,
+      '--dir',
+      platform.dir,
+      '--key-file',
+      keyFile,
+    ]);
+    return { code, out: stdout.trimEnd(), stderr };
+  };
+  return { platform, keyFile, run };
+}
+
+it('makes an organization with limits, a sprite, a token that works at once, and revokes it', async () => {
+  const { platform, run } = await openWithCommand();
+  expect(await run('organization', 'create', 'globex', '--running-limit', '3')).toMatchObject({
+    code: 0,
+    out: 'globex',
+  });
+  expect((await run('organization', 'list')).out).toMatch(
+    /^NAME +RUNNING LIMIT +WARM LIMIT\nacme +- +-\nglobex +3 +-$/,
+  );
+  expect((await run('sprite', 'create', 'globex', 'web', '--labels', 'a,b')).code).toBe(0);
+  expect((await run('sprite', 'list', 'globex')).out).toMatch(/\nweb +cold +a,b +spr_/);
+  const { out } = await run('token', 'create', 'globex', '--name', 'ci', '--expires', '90d');
+  const headers = { authorization: `Bearer ${out}` };
+  const list = await fetch(`${platform.url}/v1/sprites`, { headers });
+  expect(await list.json()).toMatchObject({
+    name: 'globex',
+    running_limit: 3,
+    sprites: [{ name: 'web', labels: ['a', 'b'] }],
+  });
+  const tokens = (await run('token', 'list', 'globex')).out;
+  expect(tokens).toMatch(/tok_\w+ +ci +organization +full/);
+  expect(tokens).not.toContain(out);
+  const id = /tok_\w+/.exec(tokens)?.[0] ?? '';
+  expect((await run('token', 'revoke', 'globex', id)).code).toBe(0);
+  expect((await fetch(`${platform.url}/v1/sprites`, { headers })).status).toBe(401);
+  expect((await run('token', 'revoke', 'globex', id)).code).toBe(1);
+});
+
+it('makes a connector from a key in a file, copies the database, and rotates keys', async () => {
+  const { platform, run } = await openWithCommand();
+  const apiKey = join(platform.dir, 'api-key');
+  writeFileSync(apiKey, 'sk-of-a-file\n', { mode: 0o600 });
+  const policy = '{"allow_all":true}';
+  const made = await run('connector', 'create', 'acme', 'openai', '--api-key-file', apiKey, '--policy', policy);
+  expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/^conn_\w+ +openai/) });
+  expect((await run('connector', 'list', 'acme')).out).toContain(policy);
+  const copy = join(platform.dir, 'copy.db');
+  expect((await run('backup', copy)).code).toBe(0);
+  expect(existsSync(copy)).toBe(true);
+  expect(await run('rotate')).toMatchObject({ code: 0, out: '0 credentials are closed with the first key now' });
+});
+
+it('says what is wrong with the words', async () => {
+  const { run } = await openWithCommand();
+  for (const words of [
+    ['nonsense'],
+    ['token'],
+    ['token', 'create'],
+    ['backup'],
+    ['token', 'create', 'acme', '--expires', 'soon'],
+  ]) {
+    expect((await run(...words)).code, words.join(' ')).toBe(2);
+  }
+  expect(await run('token', 'create', 'nobody')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('no organization nobody'),
+  });
+});

@@ -1,0 +1,89 @@
+// A platform that is killed while it writes, whose disk is full, or whose rows are damaged.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import Database from 'better-sqlite3';
+import { expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
+import { openTestPlatform } from '../support/open-platform.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const writer = new URL('../support/platform-writer.ts', import.meta.url).pathname;
+const written = z.object({ name: z.string(), statuses: z.array(z.int()), answer: z.string() });
+const refused = z.object({ refused: z.int(), list: z.int(), retryAfter: z.string() });
+
+/** `limit`: the largest file that the process may write, in blocks of 1024 bytes. */
+function startWriter(dir: string, limit?: number) {
+  const command = `${limit === undefined ? '' : `ulimit -f ${limit}; `}exec "$0" "$@"`;
+  const child = spawn('bash', ['-c', command, process.execPath, writer, dir], { stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return { child, lines: createInterface(child.stdout)[Symbol.asyncIterator]() };
+}
+
+test('what was answered is there after a kill -9 in the middle of writes, again and again', async () => {
+  const dir = tempDir();
+  const names: string[] = [];
+  for (let round = 0; round < 3; round += 1) {
+    const { child, lines } = startWriter(dir);
+    for (let count = 0; count < 8; count += 1) {
+      const line = written.parse(JSON.parse(String((await lines.next()).value)));
+      expect(line.statuses).toEqual([201, 201]);
+      names.push(line.name);
+    }
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+  const platform = await openTestPlatform({ dir });
+  const { json } = await platform.call({ path: '/v1/sprites?max_results=500' });
+  const found = new Set(json.sprites.map((sprite: { name: string }) => sprite.name));
+  expect(names.filter((name) => !found.has(name))).toEqual([]);
+  const connectors = await platform.call({ path: '/v1/oauth/connections' });
+  expect(connectors.json.connections.length).toBeGreaterThanOrEqual(names.length);
+});
+
+test('a full disk refuses writes as not_ready, goes on reading, and loses nothing', async () => {
+  const dir = tempDir();
+  const { child, lines } = startWriter(dir, 512);
+  const names: string[] = [];
+  let last: z.infer<typeof written> | undefined;
+  for (;;) {
+    const line = String((await lines.next()).value);
+    const entry = written.safeParse(JSON.parse(line));
+    if (!entry.success) {
+      expect(refused.parse(JSON.parse(line))).toEqual({ refused: 503, list: 200, retryAfter: '5' });
+      break;
+    }
+    last = entry.data;
+    if (entry.data.statuses[0] === 201) names.push(entry.data.name);
+  }
+  expect(JSON.parse(last?.answer ?? '')).toMatchObject({ error: 'not_ready' });
+  expect(names.length).toBeGreaterThan(3);
+  if (child.exitCode === null) await once(child, 'exit');
+  const platform = await openTestPlatform({ dir });
+  const { json } = await platform.call({ path: '/v1/sprites?max_results=500' });
+  const found = new Set(json.sprites.map((sprite: { name: string }) => sprite.name));
+  expect(names.filter((name) => !found.has(name))).toEqual([]);
+});
+
+test('a damaged row is shown closed and takes neither the list nor the others along', async () => {
+  const platform = await openTestPlatform();
+  const url_settings = { auth: 'public' } as const;
+  for (const name of ['a', 'b', 'c']) {
+    platform.admin.createSprite({ organization: 'acme', name, labels: ['x'], url_settings });
+  }
+  const token = platform.admin.createToken({ organization: 'acme', access: 'full' });
+  const db = new Database(join(platform.dir, 'platform.db'));
+  db.exec("UPDATE sprites SET labels = '{', url_settings = '[1]' WHERE name = 'b'");
+  db.exec("UPDATE tokens SET access = 'nonsense'");
+  db.close();
+  const { json } = await platform.call({ path: '/v1/sprites' });
+  expect(json.sprites.map((one: { url_settings: { auth: string } }) => one.url_settings.auth)).toEqual([
+    'public',
+    'sprite',
+    'public',
+  ]);
+  expect(json.sprites[1]).not.toHaveProperty('labels');
+  const body = { name: 'd' };
+  expect((await platform.call({ method: 'POST', path: '/v1/sprites', body, token })).status).toBe(403);
+});
