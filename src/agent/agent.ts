@@ -214,7 +214,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       calls: () => gateway.calls(),
       suspendState: () => machine.suspender.state,
       isPrimary: () => replication.isPrimary(),
-      ports: () => ports.announced().keys(),
+      ports: () => ports.listening().keys(),
       check: () => resume.check(),
       suspend: (recheck) => machine.suspender.suspend(false, recheck),
     }),

@@ -181,6 +181,14 @@ export const settings = {
     schema: ignoredPorts,
     fallback: '',
   },
+  portsPush: {
+    env: 'REMORA_PORTS_PUSH',
+    key: 'ports.push',
+    summary:
+      'where a port that closes is heard of first: "off" = at the next look, "ss" = at once, from an `ss` that is kept running, where there is one',
+    schema: z.enum(['off', 'ss']),
+    fallback: 'off',
+  },
   policyMaxAge_ms: {
     env: 'REMORA_POLICY_MAX_AGE',
     key: 'gateway.policy_max_age',

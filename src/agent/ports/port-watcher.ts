@@ -4,7 +4,7 @@ import { type Clock, toDateTime } from '../../core/clock.ts';
 import type { PortChange } from '../../core/ports/port-diff.ts';
 import type { OpenPort, PortTable } from '../../core/ports/port-table.ts';
 import { type TrackedPorts, trackPorts } from '../../core/ports/port-tracker.ts';
-import { isScanDue, LIVELY_MS, type ScanPace, smoothCost, toScanPace } from '../../core/ports/scan-pace.ts';
+import { GLANCE_MS, isScanDue, LIVELY_MS, type ScanPace, smoothCost, toScanPace } from '../../core/ports/scan-pace.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Part } from '../parts.ts';
 import type { LeftOutPorts, PortScanner } from './port-scanner.ts';
@@ -35,6 +35,8 @@ export interface PortWatcher extends AsyncDisposable {
   scanNow(): Promise<void>;
   /** Scans unless nothing can have changed since the last scan. Throws only while no scan has ever succeeded. */
   freshen(): Promise<void>;
+  /** Something says that this port closed: if it is open here, scan as soon as the pace allows. */
+  suspect(port: number): void;
   /** Runs after every scan that succeeded, with nothing between its end and the call. Returns the way to stop. */
   onScan(listener: (report: PortScanReport) => void): () => void;
   /** Somebody waits for a port: look more often until disposed. */
@@ -78,6 +80,7 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
   let queued: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let live = false;
+  let suspicion: NodeJS.Timeout | undefined;
 
   function pace(): ScanPace {
     if (period_ms !== undefined) return { glance_ms: period_ms, gap_ms: period_ms, rest_ms: period_ms };
@@ -168,9 +171,14 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
     else schedule();
   }
 
+  function find(port: number): OpenPort | undefined {
+    return tracked.announced.get(port) ?? leftOut.ignored.get(port) ?? leftOut.own.get(port);
+  }
+
   function stop(): void {
     live = false;
     clearTimeout(timer);
+    clearTimeout(suspicion);
   }
 
   return {
@@ -181,6 +189,18 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
       if (live) scanNow().catch(() => undefined);
     },
     scanNow,
+    suspect(port) {
+      if (suspicion !== undefined || !live || find(port) === undefined) return;
+      const gap_ms = period_ms === undefined ? pace().gap_ms : GLANCE_MS;
+      const since_ms = clock.mono_ms() - lastEnd_ms;
+      suspicion = setTimeout(
+        () => {
+          suspicion = undefined;
+          scanNow().catch(() => undefined);
+        },
+        Math.max(0, gap_ms - since_ms),
+      );
+    },
     async freshen() {
       const isFresh = problem === undefined && clock.mono_ms() - lastEnd_ms < FRESH_MS;
       if (isFresh && !hasChanged()) return;
@@ -209,9 +229,7 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
     get leftOut() {
       return leftOut;
     },
-    find(port) {
-      return tracked.announced.get(port) ?? leftOut.ignored.get(port) ?? leftOut.own.get(port);
-    },
+    find,
     get scannedAt_ms() {
       return scannedAt_ms;
     },

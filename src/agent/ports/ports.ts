@@ -17,6 +17,7 @@ import type { EventHub } from '../events/event-hub.ts';
 import type { Log } from '../log.ts';
 import type { Part } from '../parts.ts';
 import type { Upstream } from '../upstream.ts';
+import { type ClosingPush, type ClosingPushStatus, createClosingPush } from './closing-push.ts';
 import { createNoticeSender, type NoticeSender } from './notice-sender.ts';
 import { createOutbox, type Outbox, type OutboxStatus } from './outbox.ts';
 import { createPortFeed } from './port-feed.ts';
@@ -38,6 +39,8 @@ export interface PortsConfig {
   readonly token?: Secret | undefined;
   /** Listeners of which nobody is told. */
   readonly portsIgnore?: IgnoredPorts | undefined;
+  /** `ss`: hear from a helper what closes, before the next look. */
+  readonly portsPush?: 'off' | 'ss' | undefined;
   /** A fixed period of the scan instead of one that follows its cost. */
   readonly period_ms?: number | undefined;
 }
@@ -60,6 +63,7 @@ export interface PortsOptions {
 
 export interface PortsStatus extends Partial<PortWatcherStatus> {
   readonly notices?: OutboxStatus;
+  readonly push?: ClosingPushStatus;
 }
 
 export interface Ports extends AsyncDisposable {
@@ -68,13 +72,14 @@ export interface Ports extends AsyncDisposable {
   /** A full scan, closed before opened, and the outbox tries again at once. Throws when the scan failed. */
   onResume(): Promise<void>;
   /** What is open now, announced or ignored, without the agent's own. */
-  announced(): PortTable;
+  listening(): PortTable;
   status(): PortsStatus;
 }
 
 interface Running {
   readonly watcher: PortWatcher;
   readonly outbox: Outbox | undefined;
+  readonly push: ClosingPush | undefined;
 }
 
 export function createPorts(options: PortsOptions): Ports {
@@ -114,7 +119,9 @@ export function createPorts(options: PortsOptions): Ports {
       period_ms: config.period_ms,
     });
     watcher.onScan((report) => feed.publish(report.changes));
-    if (ledger === undefined) return { watcher, outbox: undefined };
+    const push =
+      config.portsPush === 'ss' ? createClosingPush({ onClosed: (port) => watcher.suspect(port) }) : undefined;
+    if (ledger === undefined) return { watcher, push, outbox: undefined };
     const outbox = createOutbox({
       ledger,
       sender,
@@ -123,7 +130,7 @@ export function createPorts(options: PortsOptions): Ports {
       toNotice: (change) => ({ id: randomHex(16), ...toNotification(change), time: toDateTime(clock.wall_ms()) }),
     });
     watcher.onScan((report) => outbox.reconcile(report.announced));
-    return { watcher, outbox };
+    return { watcher, push, outbox };
   }
 
   return {
@@ -141,19 +148,22 @@ export function createPorts(options: PortsOptions): Ports {
       running = open();
       running.outbox?.start(signal);
       running.watcher.start(signal);
+      running.push?.start();
     },
     async onResume() {
       running?.outbox?.onResume();
       await running?.watcher.scanNow();
     },
-    announced: () =>
+    listening: () =>
       new Map([...(running?.watcher.leftOut.ignored ?? []), ...(running?.watcher.tracked.announced ?? [])]),
     status() {
       if (running === undefined) return {};
-      const watcher = running.watcher.status();
-      return running.outbox === undefined ? watcher : { ...watcher, notices: running.outbox.status() };
+      const { watcher, push, outbox } = running;
+      const told = outbox === undefined ? {} : { notices: outbox.status() };
+      return { ...watcher.status(), push: push?.status() ?? { state: 'off' }, ...told };
     },
     async [Symbol.asyncDispose]() {
+      await running?.push?.[Symbol.asyncDispose]();
       await running?.watcher[Symbol.asyncDispose]();
       await running?.outbox?.[Symbol.asyncDispose]();
     },

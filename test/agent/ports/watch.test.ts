@@ -239,7 +239,7 @@ describe('what counts as one port', () => {
     expect(await listed(agent, port)).toBeUndefined();
     expect(await leftOut(agent, port)).toMatchObject({ class: 'ignored', pid: child.pid, command: 'node' });
     expect(published(agent, port)).toEqual([]);
-    expect([...agent.ports.announced().keys()]).toEqual(expect.arrayContaining([port, told]));
+    expect([...agent.ports.listening().keys()]).toEqual(expect.arrayContaining([port, told]));
     const answer = await ask(agent.socketPath, { target: `/v1/ports/${port}/wait` });
     expect(answer).toMatchObject({ status: 200, json: { listener: { port } } });
     const reader = await watch(agent);

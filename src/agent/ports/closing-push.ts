@@ -1,0 +1,85 @@
+// Hears from the kernel which sockets are freed, through one `ss` that is kept running, so that a port that closes is noticed at
+// once. Only a hint: what is open is decided by a scan, which finds everything without it as well.
+import { type ChildProcess, spawn } from 'node:child_process';
+import split2 from 'split2';
+import { parseClosedPort } from '../../core/ports/closed-port.ts';
+
+/** Line by line, since `ss` fills a buffer when it does not write to a terminal. The filter leaves connections out. */
+const COMMAND: readonly string[] = ['stdbuf', '-oL', 'ss', '-HEtn', 'dport', '=', '0'];
+const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+const LINE_CAP = 4_096;
+/** One that ends sooner cannot do it here: no such option, no right to listen. It is not started again. */
+const SOON_MS = 2_000;
+const AGAIN_MS = 60_000;
+
+/** `absent`: it cannot run here, with the reason. `ended`: it will be started again. */
+export interface ClosingPushStatus {
+  readonly state: 'off' | 'listening' | 'ended' | 'absent';
+  readonly reason?: string;
+}
+
+export interface ClosingPush extends AsyncDisposable {
+  start(): void;
+  status(): ClosingPushStatus;
+}
+
+export interface ClosingPushOptions {
+  /** For a test; otherwise that of the system. */
+  readonly command?: readonly string[] | undefined;
+  readonly onClosed: (port: number) => void;
+}
+
+export function createClosingPush({ command = COMMAND, onClosed }: ClosingPushOptions): ClosingPush {
+  const [file = '', ...args] = command;
+  let status: ClosingPushStatus = { state: 'off' };
+  let child: ChildProcess | undefined;
+  let gone: Promise<void> | undefined;
+  let again: NodeJS.Timeout | undefined;
+  let stopped = false;
+
+  function run(): void {
+    const begun_ms = performance.now();
+    const env = { PATH: process.env.PATH ?? DEFAULT_PATH, LC_ALL: 'C' };
+    const running = spawn(file, args, { stdio: ['ignore', 'pipe', 'ignore'], env });
+    child = running;
+    status = { state: 'listening' };
+    const lines = running.stdout.pipe(split2({ maxLength: LINE_CAP }));
+    lines.on('error', () => running.kill());
+    lines.on('data', (line: string) => {
+      const port = parseClosedPort(line);
+      if (port !== undefined) onClosed(port);
+    });
+    gone = new Promise((resolve) => {
+      let reason: string | undefined;
+      running.once('error', (error) => {
+        reason = error.message;
+      });
+      running.once('close', (code, signal) => {
+        end(reason ?? `${file} ended with ${signal ?? code}`, begun_ms);
+        resolve();
+      });
+    });
+  }
+
+  function end(reason: string, begun_ms: number): void {
+    child = undefined;
+    if (stopped) return;
+    const isAbsent = performance.now() - begun_ms < SOON_MS;
+    status = { state: isAbsent ? 'absent' : 'ended', reason };
+    if (isAbsent) return;
+    again = setTimeout(run, AGAIN_MS);
+    again.unref();
+  }
+
+  return {
+    start: run,
+    status: () => status,
+    async [Symbol.asyncDispose]() {
+      stopped = true;
+      clearTimeout(again);
+      child?.kill();
+      await gone;
+      status = { state: 'off' };
+    },
+  };
+}
