@@ -18,6 +18,7 @@ import { holdsSchema } from './holds/hold-store.ts';
 import { createHolds } from './holds/holds.ts';
 import { createHooks, HOOKS_DEADLINE_MS } from './hooks/hooks.ts';
 import { runPostResume } from './hooks/run-post-resume.ts';
+import { createPrimaryChangeHooks } from './hooks/run-primary-change.ts';
 import { createIdle } from './idle/idle.ts';
 import { openListeners } from './listeners.ts';
 import type { Log } from './log.ts';
@@ -164,11 +165,13 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       part: board.part('replication'),
       config,
       mayConnect: () => machine.suspender.state !== 'fenced' && !report.isHeldBack,
+      onPrimaryChange: (fields) => tellPrimaryChange(fields),
     }),
   );
   const holds = stack.use(createHolds({ clock, runClock, hub, db: store.db, log, check: () => resume.check() }));
   const hooks = createHooks({ directory: config.hooksDir, generation: () => resume.generation() });
   if (config.hooksDir !== undefined) board.part('hooks').set('ok');
+  const tellPrimaryChange = createPrimaryChangeHooks(hooks, board.part('hooks'));
   const interlock = createInterlock({
     holds: holds.inForce,
     openStreams: () => gateway.openStreams(),
@@ -195,7 +198,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       hooks,
       async settle() {
         store.checkpoint();
-        replication.checkpoint();
+        await replication.checkpoint();
         upstream.retire();
       },
       check: () => resume.check(),

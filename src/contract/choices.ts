@@ -120,6 +120,16 @@ export const choices: readonly Choice[] = [
     reason: 'The owner’s wish must not hang on the provider.',
   },
   {
+    topic: 'metrics of the platform',
+    choice: 'GET /metrics asks for no token, and holds no name of an organization, a sprite or a connector',
+    reason: 'Who scrapes has no organization; an operator who minds keeps the path inside at the proxy.',
+  },
+  {
+    topic: 'kinds of tokens',
+    choice: 'Of an organization or of a sprite, each with full access or read only, with or without an expiry',
+    reason: 'Document 1 says that a credential identifies an organization and nothing of scopes.',
+  },
+  {
     topic: 'running and warm limits',
     choice: '409 limit_reached with the limit and the count, at the start or the suspend that would go beyond it',
     reason: 'Making room by stopping another sprite would take away work that nobody asked to lose.',
@@ -343,6 +353,34 @@ export const choices: readonly Choice[] = [
     topic: 'lines of /events',
     choice: 'As the node sent them, unknown types and fields too; no keep-alive line unless keepalive asks for it',
     reason: 'Clients of the node parse every line, and many do not expect an empty one.',
+  },
+  {
+    topic: 'since of /events',
+    choice:
+      'A cursor of ours: with since (a cursor, 0 or now) the lines carry cursor, what the cache holds comes first, and gaps are lines of type gap',
+    reason:
+      'The node replays nothing. Without since the lines are the node’s own, so that existing clients see nothing new.',
+  },
+  {
+    topic: 'positions after a reconnect',
+    choice:
+      'By setting read from the mounted directory of the node, 250 ms after init, for databases of which nothing has come by then; what lies between is a gap',
+    reason:
+      'init carries no positions, and a quiet database would stay stale. A transaction on its way must not look like one that goes back.',
+  },
+  {
+    topic: 'directory for clients that read files',
+    choice:
+      'By setting the agent keeps .primary and <db>-pos; .primary goes away only when this node is the primary, and stays while none is known',
+    reason:
+      'litefs-js takes a missing .primary for "this is the primary". A replica that writes because its node is away loses what it writes.',
+  },
+  {
+    topic: 'cookies for reading one’s own writes',
+    choice:
+      'token gives __txid and txnum; wait takes txid, txnum, or a Cookie header as it came: the later of its valid values counts, without one it answers at once',
+    reason:
+      'The node’s proxy and litefs-js have one each. A client without a cookie has not written and waits for nothing.',
   },
   {
     topic: 'waiting for a transaction',

@@ -6,6 +6,16 @@ import { dateTime } from './time.ts';
 /** A 64-bit number as 16 lower-case hex digits. Stays text: text order is numeric order, and a JS number loses bits. */
 export const hex16 = z.string().regex(/^[0-9a-f]{16}$/, 'expected 16 lower-case hex digits');
 
+/** How a client says what it has written: 16 hex digits, as the node's own proxy sets it; a decimal number, as litefs-js does. */
+export const TXID_COOKIE = '__txid';
+export const TXNUM_COOKIE = 'txnum';
+/** As the node's proxy has it. */
+export const TXID_COOKIE_AGE_S = 300;
+
+/** Files of a mounted node: the host name of the primary, absent on a primary; `<txID>/<checksum>` for each database. */
+export const PRIMARY_FILE = '.primary';
+export const POSITION_SUFFIX = '-pos';
+
 /** `isPrimary: false` without a hostname: no primary is known. A hostname does not mean that it is connected. */
 export const primaryStatus = z.object({ isPrimary: z.boolean(), hostname: z.string().optional() });
 export type PrimaryStatus = z.infer<typeof primaryStatus>;

@@ -31,6 +31,8 @@ export interface EventSink<T> {
   /** Runs once, when the reader is gone or the stream has ended; at once when that is already so. */
   onClose(listener: () => void): void;
   readonly closed: boolean;
+  /** What was sent and not taken yet. */
+  readonly waiting_bytes: number;
 }
 
 export interface EventSinkOptions {
@@ -81,6 +83,10 @@ export class ResponseSink<T> implements EventSink<T> {
 
   get closed(): boolean {
     return this.#state === 'ending' || this.#state === 'closed';
+  }
+
+  get waiting_bytes(): number {
+    return this.#response.writableLength;
   }
 
   open(headers: Readonly<Record<string, string>> = {}): void {

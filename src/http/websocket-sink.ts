@@ -76,6 +76,10 @@ export class WebSocketSink<T> implements EventSink<T> {
     return this.#state === 'ending' || this.#state === 'closed';
   }
 
+  get waiting_bytes(): number {
+    return this.#socket?.bufferedAmount ?? 0;
+  }
+
   /** The handshake has no room for headers of a handler. */
   open(): void {
     if (this.#state !== 'idle') return;

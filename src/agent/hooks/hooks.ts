@@ -1,15 +1,15 @@
 // Hooks around a suspend: those of `pre-suspend.d` last in first out, undone when one of them fails; those of
-// `post-resume.d` first in first out (design.md, section 4; lessons.md, 36).
+// `post-resume.d` first in first out (design.md, section 4; lessons.md, 36). And those of `primary-change.d`.
 import { join } from 'node:path';
 import { RemoraError } from '../../core/remora-error.ts';
-import { type Hook, listHooks } from './list-hooks.ts';
+import { type Hook, type HookList, listHooks } from './list-hooks.ts';
 import { type HookContext, type HookPhase, type HookResult, runHook } from './run-hook.ts';
 
 export const HOOK_DEADLINE_MS = 5_000;
 export const HOOKS_DEADLINE_MS = 10_000;
 
 export interface HooksOptions {
-  /** Holds `pre-suspend.d` and `post-resume.d`; undefined = no hooks. */
+  /** Holds `pre-suspend.d`, `post-resume.d` and `primary-change.d`; undefined = no hooks. */
   readonly directory: string | undefined;
   readonly generation: () => number;
   readonly hookDeadline_ms?: number;
@@ -23,6 +23,8 @@ export interface Hooks {
   undo(reason: string): Promise<readonly HookResult[]>;
   /** A resume: there is nothing to undo any more. */
   postResume(fields: Readonly<Record<string, unknown>>): Promise<readonly HookResult[]>;
+  /** The primary of the database is another one. */
+  primaryChange(fields: Readonly<Record<string, unknown>>): Promise<readonly HookResult[]>;
   /** What lies in the directories, for /v1/status. */
   describe(): Record<string, unknown>;
 }
@@ -80,14 +82,20 @@ export function createHooks(options: HooksOptions): Hooks {
       prepared = [];
       return await run(list('post-resume.d').hooks, 'post-resume', fields, () => true);
     },
+    primaryChange: (fields) => run(list('primary-change.d').hooks, 'primary-change', fields, () => true),
     describe: () => ({
       directory: options.directory ?? null,
-      ...summary(list('pre-suspend.d'), list('post-resume.d')),
+      ...summary(list('pre-suspend.d'), list('post-resume.d'), list('primary-change.d')),
     }),
   };
 }
 
-function summary(before: ReturnType<typeof listHooks>, after: ReturnType<typeof listHooks>) {
-  const names = ({ hooks }: typeof before) => hooks.map((hook) => hook.name);
-  return { pre_suspend: names(before), post_resume: names(after), skipped: [...before.skipped, ...after.skipped] };
+function summary(before: HookList, after: HookList, primary: HookList) {
+  const names = ({ hooks }: HookList) => hooks.map((hook) => hook.name);
+  return {
+    pre_suspend: names(before),
+    post_resume: names(after),
+    primary_change: names(primary),
+    skipped: [before, after, primary].flatMap(({ skipped }) => skipped),
+  };
 }

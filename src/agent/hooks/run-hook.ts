@@ -5,7 +5,7 @@ import { Client } from 'undici';
 import type { Hook } from './list-hooks.ts';
 
 /** `undo`: the suspend was cancelled after this hook had prepared for it. */
-export type HookPhase = 'pre-suspend' | 'undo' | 'post-resume';
+export type HookPhase = 'pre-suspend' | 'undo' | 'post-resume' | 'primary-change';
 
 /** What a hook is told. Never a secret: it goes into the environment and the stdin of other people's programs. */
 export interface HookContext {

@@ -5,7 +5,11 @@ import type { LastResume } from '../resume/last-resume.ts';
 import type { Hooks } from './hooks.ts';
 
 /** Throws when a hook failed, so that the step is reported as failed; all of them have run by then. */
-export async function runPostResume(hooks: Hooks, resume: LastResume | undefined, part: Part): Promise<void> {
+export async function runPostResume(
+  hooks: Pick<Hooks, 'postResume'>,
+  resume: LastResume | undefined,
+  part: Part,
+): Promise<void> {
   const results = await hooks.postResume({ ...resume });
   const failed = results.filter((result) => !result.ok);
   if (failed.length === 0) {

@@ -40,8 +40,11 @@ export interface CacheWriterOptions {
 
 export interface CacheWriter extends AsyncDisposable {
   fact(name: FactName): string | undefined;
-  /** Takes changes that belong together: they are committed in one transaction. */
-  add(changes: readonly CacheChange[]): void;
+  /**
+   * Takes changes that belong together: they are committed in one transaction. Returns the number of the last row they made;
+   * undefined when they made none, or nothing can be written now.
+   */
+  add(changes: readonly CacheChange[]): number | undefined;
   /** Resolves when everything added so far is committed, or the condition says why it is not. */
   flush(): Promise<void>;
   /** With everything added so far; undefined when it cannot be read. */
@@ -216,11 +219,17 @@ export async function openCacheWriter(options: CacheWriterOptions): Promise<Cach
         if (change.type === 'fact') facts.set(change.name, change.value);
         if (change.type === 'clear' && isBehind) mustClear = true;
       }
-      if (isBehind) return;
+      if (isBehind) return undefined;
+      const before = builder.last_seq;
       for (const change of changes) builder.add(change);
-      if (queue.isFull(builder.rows)) fallBehind('the disk does not keep up');
-      else if (builder.rows >= batchCap) send();
+      const { last_seq } = builder;
+      if (queue.isFull(builder.rows)) {
+        fallBehind('the disk does not keep up');
+        return undefined;
+      }
+      if (builder.rows >= batchCap) send();
       else flushTimer ??= setTimeout(send, BATCH_MS).unref();
+      return last_seq > before ? last_seq : undefined;
     },
     flush,
     history: (db, start, limit) => read({ type: 'history', db, start, limit }, toHistoryPage),

@@ -13,6 +13,8 @@ export interface EventReaders {
   send(line: string): void;
   flush(): void;
   disconnected(): void;
+  /** The first line for a reader that comes now; undefined while the node is not connected. */
+  initLine(primary: Primary): string | undefined;
   readonly size: number;
 }
 
@@ -60,6 +62,7 @@ export function createEventReaders(): EventReaders {
       init = undefined;
       for (const sink of reading) sink.end();
     },
+    initLine: (primary) => (init === undefined ? undefined : toInitLine(init, primary)),
     get size() {
       return reading.size + waiting.size;
     },

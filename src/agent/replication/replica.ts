@@ -10,6 +10,8 @@ export const DATABASE_CAP = 10_000;
 
 export interface ReplicaEntry extends KnownPosition {
   readonly received_ms: number;
+  /** Read from the mounted directory of the node and not from the stream. */
+  readonly source?: 'mount';
 }
 
 export interface ReplicaStep extends PositionStep {
@@ -25,7 +27,7 @@ export interface Replica {
   doubtAll(): void;
   setPrimary(primary: Primary, now_ms: number): void;
   /** Takes a transaction; undefined when the database is one too many. */
-  apply(event: TxEvent, now_ms: number): ReplicaStep | undefined;
+  apply(event: TxEvent, now_ms: number, source?: 'mount'): ReplicaStep | undefined;
   /** Another cluster: everything known is of no use. */
   clear(): void;
   get(db: string): ReplicaEntry | undefined;
@@ -59,11 +61,12 @@ export function createReplica(start_ms: number): Replica {
       primary = next;
       primarySince_ms = now_ms;
     },
-    apply(event, now_ms) {
+    apply(event, now_ms, source) {
       const known = entries.get(event.db);
       if (known === undefined && entries.size >= DATABASE_CAP) return undefined;
       const step = decideStep(known, event.data);
-      const entry = { transaction: event.data, standing: step.standing, received_ms: now_ms };
+      const read = { transaction: event.data, standing: step.standing, received_ms: now_ms };
+      const entry: ReplicaEntry = source === undefined ? read : { ...read, source };
       const cause = causeOf(event.db, step);
       entries.set(event.db, entry);
       confirmed.add(event.db);

@@ -3,6 +3,7 @@ import type { ReplicaPosition, ReplicationReport, replicationOperations } from '
 import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { missedBetween, nextTxId } from '../../core/replication-position.ts';
+import { parseTxCookies, toTxCookies } from '../../core/tx-cookie.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { ReplicaEntry } from './replica.ts';
 import { type Following, toCachedRow, toDoubt, toPosition, toTrimmedRow } from './replication-report.ts';
@@ -38,9 +39,11 @@ export function createReplicationHandlers(
   }
 
   return {
-    async nodeEvents(_call, sink) {
-      const following = await need();
-      following.readers.add(sink, following.replica.primary);
+    async nodeEvents({ query }, sink) {
+      const { cursorReaders, readers, replica } = await need();
+      const { since } = query;
+      if (since === undefined) readers.add(sink, replica.primary);
+      else cursorReaders.add(sink, since === 'now' ? undefined : Number(since), readers.initLine(replica.primary));
     },
     replication: () => options.report(),
     async replicaPosition({ params }) {
@@ -50,9 +53,19 @@ export function createReplicationHandlers(
     async waitForTransaction({ params, query, signal }) {
       const following = await need();
       const { db } = params;
+      const txID = query.txid ?? query.txnum ?? parseTxCookies(query.cookie ?? '');
+      if (txID === undefined) return answer(following, db, needEntry(following, db));
       const known = following.replica.get(db);
-      if (known !== undefined && known.transaction.txID >= query.txid) return answer(following, db, known);
-      return answer(following, db, await following.waiters.wait(db, query.txid, query.timeout, signal));
+      if (known !== undefined && known.transaction.txID >= txID) return answer(following, db, known);
+      return answer(following, db, await following.waiters.wait(db, txID, query.timeout, signal));
+    },
+    async replicationToken({ params }) {
+      const following = await need();
+      const { db } = params;
+      // A directory that cannot be read, or not now, leaves what the stream has told.
+      const mounted = await following.mount?.read(db).catch(() => undefined);
+      const { txID } = mounted ?? needEntry(following, db).transaction;
+      return { db, __txid: txID, ...toTxCookies(txID), source: mounted === undefined ? 'stream' : 'mount' };
     },
     async cachedTransactions({ params, query }) {
       const following = await need();

@@ -5,8 +5,10 @@ import { hostnameOf } from '../../core/primary-status.ts';
 import { countMissed, type MissedRange } from '../../core/replication-position.ts';
 import type { HistoryRow } from './cache-change.ts';
 import type { CacheWriter } from './cache-writer.ts';
+import type { CursorReaders } from './cursor-readers.ts';
 import type { EventReaders } from './event-readers.ts';
 import type { Follower } from './follower.ts';
+import type { MountedNode } from './mounted-node.ts';
 import type { PositionWaiters } from './position-waiters.ts';
 import type { Replica, ReplicaEntry } from './replica.ts';
 import type { StreamRecorder } from './stream-recorder.ts';
@@ -17,6 +19,8 @@ export interface Following {
   readonly replica: Replica;
   readonly waiters: PositionWaiters;
   readonly readers: EventReaders;
+  readonly cursorReaders: CursorReaders;
+  readonly mount: MountedNode | undefined;
   readonly cache: CacheWriter;
   readonly recorder: StreamRecorder;
   readonly follower: Follower;
@@ -40,7 +44,7 @@ export function toReplicationReport(
   now_ms: number,
 ): ReplicationReport {
   if (typeof following === 'string') return toOffReport(following, created_ms, now_ms);
-  const { cache, follower, node, readers, recorder, replica, waiters } = following;
+  const { cache, cursorReaders, follower, node, readers, recorder, replica, waiters } = following;
   const { connects, failures, last, since_ms, state } = follower.status();
   const hostname = hostnameOf(replica.primary);
   const { reason } = cache.condition;
@@ -66,7 +70,7 @@ export function toReplicationReport(
     cache: { state: cache.condition.state, ...(reason === undefined ? {} : { reason }) },
     counts: { ...recorder.counts },
     last_invalid: invalid === undefined ? null : { reason: invalid.reason, at: toDateTime(invalid.at_ms) },
-    readers: readers.size,
+    readers: readers.size + cursorReaders.size,
     waiters: waiters.size,
     databases: [...replica.entries.keys()].sort().flatMap((db) => {
       const entry = replica.get(db);
@@ -129,6 +133,7 @@ export function toPosition(
     age_ms: toAge(received_ms, now_ms),
     state: doubt === undefined ? entry.standing : 'stale',
     ...(doubt === undefined ? {} : { reason: doubt }),
+    ...(entry.source === undefined ? {} : { source: entry.source }),
   };
 }
 

@@ -1,6 +1,6 @@
 // The replication part of the agent, put together: follower, replica in memory, cache, readers and waiters (design.md,
 // section 7). Its rows are served in replication-handlers.ts.
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { Logger } from 'pino';
 import type { ReplicationReport, replicationOperations } from '../../contract/local/replication.ts';
 import type { Clock } from '../../core/clock.ts';
@@ -9,11 +9,15 @@ import type { EventHub } from '../events/event-hub.ts';
 import type { Part } from '../parts.ts';
 import type { Upstream } from '../upstream.ts';
 import { openCacheWriter } from './cache-writer.ts';
+import { createCursorReaders } from './cursor-readers.ts';
 import { createEventReaders } from './event-readers.ts';
 import { createFollower } from './follower.ts';
 import type { FollowerTiming } from './follower-timing.ts';
+import { createMountCatchUp } from './mount-catch-up.ts';
+import { createMountedNode } from './mounted-node.ts';
 import { createPositionWaiters } from './position-waiters.ts';
-import { createReplica } from './replica.ts';
+import { createPositionsDirectory, type PositionsDirectory } from './positions-directory.ts';
+import { createReplica, type Replica } from './replica.ts';
 import { createReplicationHandlers } from './replication-handlers.ts';
 import type { Following } from './replication-report.ts';
 import { toReplicationReport } from './replication-report.ts';
@@ -29,7 +33,14 @@ export interface ReplicationOptions {
   readonly log: Logger;
   readonly upstream: Pick<Upstream, 'dispatcher'>;
   /** Without `nodeUrl` the part is off. */
-  readonly config: { readonly nodeUrl?: string | undefined; readonly stateDir: string };
+  readonly config: {
+    readonly nodeUrl?: string | undefined;
+    readonly stateDir: string;
+    readonly litefsDir?: string | undefined;
+    readonly positionsDir?: string | undefined;
+  };
+  /** The primary is another one, and that has lasted; the fields are those of the event `primary_changed`. */
+  readonly onPrimaryChange?: (fields: Readonly<Record<string, unknown>>) => void;
   /** False while a suspend is under way: nothing is dialled then. */
   readonly mayConnect: () => boolean;
   /** For tests, as is what follows. */
@@ -58,11 +69,14 @@ export function createReplication(options: ReplicationOptions): Replication {
   const stop = new AbortController();
   let following: (Following & { end(): Promise<void> }) | undefined;
   let starting: Promise<void> | undefined;
+  /** What of the directories does not work, by what it is. */
+  const complaints = new Map<string, string>();
 
   async function open(node: URL, signal: AbortSignal): Promise<Following & { end(): Promise<void> }> {
     const replica = createReplica(clock.wall_ms());
     const waiters = createPositionWaiters();
     const readers = createEventReaders();
+    const mount = config.litefsDir === undefined ? undefined : createMountedNode(config.litefsDir, clock.wall_ms);
     const cache = await openCacheWriter({
       clock,
       link: createWorkerLink(join(config.stateDir, 'replication.db')),
@@ -74,7 +88,35 @@ export function createReplication(options: ReplicationOptions): Replication {
       ...(options.cacheRetry_ms === undefined ? {} : { retry_ms: options.cacheRetry_ms }),
       ...(options.historyCap === undefined ? {} : { historyCap: options.historyCap }),
     });
-    const recorder = createStreamRecorder({ ...options, replica, cache, waiters, readers, onChange: () => tell() });
+    const cursorReaders = createCursorReaders(cache, () => replica.primary);
+    const directory = toPositionsDirectory(replica);
+    const recorder = createStreamRecorder({
+      ...options,
+      replica,
+      cache,
+      waiters,
+      readers,
+      cursorReaders,
+      onPosition: (db) => directory?.touch(db),
+      onPrimary: () => directory?.primaryChanged(),
+      onPrimaryChange: (fields) => options.onPrimaryChange?.(fields),
+      onChange(isConnected) {
+        if (isConnected) catchUp?.connected();
+        else catchUp?.disconnected();
+        tell();
+      },
+    });
+    const catchUp =
+      mount === undefined
+        ? undefined
+        : createMountCatchUp({
+            mount,
+            replica,
+            onPosition: recorder.onMounted,
+            onPrimary: recorder.onMountedPrimary,
+            onTrouble: (reason) => complain('REMORA_LITEFS_DIR cannot be read', reason),
+          });
+    for (const db of replica.entries.keys()) directory?.touch(db);
     const follower = createFollower({
       ...options,
       node,
@@ -90,16 +132,38 @@ export function createReplication(options: ReplicationOptions): Replication {
       replica,
       waiters,
       readers,
+      cursorReaders,
+      mount,
       cache,
       recorder,
       follower,
       async end() {
         waiters.close();
         await running;
+        catchUp?.[Symbol.dispose]();
         recorder[Symbol.dispose]();
+        await directory?.[Symbol.asyncDispose]();
         await cache[Symbol.asyncDispose]();
       },
     };
+  }
+
+  /** Absent while both settings name one directory: the node's own files are not ours to write. */
+  function toPositionsDirectory(replica: Replica): PositionsDirectory | undefined {
+    const { litefsDir, positionsDir } = config;
+    if (positionsDir === undefined) return undefined;
+    if (litefsDir !== undefined && resolve(litefsDir) === resolve(positionsDir)) {
+      complain('REMORA_POSITIONS_DIR is not written', 'it is REMORA_LITEFS_DIR, which the node keeps itself');
+      return undefined;
+    }
+    const onTrouble = (reason: string | undefined) => complain('REMORA_POSITIONS_DIR cannot be written', reason);
+    return createPositionsDirectory({ path: positionsDir, replica, onTrouble });
+  }
+
+  function complain(what: string, reason: string | undefined): void {
+    if (reason === undefined ? !complaints.delete(what) : complaints.get(what) === `${what}: ${reason}`) return;
+    if (reason !== undefined) complaints.set(what, `${what}: ${reason}`);
+    tell();
   }
 
   /** What the part says of itself: first what the connection lacks, then what the cache lacks. */
@@ -110,6 +174,7 @@ export function createReplication(options: ReplicationOptions): Replication {
     const reasons: string[] = [];
     if (recorder.failure !== undefined) reasons.push(`${recorder.failure.message}; positions are those of the cache`);
     if (cache.condition.reason !== undefined) reasons.push(cache.condition.reason);
+    reasons.push(...complaints.values());
     if (reasons.length === 0) part.set('ok');
     else part.set('degraded', reasons.join('; '));
   }

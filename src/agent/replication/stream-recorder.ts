@@ -1,7 +1,7 @@
 // What each thing read from the node does: to the replica in memory, to the cache, to those who wait, to readers of the stream,
 // and on the agent's own events.
 import type { Logger } from 'pino';
-import type { ReplicationEvent, TxEvent } from '../../contract/replication.ts';
+import type { ReplicationEvent, Transaction, TxEvent } from '../../contract/replication.ts';
 import type { Clock } from '../../core/clock.ts';
 import { createPrimaryDebounce } from '../../core/primary-debounce.ts';
 import { hostnameOf, type Primary, toPrimary } from '../../core/primary-status.ts';
@@ -9,6 +9,7 @@ import { countMissed } from '../../core/replication-position.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { CacheChange } from './cache-change.ts';
 import type { CacheWriter } from './cache-writer.ts';
+import type { CursorReaders } from './cursor-readers.ts';
 import type { EventReaders } from './event-readers.ts';
 import type { FollowerListener, NodeIdentity } from './follow-connection.ts';
 import type { FollowFailure } from './follow-failure.ts';
@@ -34,11 +35,22 @@ export interface StreamRecorderOptions {
   readonly cache: CacheWriter;
   readonly waiters: PositionWaiters;
   readonly readers: EventReaders;
+  readonly cursorReaders: CursorReaders;
+  /** The position of a database has changed, or it is gone. */
+  readonly onPosition: (db: string) => void;
+  /** Every raw change of the primary. */
+  readonly onPrimary: () => void;
+  /** A change of the primary that lasted; the fields are those of the event `primary_changed`. */
+  readonly onPrimaryChange: (fields: Readonly<Record<string, unknown>>) => void;
   /** The connection was made, was lost, or could not be made. */
-  readonly onChange: () => void;
+  readonly onChange: (isConnected: boolean) => void;
 }
 
 export interface StreamRecorder extends FollowerListener, Disposable {
+  /** What the mounted directory says of a database of which nothing has come on this connection. */
+  onMounted(db: string, transaction: Transaction): void;
+  /** As `onMounted`, for the name of the primary. */
+  onMountedPrimary(hostname: string): void;
   readonly counts: Readonly<StreamCounts>;
   /** Of the connection of now, or of the last one. */
   readonly node: NodeIdentity;
@@ -54,7 +66,7 @@ export interface StreamRecorder extends FollowerListener, Disposable {
  * `replication_diverged`, `replication_dropped`, and `primary_changed` for changes that lasted.
  */
 export function createStreamRecorder(options: StreamRecorderOptions): StreamRecorder {
-  const { cache, clock, hub, log, readers, replica, waiters } = options;
+  const { cache, clock, cursorReaders, hub, log, readers, replica, waiters } = options;
   const counts: StreamCounts = {
     lines: 0,
     transactions: 0,
@@ -75,6 +87,7 @@ export function createStreamRecorder(options: StreamRecorderOptions): StreamReco
 
   function setPrimary(primary: Primary): void {
     replica.setPrimary(primary, clock.wall_ms());
+    options.onPrimary();
     debounce.observe(primary, clock.mono_ms());
     tellPrimary();
   }
@@ -84,7 +97,9 @@ export function createStreamRecorder(options: StreamRecorderOptions): StreamReco
     const change = debounce.take(clock.mono_ms());
     if (change !== undefined) {
       const { from, to } = change;
-      hub.publish('primary_changed', { ...toFields(to), previous: toFields(from) });
+      const fields = { ...toFields(to), previous: toFields(from) };
+      hub.publish('primary_changed', fields);
+      options.onPrimaryChange(fields);
     }
     const pending_ms = debounce.pending_ms(clock.mono_ms());
     if (pending_ms !== undefined) debounceTimer = setTimeout(tellPrimary, pending_ms).unref();
@@ -94,7 +109,9 @@ export function createStreamRecorder(options: StreamRecorderOptions): StreamReco
     const before = node;
     node = { nodeId: next.nodeId ?? before.nodeId, clusterId: next.clusterId ?? before.clusterId };
     if (before.clusterId !== undefined && node.clusterId !== before.clusterId) {
+      const gone = [...replica.entries.keys()];
       replica.clear();
+      for (const db of gone) options.onPosition(db);
       cache.add([{ type: 'clear' }]);
       hub.publish('replication_cluster_changed', { cluster_id: node.clusterId, previous: before.clusterId });
     }
@@ -111,24 +128,28 @@ export function createStreamRecorder(options: StreamRecorderOptions): StreamReco
     if (facts.length > 0) cache.add(facts);
   }
 
-  function onTransaction(event: TxEvent): void {
+  function onTransaction(event: TxEvent, line: string): void {
     counts.transactions += 1;
-    const step = replica.apply(event, clock.wall_ms());
+    const taken = take(event);
+    if (taken === undefined) cursorReaders.send(line);
+    else cursorReaders.sendTransaction(line, event.db, taken.step, taken.seq);
+  }
+
+  function take(
+    event: TxEvent,
+    source?: 'mount',
+  ): { readonly step: ReplicaStep; readonly seq: number | undefined } | undefined {
+    const step = replica.apply(event, clock.wall_ms(), source);
     if (step === undefined) {
       counts.refused += 1;
-      return;
+      return undefined;
     }
     const { db } = event;
-    const { entry, missed } = step;
-    if (step.type === 'repeat') {
-      cache.add([{ type: 'position', db, entry }]);
-    } else {
-      const gap: CacheChange[] =
-        missed === undefined ? [] : [{ type: 'gap', db, missed, cause: step.cause, at_ms: entry.received_ms }];
-      cache.add([...gap, { type: 'tx', db, entry }]);
-    }
+    const seq = cache.add(toChanges(db, step));
+    options.onPosition(db);
     tellStep(db, step);
-    waiters.reached(db, entry);
+    waiters.reached(db, step.entry);
+    return { step, seq };
   }
 
   function tellStep(db: string, step: ReplicaStep): void {
@@ -161,18 +182,20 @@ export function createStreamRecorder(options: StreamRecorderOptions): StreamReco
       });
       setPrimary(primary);
       readers.connected(line);
-      options.onChange();
+      cursorReaders.connected(line);
+      options.onChange(connected);
     },
     onEvent(event: ReplicationEvent, line) {
       counts.lines += 1;
       switch (event.type) {
         case 'tx':
-          onTransaction(event);
+          onTransaction(event, line);
           break;
         case 'init':
         case 'primaryChange':
           counts.primary_changes += 1;
           setPrimary(toPrimary(event.data));
+          cursorReaders.send(line);
           break;
         default:
           event satisfies never;
@@ -183,8 +206,28 @@ export function createStreamRecorder(options: StreamRecorderOptions): StreamReco
       counts.lines += 1;
       counts.unknown += 1;
       readers.send(line);
+      cursorReaders.send(line);
     },
-    onRead: () => readers.flush(),
+    onRead() {
+      readers.flush();
+      cursorReaders.flush();
+    },
+    onMounted(db, transaction) {
+      if (!connected || replica.isConfirmed(db)) return;
+      const known = replica.get(db);
+      const isSame =
+        known?.transaction.txID === transaction.txID &&
+        known.transaction.postApplyChecksum === transaction.postApplyChecksum;
+      // The stream knew size and time better.
+      const event: TxEvent = { type: 'tx', db, data: isSame ? known.transaction : transaction };
+      const taken = take(event, 'mount');
+      if (taken === undefined || taken.step.type === 'repeat') return;
+      cursorReaders.sendTransaction(JSON.stringify(event), db, taken.step, taken.seq);
+      cursorReaders.flush();
+    },
+    onMountedPrimary(hostname) {
+      if (connected && replica.primary.type === 'unknown') setPrimary({ type: 'remote', hostname });
+    },
     drained: () => cache.drained(),
     onInvalid(reason) {
       counts.lines += 1;
@@ -203,9 +246,10 @@ export function createStreamRecorder(options: StreamRecorderOptions): StreamReco
       replica.doubtAll();
       setPrimary({ type: 'unknown' });
       readers.disconnected();
+      cursorReaders.disconnected();
       log.info({ code: reason.code, reason: reason.message }, 'the stream of the node ended');
       hub.publish('replication_disconnected', { code: reason.code, message: reason.message });
-      options.onChange();
+      options.onChange(connected);
     },
     onFailed(reason) {
       const isNews = reason.code !== failure?.code && reason.code !== 'resumed' && reason.code !== 'stopped';
@@ -214,7 +258,7 @@ export function createStreamRecorder(options: StreamRecorderOptions): StreamReco
         log.warn({ code: reason.code, reason: reason.message }, 'the node cannot be followed');
         hub.publish('replication_unreachable', { code: reason.code, message: reason.message });
       }
-      options.onChange();
+      options.onChange(connected);
     },
     primary: () => replica.primary,
     counts,
@@ -234,6 +278,13 @@ export function createStreamRecorder(options: StreamRecorderOptions): StreamReco
       clearTimeout(debounceTimer);
     },
   };
+}
+
+function toChanges(db: string, step: ReplicaStep): CacheChange[] {
+  const { cause, entry, missed } = step;
+  if (step.type === 'repeat') return [{ type: 'position', db, entry }];
+  const tx: CacheChange = { type: 'tx', db, entry };
+  return missed === undefined ? [tx] : [{ type: 'gap', db, missed, cause, at_ms: entry.received_ms }, tx];
 }
 
 function toFields(primary: Primary): { primary: Primary['type']; hostname?: string } {

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { queryDuration } from '../duration.ts';
 import { defineOperation } from '../operation.ts';
 import { queryInteger } from '../query-values.ts';
-import { hex16, nodeOperations } from '../replication.ts';
+import { hex16, nodeOperations, replicationEvent } from '../replication.ts';
 import { dateTime } from '../time.ts';
 
 /** How long a wait may take, and how long it takes when nothing is said. */
@@ -12,6 +12,8 @@ export const WAIT_MAX_MS = 300_000;
 const WAIT_DEFAULT_MS = 30_000;
 const PAGE_DEFAULT = 100;
 const PAGE_MAX = 1_000;
+const COOKIE_MAX = 16_384;
+const MAX_TX_NUMBER = 0xffff_ffff_ffff_ffffn;
 
 /**
  * `live`: confirmed on the connection of now and kept in the cache. `stale`: from before, or not kept; see `age_ms` and `reason`. The
@@ -50,6 +52,20 @@ export const replicaPosition = z.object({
   age_ms: z.int(),
   state: positionState,
   reason: z.string().optional(),
+  /** The position was read from the mounted directory after a reconnect; `timestamp` is the time of that. Absent = from the stream. */
+  source: z.literal('mount').optional(),
+});
+
+/**
+ * What to give to a client that has just written, for its next read: `__txid` as the node's own proxy sets it, `txnum` as litefs-js
+ * does, and both as Set-Cookie lines. `source`: `mount` is the database's own position, `stream` the newest that the agent was told.
+ */
+export const replicationToken = z.object({
+  db: z.string(),
+  __txid: hex16,
+  txnum: z.string().regex(/^\d{1,20}$/),
+  set_cookie: z.array(z.string()),
+  source: z.enum(['mount', 'stream']),
 });
 
 export const followFailure = z.object({ code: z.string(), message: z.string(), at: dateTime });
@@ -141,8 +157,30 @@ const txIdText = z
   .transform((text) => text.toLowerCase().padStart(16, '0'))
   .pipe(hex16);
 
+/** The same id as a decimal number, as litefs-js writes it. */
+const txNumberText = z
+  .string()
+  .regex(/^\d{1,20}$/, 'expected a decimal number')
+  .refine((text) => BigInt(text) <= MAX_TX_NUMBER, 'is more than a transaction id can be')
+  .transform((text) => BigInt(text).toString(16).padStart(16, '0'))
+  .pipe(hex16);
+
 /** Where to read on: by the order of arrival, which holds also where ids repeat or go back. */
 const cursorText = z.string().regex(/^\d{1,15}$/, 'expected `next` of an earlier answer');
+
+/** `cursor` of the last line that was read; 0 is everything that is kept, `now` only what comes. */
+const sinceText = z.string().regex(/^(?:\d{1,15}|now)$/, 'expected a cursor, or now');
+
+/** A line for readers with `since`: transactions that are not here. Without `db` it is whatever there was of any database. */
+export const readerGap = z.object({
+  type: z.literal('gap'),
+  db: z.string().optional(),
+  data: z
+    .object({ from: hex16, to: hex16, cause: cachedGap.shape.cause })
+    .or(z.object({ cause: z.literal('trimmed') })),
+  cursor: z.string(),
+});
+export type ReaderGap = z.output<typeof readerGap>;
 
 const databasePath = z.object({ db: z.string().min(1) });
 
@@ -152,7 +190,8 @@ export const replicationOperations = {
     tag: 'replication',
     summary: "The database node's stream again: init first, then tx and primaryChange, for any number of readers",
     source: 'document 3, Event stream; design.md, section 3',
-    answer: { ...nodeOperations.nodeEvents.answer, quiet: true },
+    query: z.object({ since: sinceText.optional() }),
+    answer: { ...nodeOperations.nodeEvents.answer, schema: z.union([replicationEvent, readerGap]), quiet: true },
     errors: ['not_configured'],
   }),
   replication: defineOperation({
@@ -182,9 +221,29 @@ export const replicationOperations = {
     source: 'design.md, section 3',
     tag: 'replication',
     params: databasePath,
-    query: z.object({ txid: txIdText, timeout: queryDuration(0, WAIT_MAX_MS).default(WAIT_DEFAULT_MS) }),
+    query: z
+      .object({
+        txid: txIdText.optional(),
+        txnum: txNumberText.optional(),
+        cookie: z.string().max(COOKIE_MAX).optional(),
+        timeout: queryDuration(0, WAIT_MAX_MS).default(WAIT_DEFAULT_MS),
+      })
+      .refine(
+        ({ cookie, txid, txnum }) => [cookie, txid, txnum].filter((value) => value !== undefined).length === 1,
+        'give one of txid, txnum and cookie',
+      ),
     answer: { kind: 'json', status: 200, schema: replicaPosition },
-    errors: ['timeout', 'not_configured', 'too_many_requests', 'shutting_down'],
+    errors: ['timeout', 'unknown_database', 'not_configured', 'too_many_requests', 'shutting_down'],
+  }),
+  replicationToken: defineOperation({
+    method: 'GET',
+    path: '/v1/replication/{db}/token',
+    summary: 'What to set as a cookie after a write, so that the next read can wait for it: __txid and txnum',
+    source: 'wire-facts.md, section 1',
+    tag: 'replication',
+    params: databasePath,
+    answer: { kind: 'json', status: 200, schema: replicationToken },
+    errors: ['unknown_database', 'not_configured'],
   }),
   cachedTransactions: defineOperation({
     method: 'GET',
@@ -205,6 +264,7 @@ export const replicationOperations = {
   }),
 } as const;
 
+export type ReplicationToken = z.output<typeof replicationToken>;
 export type ReplicaPosition = z.output<typeof replicaPosition>;
 export type ReplicationReport = z.output<typeof replicationReport>;
 export type FollowerState = z.output<typeof followerState>;

@@ -1,0 +1,101 @@
+// The mounted directory of a LiteFS node, read: who the primary is, and where each database stands. The mount may hang with its
+// node, and a read in it blocks a thread of the pool: there is never more than one.
+import { open, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PRIMARY_FILE, type Transaction } from '../../contract/replication.ts';
+import { toDateTime } from '../../core/clock.ts';
+import {
+  type FilePosition,
+  parseDatabaseHeader,
+  parsePosFile,
+  toDatabaseName,
+  toPosName,
+} from '../../core/pos-file.ts';
+import { DATABASE_CAP } from './replica.ts';
+import { within } from './within.ts';
+
+const POS_BYTES = 64;
+const HEADER_BYTES = 100;
+const PRIMARY_BYTES = 1_024;
+/** A position that moves while the size is read is read again so often. */
+const ATTEMPTS = 3;
+const DEADLINE_MS = 5_000;
+const COMPANION = /-(?:pos|journal|wal|shm)$/;
+
+export interface MountedNode {
+  /** `timestamp` is the time of reading. Undefined when the database is not there. Rejects when the mount does not answer. */
+  read(db: string): Promise<Transaction | undefined>;
+  /** The databases of the directory and of `known`. */
+  list(known: Iterable<string>): Promise<ReadonlySet<string>>;
+  /** What `.primary` says; undefined without one. */
+  primary(): Promise<string | undefined>;
+}
+
+export function createMountedNode(directory: string, wall_ms: () => number): MountedNode {
+  let busy: Promise<unknown> | undefined;
+
+  function once<T>(read: () => Promise<T>): Promise<T> {
+    if (busy !== undefined) return Promise.reject(new Error(`${directory} has not answered an earlier read`));
+    const reading = read();
+    const over = () => {
+      busy = undefined;
+    };
+    busy = reading.then(over, over);
+    return within(DEADLINE_MS, reading);
+  }
+
+  async function readPosition(name: string): Promise<FilePosition | undefined> {
+    const bytes = await readStart(join(directory, name), POS_BYTES);
+    return bytes === undefined ? undefined : parsePosFile(bytes.toString('latin1'));
+  }
+
+  async function read(db: string): Promise<Transaction | undefined> {
+    const name = toPosName(db);
+    if (name === undefined) return undefined;
+    let position = await readPosition(name);
+    for (let attempt = 0; position !== undefined && attempt < ATTEMPTS; attempt += 1) {
+      const header = await readStart(join(directory, db), HEADER_BYTES);
+      const size = header === undefined ? undefined : parseDatabaseHeader(header);
+      const again = await readPosition(name);
+      if (again?.txID === position.txID && size !== undefined && size.pageSize > 0) {
+        return { ...position, ...size, timestamp: toDateTime(wall_ms()) };
+      }
+      position = again;
+    }
+    return undefined;
+  }
+
+  return {
+    read: (db) => once(() => read(db)),
+    list: (known) =>
+      once(async () => {
+        const found = new Set(known);
+        for (const file of await readdir(directory)) {
+          if (found.size >= DATABASE_CAP) break;
+          const db = toDatabaseName(file) ?? file;
+          if (db !== PRIMARY_FILE && !COMPANION.test(db)) found.add(db);
+        }
+        return found;
+      }),
+    primary: () =>
+      once(async () => {
+        const bytes = await readStart(join(directory, PRIMARY_FILE), PRIMARY_BYTES);
+        const name = bytes?.toString('utf8').trim();
+        return name === '' ? undefined : name;
+      }),
+  };
+}
+
+/** Undefined when the file is not there, or is none. */
+async function readStart(path: string, length: number): Promise<Buffer | undefined> {
+  try {
+    await using file = await open(path);
+    const buffer = Buffer.alloc(length);
+    const { bytesRead } = await file.read(buffer, 0, length, 0);
+    return buffer.subarray(0, bytesRead);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ENOENT' || code === 'EISDIR') return undefined;
+    throw error;
+  }
+}
