@@ -7,13 +7,14 @@ import { RemoraError } from '../core/remora-error.ts';
 import { toCall } from './call.ts';
 import { checkRequest } from './check-request.ts';
 import { type Connections, watchConnections } from './connections.ts';
-import { clampKeepAlive, ResponseSink } from './event-sink.ts';
+import { clampKeepAlive, type EventSinkOptions, ResponseSink } from './event-sink.ts';
 import { type Call, type Handlers, Reply } from './handler.ts';
 import { refuse, toParseError } from './refuse.ts';
 import { sendError, sendJson } from './reply.ts';
 import { readQuery } from './request-body.ts';
 import { createRouter } from './router.ts';
 import { asksForWebSocket, openUpgrade, type Upgrade } from './upgrade.ts';
+import type { WebSocketSink } from './websocket-sink.ts';
 
 const HEADER_CAP_BYTES = 32 * 1024;
 const HEADER_DEADLINE_MS = 30_000;
@@ -54,13 +55,14 @@ export interface Edge extends AsyncDisposable {
   handOver(deadline_ms: number, onDeadline?: () => void): Promise<void>;
 }
 
+type ServedSink = ResponseSink<unknown> | WebSocketSink<unknown>;
 type AnyHandler = (call: Call<Operation, unknown>, out?: unknown) => unknown;
 
 export function createEdge<const Ops extends Operations, P>(options: EdgeOptions<Ops, P>): Edge {
   const router = createRouter(options.operations);
   const handlers = options.handlers as unknown as Readonly<Record<string, AnyHandler>>;
   const servers = new Map<Server, Connections>();
-  const sinks = new Set<ResponseSink<unknown>>();
+  const sinks = new Set<ServedSink>();
   let phase: 'open' | 'handing_over' | 'draining' = 'open';
 
   const stopping = new AbortController();
@@ -89,7 +91,9 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
         const isQuiet = row.answer.quiet === true && keepalive === undefined;
         const keepAlive_ms = isQuiet ? Number.POSITIVE_INFINITY : clampKeepAlive(keepalive);
         checkOpen();
-        await serveStream(handler, call, response, type === undefined ? { keepAlive_ms } : { keepAlive_ms, type });
+        const onError = (error: unknown) => report(error, request, response);
+        const form = { keepAlive_ms, onError, ...(type === undefined ? {} : { type }) };
+        await serveStream(handler, call, response, await openSink(call, response, form));
         return;
       }
       case 'json': {
@@ -118,10 +122,8 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
     handler: AnyHandler,
     call: Call<Operation, unknown>,
     response: ServerResponse,
-    form: { readonly keepAlive_ms: number; readonly type?: string },
+    sink: ServedSink,
   ): Promise<void> {
-    const onError = (error: unknown) => report(error, call.request, response);
-    const sink = new ResponseSink(call.request, response, { ...form, onError });
     sinks.add(sink);
     sink.onClose(() => sinks.delete(sink));
     try {
@@ -144,7 +146,7 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
     if (!asksForWebSocket(request) || connections.isAnswering(request.socket)) return false;
     try {
       const { answer } = router.match(request.method ?? '', pathOf(request)).row;
-      return answer.kind === 'raw' && answer.upgrades === true;
+      return (answer.kind === 'raw' || answer.kind === 'stream') && answer.upgrades === true;
     } catch {
       return false;
     }
@@ -281,4 +283,15 @@ function pathOf(request: IncomingMessage): string {
 
 function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === 'AbortError';
+}
+
+/** The library of the protocol is loaded for the first reader that needs it. */
+async function openSink(
+  { request, upgrade }: Call<Operation, unknown>,
+  response: ServerResponse,
+  form: EventSinkOptions,
+): Promise<ServedSink> {
+  if (upgrade === undefined) return new ResponseSink(request, response, form);
+  const { WebSocketSink } = await import('./websocket-sink.ts');
+  return new WebSocketSink(request, response, upgrade, form);
 }

@@ -27,9 +27,14 @@ import type { AgentCommand } from './machines/spawn-machine.ts';
 import { createNoticeHandlers } from './notices/notice-handlers.ts';
 import { createNoticeStore } from './notices/notice-store.ts';
 import type { OAuthClient } from './oauth/oauth-client.ts';
+import { createCallWatch } from './operations/call-watch.ts';
+import { guardStorage } from './operations/guard-storage.ts';
+import { createPlatformMetrics } from './operations/platform-metrics.ts';
 import { createOrganizationStore } from './organizations/organization-store.ts';
 import { platformMigrations } from './schema.ts';
+import { startSecondLook } from './second-look.ts';
 import { createSpriteHandlers } from './sprites/sprite-handlers.ts';
+import { SPRITE_URL } from './sprites/sprite-record.ts';
 import { createSpriteService } from './sprites/sprite-service.ts';
 import { createSpriteStore } from './sprites/sprite-store.ts';
 import { createAuthenticate } from './tokens/authenticate.ts';
@@ -38,6 +43,7 @@ import type { Principal } from './tokens/principal.ts';
 import { createRecheck } from './tokens/recheck.ts';
 import { createTokenStore } from './tokens/token-store.ts';
 import type { Resolve } from './upstream/guarded-connector.ts';
+import { writeRunningKeys } from './vault/running-keys.ts';
 import { checkKeysInUse, createVault } from './vault/vault.ts';
 
 export interface PlatformLog {
@@ -67,6 +73,8 @@ export interface PlatformOptions {
   readonly reconnectSpread_ms?: number;
   /** How often one token may call, besides calls through the gateway; 100 a second when absent. */
   readonly callRate?: Omit<CallRateOptions, 'now_ms'>;
+  /** How long a WebSocket through the gateway may be without a byte either way; ten minutes when absent, 0 = for ever. */
+  readonly websocketIdle_ms?: number;
   /** This platform as a client of the providers of the catalogue. */
   readonly oauthClients?: readonly OAuthClient[];
   /** By provider: with which the platform makes keys there. */
@@ -75,8 +83,6 @@ export interface PlatformOptions {
   readonly verifyKeys?: boolean;
   /** Finds the addresses of the hosts that users give; the system does when absent. */
   readonly resolve?: Resolve;
-  /** How long a WebSocket through the gateway may be without a byte either way; ten minutes when absent, 0 = for ever. */
-  readonly websocketIdle_ms?: number;
   /** `{sprite}` and `{organization}` stand for the names. */
   readonly spriteUrl?: string;
   /** Checks every JSON answer against its row, for tests. */
@@ -96,8 +102,8 @@ const FREEZE_DELAY_MS = 300;
 /** For one token, besides calls through the gateway. */
 const CALL_RATE = { burst: 500, perSecond: 100 };
 const DRAIN_MS = 2_000;
-/** Nothing serves these addresses yet: a sprite is reached through its agent. */
-const SPRITE_URL = 'http://{sprite}.{organization}.localhost';
+/** How long a call may go on with a token that has ended. */
+const SECOND_LOOK_MS = 2_000;
 
 /**
  * Throws `not_configured` without a vault key, with one that cannot be read, or when stored credentials need another one;
@@ -125,6 +131,9 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const lifeStore = createLifeStore(db);
   const lives = createLives(lifeStore);
   checkKeysInUse(vault, connectors.listKeyIds());
+  writeRunningKeys(db, vault.keyIds);
+  const metrics = createPlatformMetrics(db, options.version);
+  const watch = createCallWatch(platformOperations, metrics, log);
 
   let url = '';
   const platformUrl = () => url;
@@ -144,6 +153,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     return tokens.create({ organization_id, sprite_id, machine_id }, clock.wall_ms()).text;
   }
 
+  const look = stack.use(startSecondLook(SECOND_LOOK_MS, log));
   const recheck = createRecheck({ tokens, clock });
   const connecting = stack.use(
     createConnectors({
@@ -157,7 +167,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
       managementKeys: options.managementKeys ?? new Map(),
       verifyKeys: options.verifyKeys ?? false,
       resolve: options.resolve,
-      onRefresh: () => undefined,
+      onRefresh: metrics.countRefresh,
       log,
     }),
   );
@@ -168,10 +178,12 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const spriteService = createSpriteService({ db, sprites, machines, machineService, clock });
 
   const rate = createCallRate({ ...(options.callRate ?? CALL_RATE), now_ms: () => clock.mono_ms() });
+  const authenticate = createAuthenticate({ tokens, organizations, sprites, lives, clock, rate });
   const edge = createEdge<typeof platformOperations, Principal>({
     operations: platformOperations,
-    handlers: {
+    handlers: guardStorage({
       health: () => ({ status: 'ok' }),
+      metrics: () => metrics.toText(),
       openapi: () => toOpenApi(platformOperations, { title: 'Remora platform', version: options.version }),
       ...createSpriteHandlers({
         sprites,
@@ -184,13 +196,16 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
         connectors,
         service: connectorService,
         sprites,
-        onSpriteChange: (listener) => spriteService.onChange(listener),
-        websocketIdle_ms: options.websocketIdle_ms,
+        onSpriteChange(listener) {
+          spriteService.onChange(listener);
+          look.onLook(listener);
+        },
         catalogue,
         credentials,
         recheck,
         lives,
         dispatcherFor,
+        websocketIdle_ms: options.websocketIdle_ms,
         platformUrl,
         log,
       }),
@@ -204,15 +219,22 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
         log,
       }),
       ...createNoticeHandlers({ notices, sprites: spriteService }),
+    }),
+    authenticate(request, row) {
+      watch.met(request, row);
+      const principal = authenticate(request, row);
+      watch.from(request, principal);
+      return principal;
     },
-    authenticate: createAuthenticate({ tokens, organizations, sprites, lives, clock, rate }),
     log,
     ...(options.checkAnswers === undefined ? {} : { checkAnswers: options.checkAnswers }),
   });
   stack.defer(() => edge.drain(DRAIN_MS));
   stack.use(machineService);
   await machineService.recover();
-  const address = await listenOnTcp(edge.createServer('tcp'), options.listen.host, options.listen.port);
+  const server = edge.createServer('tcp');
+  watch.watch(server);
+  const address = await listenOnTcp(server, options.listen.host, options.listen.port);
   url = options.publicUrl ?? toUrl(options.listen.host, address.port);
 
   const admin = createAdmin({

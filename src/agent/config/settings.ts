@@ -60,7 +60,9 @@ const portList = words.transform((list, context) => {
 const ignoredPorts = words.transform((list, context) => {
   const ignored = parseIgnoredPorts(list);
   if (ignored !== undefined) return ignored;
-  context.addIssue('must be ports, ranges and the word system with commas between them, for example 22,9000-9010,system');
+  context.addIssue(
+    'must be ports, ranges and the word system with commas between them, for example 22,9000-9010,system',
+  );
   return z.NEVER;
 });
 
@@ -167,6 +169,18 @@ export const settings = {
     summary: 'address of the replicated database node',
     schema: baseUrl,
   },
+  litefsDir: {
+    env: 'REMORA_LITEFS_DIR',
+    key: 'replication.litefs_dir',
+    summary: 'where the node mounts its databases; read after a reconnect, so that quiet databases are live again',
+    schema: absolutePath,
+  },
+  positionsDir: {
+    env: 'REMORA_POSITIONS_DIR',
+    key: 'replication.positions_dir',
+    summary: 'directory in which the agent keeps .primary and <db>-pos, for clients such as litefs-js',
+    schema: absolutePath,
+  },
   portAddress: {
     env: 'REMORA_PORT_ADDRESS',
     key: 'port_address',
@@ -180,6 +194,14 @@ export const settings = {
       'listeners that are not announced: ports, ranges such as 9000-9010, and "system" for the services of the machine itself',
     schema: ignoredPorts,
     fallback: '',
+  },
+  portsPush: {
+    env: 'REMORA_PORTS_PUSH',
+    key: 'ports.push',
+    summary:
+      'where a port that closes is heard of first: "off" = at the next look, "ss" = at once, from an `ss` that is kept running, where there is one',
+    schema: z.enum(['off', 'ss']),
+    fallback: 'off',
   },
   policyMaxAge_ms: {
     env: 'REMORA_POLICY_MAX_AGE',
@@ -261,7 +283,7 @@ export const settings = {
   hooksDir: {
     env: 'REMORA_HOOKS_DIR',
     key: 'hooks_dir',
-    summary: 'directory with pre-suspend.d and post-resume.d',
+    summary: 'directory with pre-suspend.d, post-resume.d and primary-change.d',
     schema: absolutePath,
   },
   generationFile: {
