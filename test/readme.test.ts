@@ -24,6 +24,14 @@ it.each<[string, Operations]>([
   expect(listed.sort()).toEqual(served.sort());
 });
 
+it('says of each operation of document 1 that it is done', () => {
+  const done = tableRows('Document 1').filter((line) => line.split(' | ')[1] === 'done');
+  const listed = done.map((line) => line.split(' | ')[0]?.replace('| ', ''));
+  const rows = Object.values(platformOperations).filter(({ source }) => source === 'document 1, Endpoints');
+  expect(rows).toHaveLength(12);
+  for (const row of rows) expect(listed).toContain(`${row.method} \`${row.path}\``);
+});
+
 it('lists each setting with its default', () => {
   const lines = tableRows('Settings of the agent');
   for (const row of Object.values(settings)) {

@@ -111,6 +111,9 @@ describe('a callback', () => {
     const token = platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
     expect((await platform.call({ path: `/v1/gateway/hub/${connection.id}/user`, token })).status).toBe(200);
     expect(provider.used.at(-1)).toMatch(/^at-/);
+    expect((await platform.call({ path: '/v1/gateway/list', token })).json.connections).toMatchObject([
+      { id: connection.id, scopes: 'read,write', request_scopes_url: `${platform.url}/v1/oauth/hub/authorize` },
+    ]);
     const files = readdirSync(platform.dir).map((name) => readFileSync(join(platform.dir, name)));
     for (const secret of [/at-\d+-/, /rt-\d+-/, /client-secret/]) {
       for (const text of [answer.text, JSON.stringify(platform.log), ...files.map((file) => file.toString('latin1'))]) {

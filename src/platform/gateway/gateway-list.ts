@@ -21,6 +21,10 @@ export function toGatewayList(
         description: entry.description,
         gateway_base_url: toGatewayUrl(row, platformUrl),
         usage_snippet: toUsageSnippet(row, entry, platformUrl),
+        ...(row.scopes === null ? {} : { scopes: row.scopes }),
+        ...(row.connection_type === 'oauth'
+          ? { request_scopes_url: `${platformUrl}/v1/oauth/${row.provider}/authorize` }
+          : {}),
       },
     ];
   });
