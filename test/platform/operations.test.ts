@@ -11,6 +11,7 @@ import { createPlatformLog } from '../../src/platform/operations/platform-log.ts
 import { backupDatabase } from '../../src/sqlite/backup.ts';
 import { startEchoProvider } from '../support/echo-provider.ts';
 import { eventually } from '../support/eventually.ts';
+import { startOAuthProvider } from '../support/oauth-provider.ts';
 import { openTestPlatform, TEST_KEY } from '../support/open-platform.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -78,6 +79,19 @@ describe('a rotation of vault keys', () => {
     expect(offline.rotateKeys()).toEqual({ rotated: 2, unreadable: ['conn_0001'] });
     expect(left().map(({ id }) => id)).toEqual(['conn_0001']);
     db.close();
+  });
+
+  test('takes authorizations that nobody can finish along when the old key goes', async () => {
+    const dir = tempDir();
+    const oauth = await startOAuthProvider();
+    const options = { dir, catalogue: [oauth.entry('hub')], oauthClients: [oauth.client('hub')] };
+    const first = await openTestPlatform(options);
+    const { json } = await first.call({ path: '/v1/oauth/hub/authorize' });
+    await first[Symbol.asyncDispose]();
+    const second = await openTestPlatform({ ...options, keys: [NEW_KEY] });
+    const body = { code: oauth.agree(json.authorize_url), state: json.state };
+    const answer = await second.call({ method: 'POST', path: '/v1/oauth/hub/callback', body });
+    expect([answer.status, answer.json.details.fields[0].field]).toEqual([400, 'body.state']);
   });
 
   test('to a key that the running platform does not have is refused', async () => {

@@ -87,3 +87,18 @@ test('a damaged row is shown closed and takes neither the list nor the others al
   const body = { name: 'd' };
   expect((await platform.call({ method: 'POST', path: '/v1/sprites', body, token })).status).toBe(403);
 });
+
+test('a damaged record of a machine keeps nothing from starting, and the machine counts as stopped', async () => {
+  const first = await openTestPlatform();
+  for (const name of ['a', 'b']) first.admin.createSprite({ organization: 'acme', name });
+  await first[Symbol.asyncDispose]();
+  const db = new Database(join(first.dir, 'platform.db'));
+  db.exec(`UPDATE machines SET config = '{', state = 'nonsense', last_exit = '7'
+           WHERE sprite_id = (SELECT id FROM sprites WHERE name = 'b')`);
+  db.close();
+  const platform = await openTestPlatform({ dir: first.dir });
+  const { json } = await platform.call({ path: '/v1/sprites' });
+  expect(json.sprites.map((one: { status: string }) => one.status)).toEqual(['cold', 'cold']);
+  const { id } = platform.admin.readMachine({ organization: 'acme', sprite: 'b' });
+  expect((await platform.call({ path: `/v1/apps/acme/machines/${id}` })).json).toMatchObject({ state: 'stopped' });
+});

@@ -105,8 +105,18 @@ function toRow(stored: StoredMachine | undefined): MachineRow | undefined {
 function parseRow(stored: StoredMachine): MachineRow {
   return {
     ...stored,
-    config: machineConfig.parse(JSON.parse(stored.config)),
-    state: machineStatus.parse(stored.state),
-    last_exit: stored.last_exit === null ? null : machineExit.parse(JSON.parse(stored.last_exit)),
+    config: machineConfig.safeParse(parseJson(stored.config)).data ?? {},
+    state: machineStatus.safeParse(stored.state).data ?? 'stopped',
+    last_exit: machineExit.safeParse(parseJson(stored.last_exit)).data ?? null,
   };
+}
+
+/** A row that is damaged must not keep the platform from starting: it counts as a stopped machine with nothing set. */
+function parseJson(text: string | null): unknown {
+  if (text === null) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

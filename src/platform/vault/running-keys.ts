@@ -3,11 +3,13 @@
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Sqlite } from '../../sqlite/open.ts';
 
+/** Forgets authorizations that were begun under a key that is gone: nobody can finish them. */
 export function writeRunningKeys(db: Sqlite, key_ids: readonly string[]): void {
   const insert = db.prepare<[string]>('INSERT OR IGNORE INTO running_keys (key_id) VALUES (?)');
   db.transaction(() => {
     db.exec('DELETE FROM running_keys');
     for (const key_id of key_ids) insert.run(key_id);
+    db.exec('DELETE FROM oauth_states WHERE key_id NOT IN (SELECT key_id FROM running_keys)');
   }).immediate();
 }
 
