@@ -40,6 +40,8 @@ export interface ReplicationAgentOptions {
   readonly historyCap?: number;
   readonly random?: () => number;
   readonly mayConnect?: () => boolean;
+  readonly litefsDir?: string;
+  readonly positionsDir?: string;
 }
 
 export async function startReplicationAgent(options: ReplicationAgentOptions = {}): Promise<ReplicationAgent> {
@@ -57,7 +59,12 @@ export async function startReplicationAgent(options: ReplicationAgentOptions = {
     part: board.part('replication'),
     log: pino({ level: 'silent' }),
     upstream,
-    config: { nodeUrl: options.nodeUrl, stateDir },
+    config: {
+      nodeUrl: options.nodeUrl,
+      stateDir,
+      litefsDir: options.litefsDir,
+      positionsDir: options.positionsDir,
+    },
     mayConnect: options.mayConnect ?? (() => true),
     ...(options.timing === undefined ? {} : { timing: options.timing }),
     ...(options.historyCap === undefined ? {} : { historyCap: options.historyCap }),
