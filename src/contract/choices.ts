@@ -204,6 +204,18 @@ export const choices: readonly Choice[] = [
     reason: 'One event with the pid is worth more than a quick one without it, and two would count twice.',
   },
   {
+    topic: 'classes of listeners',
+    choice:
+      'GET /v1/ports gives each announced one a class, app or system, and lists what is not announced, own or ignored, under left_out',
+    reason: 'The message has no room for it, and a port that is missing from the list must be explainable.',
+  },
+  {
+    topic: 'end of a port watch over a WebSocket',
+    choice:
+      '1000 when it is over, 1001 when the agent stops, 1008 with the error code in the reason; keep-alive is a ping each 15 s',
+    reason: 'Clients of sprites take every text frame for an event, so nothing else may be sent as one.',
+  },
+  {
     topic: 'port wait',
     choice:
       'At most 60 s, also when not said; until=http is any HTTP answer to GET /, whatever its status; 408 timeout when it is not so in time',

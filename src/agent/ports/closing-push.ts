@@ -1,13 +1,13 @@
 // Hears from the kernel which sockets are freed, through one `ss` that is kept running, so that a port that closes is noticed at
 // once. Only a hint: what is open is decided by a scan, which finds everything without it as well.
 import { type ChildProcess, spawn } from 'node:child_process';
-import split2 from 'split2';
+import { createLineFramer } from '../../core/ndjson.ts';
 import { parseClosedPort } from '../../core/ports/closed-port.ts';
 
 /** Line by line, since `ss` fills a buffer when it does not write to a terminal. The filter leaves connections out. */
 const COMMAND: readonly string[] = ['stdbuf', '-oL', 'ss', '-HEtn', 'dport', '=', '0'];
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-const LINE_CAP = 4_096;
+const LINE_CAP_BYTES = 4_096;
 /** One that ends sooner cannot do it here: no such option, no right to listen. It is not started again. */
 const SOON_MS = 2_000;
 const AGAIN_MS = 60_000;
@@ -37,17 +37,25 @@ export function createClosingPush({ command = COMMAND, onClosed }: ClosingPushOp
   let again: NodeJS.Timeout | undefined;
   let stopped = false;
 
+  function hear(line: string): void {
+    const port = parseClosedPort(line);
+    if (port !== undefined) onClosed(port);
+  }
+
   function run(): void {
     const begun_ms = performance.now();
     const env = { PATH: process.env.PATH ?? DEFAULT_PATH, LC_ALL: 'C' };
     const running = spawn(file, args, { stdio: ['ignore', 'pipe', 'ignore'], env });
     child = running;
     status = { state: 'listening' };
-    const lines = running.stdout.pipe(split2({ maxLength: LINE_CAP }));
-    lines.on('error', () => running.kill());
-    lines.on('data', (line: string) => {
-      const port = parseClosedPort(line);
-      if (port !== undefined) onClosed(port);
+    const framer = createLineFramer(LINE_CAP_BYTES);
+    running.stdout.on('data', (chunk: Buffer) => {
+      try {
+        framer.push(chunk, hear);
+      } catch {
+        // A line that is too long is not of `ss`; its end says that this helper cannot be used.
+        running.kill();
+      }
     });
     gone = new Promise((resolve) => {
       let reason: string | undefined;

@@ -8,7 +8,7 @@ const EAGER_TRIES = 3;
 const RETRY_MIN_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
 /** Known sockets that one glance looks at, so that many of them do not make it dear. */
-const GLANCE_MAX = 50;
+const GLANCE_MAX = 10;
 /** A process with more descriptors is looked into last: it has thousands of connections, and most walks end before it. */
 const MANY_DESCRIPTORS = 1_024;
 
