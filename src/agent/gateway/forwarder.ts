@@ -19,7 +19,7 @@ import type { Verdict } from './judge.ts';
 import type { OpenCalls } from './open-calls.ts';
 
 /** Calls in flight. Each costs two connections, so a loop gone wild must not take every descriptor. */
-export const MAX_OPEN_CALLS = 512;
+export const MAX_OPEN_CALLS = 2_048;
 /** The platform has its own limit; it is to answer first, because it knows more. */
 const PLATFORM_GRACE_MS = 10_000;
 

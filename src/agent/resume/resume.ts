@@ -1,5 +1,6 @@
 // The part that notices a resume and brings the agent back: watch, gate, recovery and identity put together (resume.md,
 // sections 3 and 4).
+
 import type { ResumedFields, resumeOperations, SignalReport, StepReport } from '../../contract/local/resume.ts';
 import type { Clock } from '../../core/clock.ts';
 import { mayBeClone } from '../../core/wake/may-be-clone.ts';
@@ -20,6 +21,7 @@ import { createLife, type LifeStore } from './life.ts';
 import { createRecovery } from './recovery.ts';
 import { createResumeWatch } from './resume-watch.ts';
 import type { Step } from './run-step.ts';
+import { createTurnCheck } from './turn-check.ts';
 import { openUpstreamObserver } from './upstream-observer.ts';
 
 const NO_COUNTER = 'this machine has no VM generation counter; /v1/status lists what goes unnoticed without it';
@@ -85,7 +87,8 @@ export function createResume(options: ResumeOptions): ResumePart {
   }
 
   const watch = running.use(createResumeWatch({ kernel, onFinding, before, ...tickOf(options) }));
-  const gate = running.use(createGate({ check: watch.check }));
+  const look = createTurnCheck(watch.check);
+  const gate = running.use(createGate({ check: look.now }));
   const recovery = running.use(
     createRecovery({
       clock,
@@ -102,6 +105,7 @@ export function createResume(options: ResumeOptions): ResumePart {
   );
 
   function onFinding(finding: Finding): void {
+    look.again();
     switch (finding.type) {
       case 'resume':
         begin(finding.resume, recovery.running ? about?.resume : undefined);
@@ -190,7 +194,7 @@ export function createResume(options: ResumeOptions): ResumePart {
     generation: () => life.generation,
     incarnation: () => life.incarnation,
     identityHeaders() {
-      watch.check();
+      look.unlessDone();
       return life.headers;
     },
     lastResume: () => last,

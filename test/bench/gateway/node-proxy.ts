@@ -1,0 +1,43 @@
+// One of the proxies of the Node world, with kept-alive connections to the upstream. Arguments: its name, the socket to serve on,
+// the port of the upstream.
+import { Agent, createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+
+const [name = '', socketPath = '', port = ''] = process.argv.slice(2);
+const target = `http://127.0.0.1:${port}`;
+const agent = new Agent({ keepAlive: true, maxSockets: 4_096 });
+
+type Serve = (request: IncomingMessage, response: ServerResponse) => void;
+
+const proxies: Readonly<Record<string, () => Promise<Serve>>> = {
+  async 'http-proxy'() {
+    const { default: httpProxy } = await import('http-proxy');
+    const proxy = httpProxy.createProxyServer({ target, agent });
+    proxy.on('error', (_error, _request, response) => response.destroy());
+    return (request, response) => proxy.web(request, response);
+  },
+  async httpxy() {
+    const { createProxyServer } = await import('httpxy');
+    const proxy = createProxyServer({ target, agent });
+    return (request, response) => void proxy.web(request, response).catch(() => response.destroy());
+  },
+  async 'fast-proxy'() {
+    const { default: fastProxy } = await import('fast-proxy');
+    const { proxy } = fastProxy({ base: target, undici: { connections: 4_096, pipelining: 1, bodyTimeout: 0 } });
+    return (request, response) => proxy(request, response, request.url ?? '/', {});
+  },
+  async '@fastify/http-proxy'() {
+    const { default: fastify } = await import('fastify');
+    const { default: httpProxy } = await import('@fastify/http-proxy');
+    const server = fastify();
+    await server.register(httpProxy, {
+      upstream: target,
+      undici: { connections: 4_096, pipelining: 1, bodyTimeout: 0 },
+    });
+    await server.ready();
+    return (request, response) => server.routing(request, response);
+  },
+};
+
+const serve = await proxies[name]?.();
+if (serve === undefined) throw new Error(`there is no proxy ${name}`);
+createServer({ keepAliveTimeout: 60_000 }, serve).listen({ path: socketPath, backlog: 4_096 });

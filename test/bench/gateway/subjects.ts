@@ -1,0 +1,148 @@
+// What is compared: how each is started, and how one sees that it serves. Each is one process with one thread of work.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface Subject {
+  readonly name: string;
+  readonly socketPath: string;
+  /** Absent for `direct`. */
+  readonly pid?: number;
+}
+
+const here = (name: string) => new URL(name, import.meta.url).pathname;
+const START_MS = 20_000;
+
+/** Undefined when the program is not installed. */
+export type StartSubject = (dir: string, port: number) => ChildProcess | undefined;
+
+export const nodeProxies = ['http-proxy', 'httpxy', 'fast-proxy', '@fastify/http-proxy'] as const;
+
+export const starts: Readonly<Record<string, StartSubject>> = {
+  nginx(dir, port) {
+    const program = findProgram('nginx');
+    if (program === undefined) return undefined;
+    const config = join(dir, 'nginx.conf');
+    writeFileSync(config, toNginxConfig(dir, port));
+    return start(program, ['-c', config, '-e', join(dir, 'error.log')]);
+  },
+  haproxy(dir, port) {
+    const program = findProgram('haproxy');
+    if (program === undefined) return undefined;
+    const config = join(dir, 'haproxy.cfg');
+    writeFileSync(config, toHaproxyConfig(dir, port));
+    return start(program, ['-db', '-f', config]);
+  },
+  ...Object.fromEntries(
+    nodeProxies.map((name) => [
+      name,
+      (dir: string, port: number) =>
+        start(process.execPath, [here('node-proxy.ts'), name, join(dir, 's.sock'), String(port)]),
+    ]),
+  ),
+  remora(dir, port) {
+    mkdirSync(join(dir, 'state'));
+    const env = {
+      PATH: process.env.PATH,
+      REMORA_SOCKET: join(dir, 's.sock'),
+      REMORA_STATE_DIR: join(dir, 'state'),
+      REMORA_BASE_URL: `http://127.0.0.1:${port}`,
+      REMORA_SPRITE: 'bench',
+      REMORA_TOKEN: 'bench-token',
+      REMORA_LOG_LEVEL: 'warn',
+      REMORA_GATEWAY_RATE: '1000000',
+      REMORA_GATEWAY_IN_FLIGHT: '2000',
+    };
+    return start(process.execPath, [here('../../../src/cli/remora.js'), 'agent'], env);
+  },
+};
+
+/** Resolves when it answers. */
+export async function waitFor(child: ChildProcess, socketPath: string): Promise<void> {
+  const deadline = performance.now() + START_MS;
+  while (performance.now() < deadline) {
+    if (child.exitCode !== null) throw new Error(`${child.spawnfile} ended with ${child.exitCode}`);
+    if (existsSync(socketPath) && (await answers(socketPath))) return;
+    await sleep(50);
+  }
+  throw new Error(`${child.spawnfile} does not serve`);
+}
+
+function answers(socketPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(socketPath);
+    socket.once('error', () => resolve(false));
+    socket.once('data', (chunk: Buffer) => {
+      socket.destroy();
+      resolve(chunk.toString('latin1').startsWith('HTTP/1.1 200'));
+    });
+    socket.write('GET /v1/gateway/openai/conn_1/v1/1k HTTP/1.1\r\nHost: bench\r\n\r\n');
+  });
+}
+
+function start(program: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env): ChildProcess {
+  return spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit'], env });
+}
+
+function findProgram(name: string): string | undefined {
+  const places = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
+  return places.map((place) => join(place, name)).find((path) => existsSync(path));
+}
+
+/** Bodies pass through memory only, and events at once: what an agent has to do. */
+function toNginxConfig(dir: string, port: number): string {
+  return `daemon off;
+master_process off;
+worker_processes 1;
+worker_rlimit_nofile 8192;
+pid ${dir}/nginx.pid;
+events { worker_connections 4096; }
+http {
+  access_log off;
+  client_body_temp_path ${dir}/body;
+  proxy_temp_path ${dir}/proxy;
+  fastcgi_temp_path ${dir}/fastcgi;
+  uwsgi_temp_path ${dir}/uwsgi;
+  scgi_temp_path ${dir}/scgi;
+  keepalive_requests 100000000;
+  upstream up { server 127.0.0.1:${port}; keepalive 1024; keepalive_requests 100000000; }
+  server {
+    listen unix:${dir}/s.sock;
+    location / {
+      proxy_pass http://up;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_max_temp_file_size 0;
+      proxy_read_timeout 600s;
+    }
+    location ~ /(sse|idle)$ {
+      proxy_pass http://up;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_buffering off;
+      proxy_read_timeout 600s;
+    }
+  }
+}
+`;
+}
+
+function toHaproxyConfig(dir: string, port: number): string {
+  return `global
+  nbthread 1
+  maxconn 4096
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 600s
+  timeout server 600s
+  http-reuse always
+frontend in
+  bind unix@${dir}/s.sock
+  default_backend up
+backend up
+  server one 127.0.0.1:${port}
+`;
+}
