@@ -60,12 +60,14 @@ export function createPositionsDirectory(options: PositionsDirectoryOptions): Po
       isPrimaryChanged = false;
       await putPrimary(replica.primary);
     }
-    for (const db of changed) {
+    // What changes from here on is for the next round: also a database that is being written.
+    const batch = changed;
+    changed = new Set();
+    for (const db of batch) {
       const name = toPosName(db);
       const transaction = replica.get(db)?.transaction;
       const isThere = transaction !== undefined && transaction.commit > 0;
       if (name !== undefined) await put(name, isThere ? toPosText(transaction) : undefined);
-      changed.delete(db);
     }
   }
 

@@ -160,8 +160,7 @@ const txIdText = z
 /** The same id as a decimal number, as litefs-js writes it. */
 const txNumberText = z
   .string()
-  .regex(/^\d{1,20}$/, 'expected a decimal number')
-  .refine((text) => BigInt(text) <= MAX_TX_NUMBER, 'is more than a transaction id can be')
+  .refine((text) => /^\d{1,20}$/.test(text) && BigInt(text) <= MAX_TX_NUMBER, 'expected a decimal number of 64 bits')
   .transform((text) => BigInt(text).toString(16).padStart(16, '0'))
   .pipe(hex16);
 
