@@ -35,6 +35,18 @@ describe('remora wait port', () => {
   });
 });
 
+describe('remora ports', () => {
+  it('lists the open ports, and names those that are not announced', async () => {
+    const child = await startListenerProcess();
+    const [port, ignored] = [await child.listen(), await child.listen()];
+    const agent = await startPortsAgent({ config: { portsIgnore: { ranges: [[ignored, ignored]], system: false } } });
+    const run = await runRemora(['ports', '--socket', agent.socketPath]);
+    expect(run.stdout).toMatch(new RegExp(`^${port} +${child.pid} +node +127\\.0\\.0\\.1 `, 'm'));
+    expect(run.stdout).not.toMatch(new RegExp(`^${ignored} `, 'm'));
+    expect(run.stderr).toContain(`${ignored} (ignored)`);
+  });
+});
+
 describe('remora ports --watch', () => {
   it('prints the list, then each port that opens and closes', async () => {
     const [agent, child] = await Promise.all([startPortsAgent(), startListenerProcess()]);

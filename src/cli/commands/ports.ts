@@ -27,6 +27,8 @@ export async function run(invocation: Invocation): Promise<number> {
 
 function printReport(out: Output, report: z.output<typeof portReport>): void {
   printPorts(out, report.ports);
+  const leftOut = report.left_out.map((port) => `${port.port} (${port.class})`);
+  if (leftOut.length > 0) out.note(`not announced: ${leftOut.join(', ')}`);
   if (report.problem !== undefined)
     out.note(`these are the ports of ${report.scanned_at}: ${toPrintable(report.problem)}`);
 }

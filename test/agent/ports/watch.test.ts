@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readProcessStart } from '../../../src/agent/holds/process-start.ts';
 import { ask } from '../../support/ask.ts';
@@ -229,6 +229,21 @@ describe('what counts as one port', () => {
     expect((await reader.next()).ports).toContainEqual(expect.objectContaining({ port, pid: child.pid }));
     const other = await child.listen();
     expect(await reader.about(other)).toMatchObject({ type: 'port_opened', pid: child.pid });
+  });
+
+  it('each of many, beside connections that fill the table behind them', async () => {
+    const [agent, child] = await Promise.all([startPortsAgent(), startListenerProcess()]);
+    const busy = await child.listen();
+    const callers = Array.from({ length: 100 }, () => connect(busy, '127.0.0.1'));
+    onTestFinished(() => {
+      for (const caller of callers) caller.destroy();
+    });
+    await Promise.all(callers.map((caller) => once(caller, 'connect')));
+    const ports = await Promise.all(Array.from({ length: 60 }, () => child.listen()));
+    const { json } = await ask(agent.socketPath, { target: '/v1/ports' });
+    const report = json as { ports: { port: number; pid: number }[] };
+    const mine = report.ports.filter(({ pid }) => pid === child.pid).map(({ port }) => port);
+    expect(mine.sort((a, b) => a - b)).toEqual([busy, ...ports].sort((a, b) => a - b));
   });
 
   it('none that the settings leave out, and they can be waited for all the same', async () => {
