@@ -14,7 +14,7 @@ import { createCatalogue } from './catalogue/catalogue.ts';
 import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
 import { createConnectorStore } from './connectors/connector-store.ts';
 import { createConnectors } from './connectors/connectors.ts';
-import { createGatewayHandlers } from './gateway/gateway-handlers.ts';
+import { createGatewayHandlers, type GatewayLimits } from './gateway/gateway-handlers.ts';
 import { createLifeStore } from './lives/life-store.ts';
 import { createLives } from './lives/lives.ts';
 import { createReportHandlers } from './lives/report-handlers.ts';
@@ -75,6 +75,8 @@ export interface PlatformOptions {
   readonly callRate?: Omit<CallRateOptions, 'now_ms'>;
   /** How long a WebSocket through the gateway may be without a byte either way; ten minutes when absent, 0 = for ever. */
   readonly websocketIdle_ms?: number;
+  /** How many calls each connector and each sprite may make through the gateway. */
+  readonly gatewayLimits?: GatewayLimits;
   /** This platform as a client of the providers of the catalogue. */
   readonly oauthClients?: readonly OAuthClient[];
   /** By provider: with which the platform makes keys there. */
@@ -206,6 +208,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
         lives,
         dispatcherFor,
         websocketIdle_ms: options.websocketIdle_ms,
+        limits: options.gatewayLimits,
         platformUrl,
         log,
       }),

@@ -3,6 +3,7 @@
 import type { Dispatcher } from 'undici';
 import type { gatewayOperations } from '../../contract/gateway.ts';
 import { decide, type SpriteIdentity } from '../../core/access-policy.ts';
+import { type CallLimit, createCallLimits } from '../../core/call-limits.ts';
 import { parseGatewayTarget } from '../../core/gateway-target.ts';
 import { toUpstreamHeaders } from '../../core/header-hygiene.ts';
 import { RemoraError } from '../../core/remora-error.ts';
@@ -41,13 +42,30 @@ export interface GatewayDeps {
   readonly dispatcherFor: (entry: CatalogueEntry) => Dispatcher;
   /** Of WebSockets without a byte either way; ten minutes when absent, 0 = no limit. */
   readonly websocketIdle_ms?: number | undefined;
+  /** Of each connector and of each sprite. */
+  readonly limits?: GatewayLimits | undefined;
   readonly platformUrl: () => string;
   readonly log: { info(fields: object, message: string): void };
 }
 
+export interface GatewayLimits {
+  readonly connector: CallLimit;
+  readonly sprite: CallLimit;
+}
+
+/** One sprite may not take all that a connector has; what a connector has is enough for several. */
+const defaultLimits: GatewayLimits = {
+  connector: { perSecond: 2_000, inFlight: 1_024 },
+  sprite: { perSecond: 1_000, inFlight: 512 },
+};
+
 export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewayOperations, Principal> {
   const policyOf = createPolicyCache();
   const calls = createOpenCalls();
+  const { connector, sprite } = deps.limits ?? defaultLimits;
+  const now_ms = () => performance.now();
+  const ofConnector = createCallLimits({ limit: connector, noun: 'connector', now_ms });
+  const ofSprite = createCallLimits({ limit: sprite, noun: 'sprite', now_ms });
   const feed = createChangeFeed((sprite_id) => {
     const sprite = deps.sprites.find(sprite_id);
     return sprite && toGatewayVersion(sprite, deps.connectors.list(sprite.organization_id, undefined));
@@ -111,6 +129,8 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
         return { row, entry };
       };
       const judged = admit();
+      using _ofSprite = ofSprite.admit(principal.type === 'sprite' ? principal.sprite.id : organization.id);
+      using _ofConnector = ofConnector.admit(judged.row.id);
       const { secret, injection } = await deps.credentials.open(judged.row, judged.entry);
       // A credential that had to be renewed took its time, and the policy may be another one by now.
       const { row, entry } = admit();

@@ -1,5 +1,4 @@
-// The calls that go through each connector now: how many there may be, and which of them a changed policy ends.
-import { RemoraError } from '../../core/remora-error.ts';
+// The calls that go through each connector now, and which of them a changed policy ends.
 
 export interface OpenCall {
   /** Throws when the call would not be allowed now. */
@@ -7,28 +6,21 @@ export interface OpenCall {
 }
 
 export interface OpenCalls {
-  /** Throws `too_many_requests` over the cap. Dispose when the call is over; the signal's reason is why it was ended. */
+  /** Dispose when the call is over; the signal's reason is why it was ended. */
   begin(connector_id: string, call: OpenCall): Disposable & { readonly signal: AbortSignal };
   /** Ends every call that does not pass its check any more, of one connector or of all. */
   recheck(connector_id?: string): void;
 }
 
-export const CALLS_PER_CONNECTOR = 512;
-
 interface Entry extends OpenCall {
   readonly controller: AbortController;
 }
 
-export function createOpenCalls(cap = CALLS_PER_CONNECTOR): OpenCalls {
+export function createOpenCalls(): OpenCalls {
   const open = new Map<string, Set<Entry>>();
   return {
     begin(connector_id, call) {
       const calls = open.get(connector_id) ?? new Set();
-      if (calls.size >= cap) {
-        throw new RemoraError('too_many_requests', `${cap} calls are in flight through this connector`, {
-          retryAfter_ms: 1_000,
-        });
-      }
       const entry: Entry = { ...call, controller: new AbortController() };
       open.set(connector_id, calls.add(entry));
       return {

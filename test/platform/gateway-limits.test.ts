@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { Secret } from '../../src/core/secret.ts';
+import { startEchoProvider } from '../support/echo-provider.ts';
+import { openTestPlatform } from '../support/open-platform.ts';
+
+const many = { perSecond: 1_000, inFlight: 100 };
+
+async function open(limits: { readonly connector?: typeof many; readonly sprite?: typeof many }) {
+  const provider = await startEchoProvider();
+  const gatewayLimits = { connector: many, sprite: many, ...limits };
+  const platform = await openTestPlatform({ catalogue: [provider.entry('openai')], gatewayLimits });
+  const { admin } = platform;
+  const organization = 'acme';
+  for (const id of ['conn_1', 'conn_2']) {
+    const access_policy = { allow_all: true };
+    admin.createConnector({ organization, provider: 'openai', api_key: new Secret('k'), id, access_policy });
+  }
+  const tokens = ['one', 'two'].map((name) => {
+    admin.createSprite({ organization, name });
+    return admin.createToken({ organization, sprite: name });
+  });
+  const call = (sprite: 0 | 1, id: string) =>
+    platform.call({ path: `/v1/gateway/openai/${id}/x`, token: tokens[sprite] });
+  return { provider, call };
+}
+
+describe('calls through the platform beyond a limit', () => {
+  it('of the connector are 429 with our marker, for every sprite, and other connectors go on', async () => {
+    const { provider, call } = await open({ connector: { perSecond: 1, inFlight: 100 } });
+    expect((await call(0, 'conn_1')).status).toBe(200);
+    const refused = await call(1, 'conn_1');
+    expect(refused).toMatchObject({ status: 429, json: { error: 'too_many_requests' } });
+    expect(refused.headers.get('remora-error')).toBe('too_many_requests');
+    expect(refused.headers.get('retry-after')).toBe('1');
+    expect((await call(1, 'conn_2')).status).toBe(200);
+    expect(provider.requests).toHaveLength(2);
+  });
+
+  it('of the sprite are 429 on every connector, and other sprites go on', async () => {
+    const { provider, call } = await open({ sprite: { perSecond: 1, inFlight: 100 } });
+    expect((await call(0, 'conn_1')).status).toBe(200);
+    expect((await call(0, 'conn_2')).status).toBe(429);
+    expect((await call(1, 'conn_1')).status).toBe(200);
+    expect(provider.requests).toHaveLength(2);
+  });
+});
