@@ -46,6 +46,50 @@ describe('a request header', () => {
     'Fly-Client-IP',
     'Remora-Generation',
     'remora-error',
+    'apikey',
+    'authentication',
+    'dd-api-key',
+    'dd-application-key',
+    'deploy-token',
+    'ocp-apim-subscription-key',
+    'openai-api-key',
+    'x-access-token',
+    'x-amz-security-token',
+    'x-api-token',
+    'x-apikey',
+    'x-auth-email',
+    'x-auth-key',
+    'x-authorization',
+    'x-functions-key',
+    'x-gitlab-token',
+    'x-goog-iam-authorization-token',
+    'x-rapidapi-key',
+    'x-sentry-auth',
+    'x-shopify-access-token',
+    'x-vault-token',
+    'cf-connecting-ip',
+    'client-ip',
+    'fastly-client-ip',
+    'request-uri',
+    'x-azure-clientip',
+    'x-client-ip',
+    'x-cluster-client-ip',
+    'x-forward-for',
+    'x-forwarded',
+    'x-host',
+    'x-http-host-override',
+    'x-http-path-override',
+    'x-invoke-path',
+    'x-matched-path',
+    'x-override-url',
+    'x-path-info',
+    'x-proxyuser-ip',
+    'x-request-uri',
+    'x-script-name',
+    'X-Original-Host',
+    'X-Rewrite-Path',
+    'x_envoy_external_address',
+    'PROXY_STATUS',
   ])('%s is dropped', (name) => expect(toUpstreamHeaders([name, 'v'])).toEqual([]));
 
   it.each([
@@ -94,6 +138,17 @@ describe('what Connection nominates', () => {
   });
 });
 
+describe('a header that comes twice', () => {
+  it.each(['Authorization', 'X-Api-Key', 'Cookie', 'Via'])('%s is dropped each time', (name) => {
+    expect(toUpstreamHeaders([name, 'a', 'Accept', '*/*', name.toUpperCase(), 'b'])).toEqual(['Accept', '*/*']);
+  });
+
+  it('passes twice, in order, when it may pass', () => {
+    const headers = ['Accept', 'a', 'X-Keep', 'b', 'Accept', 'c'];
+    expect(toUpstreamHeaders(headers)).toEqual(headers);
+  });
+});
+
 describe('an injected header', () => {
   it('replaces every spelling of the caller', () => {
     const caller = ['X-Custom-Key', 'a', 'x_custom_key', 'b', 'X-CUSTOM-KEY', 'c', 'Accept', '*/*'];
@@ -110,6 +165,13 @@ describe('a response header', () => {
     'Upgrade',
     'TE',
     'Proxy-Authenticate',
+    'Proxy-Authentication-Info',
+    'Proxy-Connection',
+    'proxy_status',
+    'Transfer_Encoding',
+    'HTTP2-Settings',
+    'Host',
+    'Expect',
     'Set-Cookie',
     'set-cookie',
     'Set_Cookie',
