@@ -71,7 +71,9 @@ export function createUpstream(options: UpstreamOptions = {}): Upstream {
     },
     async replace() {
       const old = [...swap(), ...retiring];
-      await Promise.all(old.map((connections) => connections.destroy(new ConnectionsReplaced('the machine was resumed'))));
+      await Promise.all(
+        old.map((connections) => connections.destroy(new ConnectionsReplaced('the machine was resumed'))),
+      );
     },
     async [Symbol.asyncDispose]() {
       const all = [main, ...sockets.values(), ...retiring];

@@ -129,7 +129,15 @@ export const machineOperations = {
     access,
     params: machineParams,
     answer: ok,
-    errors: ['unauthorized', 'not_found', 'invalid_state', 'limit_reached', 'not_eligible', 'too_many_requests', ...fenced],
+    errors: [
+      'unauthorized',
+      'not_found',
+      'invalid_state',
+      'limit_reached',
+      'not_eligible',
+      'too_many_requests',
+      ...fenced,
+    ],
   }),
   waitMachine: defineOperation({
     method: 'GET',

@@ -102,6 +102,15 @@ describe('the token', () => {
     expect(JSON.stringify(config)).not.toContain('sk-canary');
   });
 
+  it('is warned of where it would cross a network in the clear', () => {
+    const warned = (url: string) =>
+      load({ env: { REMORA_TOKEN: 't0', REMORA_MACHINES_API: url } }).warnings.map((warning) => warning.setting);
+    expect(warned('http://api.test')).toEqual(['machines_api']);
+    expect(warned('https://api.test')).toEqual([]);
+    expect(warned('http://127.0.0.1:4280')).toEqual([]);
+    expect(warned('unix:/.fly/api')).toEqual([]);
+  });
+
   const unreadable: [string, () => string, RegExp][] = [
     [
       'missing',

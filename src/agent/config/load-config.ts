@@ -1,6 +1,7 @@
 // Settings from four places into one value: defaults < TOML file < REMORA_* variables < flags. Everything malformed is
 // reported at once; what is merely unknown or misplaced becomes a warning, and the agent starts without it.
 import { Secret } from '../../core/secret.ts';
+import { isLoopback } from '../../http/listen.ts';
 import { type Setting, type SettingName, type SettingValues, settings } from './settings.ts';
 
 export interface ConfigWarning {
@@ -73,7 +74,19 @@ export function loadConfig(sources: ConfigSources): Config {
       message: 'a token in the config file is not read; give token_file or REMORA_TOKEN',
     });
   }
-  return { ...(values as SettingValues), token, warnings };
+  const config = { ...(values as SettingValues), token, warnings };
+  if (token !== undefined) warnings.push(...overPlainHttp(config));
+  return config;
+}
+
+/** Where the token would cross a network that anybody on it can read. */
+function overPlainHttp({ baseUrl, machinesApi }: SettingValues): ConfigWarning[] {
+  const api = machinesApi !== undefined && 'origin' in machinesApi ? machinesApi.origin : undefined;
+  const addresses = { base_url: baseUrl, machines_api: api };
+  return Object.entries(addresses).flatMap(([setting, address]) => {
+    if (address === undefined || !address.startsWith('http:') || isLoopback(new URL(address).hostname)) return [];
+    return [{ setting, message: 'the token is sent over plain http; use an https URL' }];
+  });
 }
 
 function pick(name: SettingName, row: Setting, file: ReadonlyMap<string, string>, sources: ConfigSources) {

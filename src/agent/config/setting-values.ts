@@ -1,0 +1,82 @@
+// What the value of a setting may be: from text, as it stands in a file, a variable or a flag, to a checked value.
+import { z } from 'zod';
+import { parseDuration } from '../../contract/duration.ts';
+import { parseIgnoredPorts } from '../../core/ports/port-class.ts';
+
+export const absolutePath = z.string().startsWith('/', 'must be an absolute path');
+
+const httpUrl = z.string().superRefine((text, context) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) context.addIssue('must be an http or https URL');
+  else if (url.username !== '' || url.password !== '')
+    context.addIssue('must not contain a credential; use the token setting');
+  else if (url.search !== '' || url.hash !== '') context.addIssue('must not contain a query or a fragment');
+});
+export const baseUrl = httpUrl.transform((text) => text.replace(/\/+$/, ''));
+
+export const duration = z.string().transform((text, context) => {
+  const value = parseDuration(text);
+  if (value !== undefined) return value;
+  context.addIssue('must be a duration such as 30s, 10m or 500ms');
+  return z.NEVER;
+});
+
+export const byteCount = z
+  .string()
+  .regex(/^\d{1,12}$/, 'must be a number of bytes')
+  .transform(Number);
+
+export const count = z
+  .string()
+  .regex(/^[1-9]\d{0,8}$/, 'must be a whole number of at least 1')
+  .transform(Number);
+
+/** Words with commas between them; a list in the TOML file is read the same. */
+const words = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((word) => word.trim())
+    .filter((word) => word !== ''),
+);
+
+export const portList = words.transform((list, context) => {
+  const ports = list.map((word) => (/^\d{1,5}$/.test(word) ? Number(word) : 0));
+  if (ports.every((port) => port > 0 && port <= 65_535)) return ports;
+  context.addIssue('must be ports with commas between them, for example 5432,6379');
+  return z.NEVER;
+});
+
+export const ignoredPorts = words.transform((list, context) => {
+  const ignored = parseIgnoredPorts(list);
+  if (ignored !== undefined) return ignored;
+  context.addIssue(
+    'must be ports, ranges and the word system with commas between them, for example 22,9000-9010,system',
+  );
+  return z.NEVER;
+});
+
+export const cgroupList = words.refine(
+  (list) => list.every((path) => path.startsWith('/')),
+  'must be paths of cgroups with commas between them, for example /system.slice/app.service',
+);
+
+export const hostPort = z.string().transform((text, context) => {
+  const match = /^(\[[0-9a-fA-F:]+\]|[^:]+):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[2]);
+  if (match?.[1] !== undefined && port <= 65_535) return { host: match[1].replace(/^\[|\]$/g, ''), port };
+  context.addIssue('must be host:port with a loopback host, for example 127.0.0.1:4181');
+  return z.NEVER;
+});
+
+export const fileMode = z
+  .string()
+  .regex(/^0?[0-7]{3}$/, 'must be an octal file mode such as 0660')
+  .transform((text) => Number.parseInt(text, 8));
+
+export const machinesApi = z.union([
+  z
+    .string()
+    .regex(/^unix:\/.+/, 'must be unix:/path or a URL')
+    .transform((text) => ({ socketPath: text.slice('unix:'.length) })),
+  baseUrl.transform((origin) => ({ origin })),
+]);
