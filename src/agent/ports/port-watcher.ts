@@ -1,5 +1,6 @@
 // The loop over the ports: look at the kernel's counters, scan when it is due, compare, pass on what changed. Scans never overlap,
 // and one that fails changes nothing (design.md, section 6).
+import { untilBeat_ms } from '../../core/beat.ts';
 import { type Clock, toDateTime } from '../../core/clock.ts';
 import type { PortChange } from '../../core/ports/port-diff.ts';
 import type { OpenPort, PortTable } from '../../core/ports/port-table.ts';
@@ -161,7 +162,8 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
     if (!live) return;
     const { glance_ms, gap_ms } = pace();
     const untilGap_ms = gap_ms - (clock.mono_ms() - lastEnd_ms);
-    timer = setTimeout(look, untilGap_ms > 0 ? Math.min(glance_ms, untilGap_ms) : glance_ms);
+    const next_ms = glance_ms === GLANCE_MS ? untilBeat_ms(clock.mono_ms(), glance_ms) : glance_ms;
+    timer = setTimeout(look, untilGap_ms > 0 ? Math.min(next_ms, untilGap_ms) : next_ms);
   }
 
   function look(): void {

@@ -1,4 +1,5 @@
 // Drives the detector: a look every 250 ms and before every guarded action, and each finding handed on once.
+import { untilBeat_ms } from '../../core/beat.ts';
 import { createWakeDetector, type Finding, type WakeDetector, type WakeMemory } from '../../core/wake-detector.ts';
 import type { Kernel } from './kernel.ts';
 
@@ -43,8 +44,12 @@ export function createResumeWatch({ kernel, onFinding, before, tick_ms = TICK_MS
         detector = undefined;
       });
       running.defer(kernel.onContinued(() => hand(detector?.noteContinued())));
-      const timer = setInterval(() => hand(detector?.tick()), tick_ms);
-      running.defer(() => clearInterval(timer));
+      let timer = setTimeout(tick, tick_ms);
+      function tick(): void {
+        timer = setTimeout(tick, untilBeat_ms(performance.now(), tick_ms));
+        hand(detector?.tick());
+      }
+      running.defer(() => clearTimeout(timer));
       const stop = () => running.dispose();
       signal.addEventListener('abort', stop, { once: true });
       running.defer(() => signal.removeEventListener('abort', stop));

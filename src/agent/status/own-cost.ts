@@ -4,7 +4,12 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { z } from 'zod';
 import type { ownCost } from '../../contract/local/status.ts';
 
+/** How often the loop is asked how late it is, where the runtime cannot tell by itself what each turn of it took. */
 const RESOLUTION_MS = 100;
+/** A timer of its own would be more than half of what wakes an idle agent. */
+const tellsByItself = Number(process.versions.node.split('.')[0]) >= 26;
+/** What a sample holds besides the delay: the whole interval, where there is one. */
+const NOMINAL_MS = tellsByItself ? 0 : RESOLUTION_MS;
 
 export type OwnCost = z.infer<typeof ownCost>;
 
@@ -15,14 +20,13 @@ export interface OwnCostMeter extends Disposable {
 
 export function createOwnCostMeter(procRoot = '/proc'): OwnCostMeter {
   let delay: ReturnType<typeof monitorEventLoopDelay> | undefined;
-  /** The histogram holds the whole interval between two samples; what is over the nominal one is delay. */
   const lag_ms = (percentile: number): number => {
     const value = delay?.percentile(percentile) ?? 0;
-    return Math.max(0, Math.round((value / 1e6 - RESOLUTION_MS) * 10) / 10);
+    return Math.max(0, Math.round((value / 1e6 - NOMINAL_MS) * 10) / 10);
   };
   return {
     start() {
-      delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+      delay = monitorEventLoopDelay({ samplePerIteration: tellsByItself, resolution: RESOLUTION_MS });
       delay.enable();
     },
     read() {
