@@ -19,6 +19,7 @@ const RETRY_MS = 5_000;
 const SLOW_MS = 1_000;
 const OPEN_MS = 3_000;
 const READ_MS = 5_000;
+const CLOSE_MS = 2_000;
 
 /** `file`, `rebuilt`: kept. `memory`: only until the process ends. `failed`: not written; memory alone answers. */
 export interface CacheCondition {
@@ -248,8 +249,8 @@ export async function openCacheWriter(options: CacheWriterOptions): Promise<Cach
     },
     async [Symbol.asyncDispose]() {
       isOver = true;
-      send();
       clearTimeout(retryTimer);
+      await within(CLOSE_MS, flush()).catch(() => undefined);
       await link[Symbol.asyncDispose]();
       queue[Symbol.dispose]();
     },

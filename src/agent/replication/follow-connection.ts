@@ -15,6 +15,8 @@ import { parseStreamLine } from './stream-line.ts';
 
 /** A node that sends faster than is read would otherwise keep everybody else in the process waiting. */
 const SLICE_MS = 2;
+/** What a hundred readers are given at once: each of them gets a copy. */
+const SLICE_BYTES = 32 * 1024;
 
 export interface NodeIdentity {
   readonly nodeId: string | undefined;
@@ -128,12 +130,14 @@ export async function followConnection(options: FollowConnectionOptions): Promis
     let turn_ms = clock.mono_ms();
     for await (const chunk of stream.chunks) {
       watch.onBytes();
-      framer.push(chunk, onLine);
-      listener.onRead();
-      await listener.drained();
-      if (clock.mono_ms() - turn_ms < SLICE_MS) continue;
-      await setImmediate();
-      turn_ms = clock.mono_ms();
+      for (let start = 0; start < chunk.length; start += SLICE_BYTES) {
+        framer.push(chunk.subarray(start, start + SLICE_BYTES), onLine);
+        listener.onRead();
+        await listener.drained();
+        if (clock.mono_ms() - turn_ms < SLICE_MS) continue;
+        await setImmediate();
+        turn_ms = clock.mono_ms();
+      }
     }
     throw new FollowFailure('node_ended', `${node.origin} ended the stream`);
   } catch (error) {

@@ -1,5 +1,6 @@
 // Lesson 51: the disk stalls, or is slower than the stream. Nobody waits for it, memory stays bounded, and what was not written
 // is a gap.
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { CacheAnswer, CacheLink } from '../../../src/agent/replication/cache-request.ts';
@@ -133,17 +134,70 @@ test('a file that does not open is not waited for, and gets everything once it d
   expect(await rows()).toEqual(['gap 1-2 not_saved', 3, 4]);
 });
 
-test('a thread that dies is replaced, and what it had is in the file', async () => {
+test('the thread ends when nothing is written, and the next write starts another', async () => {
+  const link = createWorkerLink(join(tempDir(), 'replication.db'), 50);
+  const { move, rows, writer } = await openWriter(link);
+  for (const n of [1, 2, 3]) {
+    move(1);
+    await writer.flush();
+    expect(writer.condition.state).toBe('file');
+    await eventually(() => !link.isRunning);
+    expect(await rows()).toEqual(Array.from({ length: n }, (_, at) => at + 1));
+  }
+});
+
+test('a checkpoint leaves one complete file and no thread', async () => {
+  const path = join(tempDir(), 'replication.db');
+  const link = createWorkerLink(path);
+  const { move, rows, writer } = await openWriter(link);
+  move(2);
+  await writer.checkpoint();
+  expect(link.isRunning).toBe(false);
+  expect(existsSync(`${path}-wal`)).toBe(false);
+  await writer.checkpoint();
+  expect(link.isRunning).toBe(false);
+  move(1);
+  expect(await rows()).toEqual([1, 2, 3]);
+});
+
+test('a file that is gone when the thread starts again is made anew, with what is known', async () => {
+  const path = join(tempDir(), 'replication.db');
+  const link = createWorkerLink(path, 50);
+  const { move, rows, writer } = await openWriter(link);
+  move(2);
+  await writer.flush();
+  await eventually(() => !link.isRunning);
+  writeFileSync(path, 'x'.repeat(10_000));
+  move(1);
+  await eventually(() => writer.condition.state === 'failed');
+  await eventually(() => writer.condition.state === 'file');
+  move(1);
+  expect(await rows()).toEqual(['gap 1-2 not_saved', 3, 4]);
+});
+
+test('memory that stands in for a file does not end with the thread', async () => {
+  const path = join(tempDir(), 'replication.db');
+  mkdirSync(path);
+  const link = createWorkerLink(path, 50);
+  const { move, rows, writer } = await openWriter(link);
+  expect(writer.condition.state).toBe('memory');
+  move(2);
+  const since_ms = performance.now();
+  await eventually(() => performance.now() - since_ms > 200);
+  expect(await rows()).toEqual([1, 2]);
+});
+
+test('a thread that is gone is replaced, and its file goes on', async () => {
   const path = join(tempDir(), 'replication.db');
   const link = createWorkerLink(path);
   const { move, rows, writer } = await openWriter(link);
   move(3);
   await writer.flush();
-  // What a dispose ends is started anew by the next request, as after a crash.
+  // The next request finds no thread, as after a crash.
   await link[Symbol.asyncDispose]();
   move(1);
   await writer.flush();
-  await eventually(() => writer.condition.state === 'file');
+  expect(writer.condition.state).toBe('file');
   move(1);
   expect(await rows()).toEqual([1, 2, 3, 4, 5]);
 });

@@ -43,7 +43,7 @@ let cpu = process.cpuUsage();
 process.on('message', () => {
   const used = process.cpuUsage(cpu);
   cpu = process.cpuUsage();
-  const { counts, cache, readers } = replication.status();
+  const { counts, cache, readers, waiters } = replication.status();
   const over = (nanoseconds: number) => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS);
   const reading: Reading = {
     type: 'reading',
@@ -56,6 +56,7 @@ process.on('message', () => {
     gaps: counts.gaps,
     cache: cache.state,
     readers,
+    waiters,
   };
   delay.reset();
   process.send?.(reading);

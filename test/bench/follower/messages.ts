@@ -15,6 +15,7 @@ export const reading = z.object({
   gaps: z.number(),
   cache: z.string(),
   readers: z.number(),
+  waiters: z.number(),
 });
 export type Reading = z.output<typeof reading>;
 

@@ -3,7 +3,9 @@ import { connect } from 'node:net';
 
 const [path = '', count = '0'] = process.argv.slice(2);
 const LF = 0x0a;
+const BRACE = 0x7d;
 let lines = 0;
+let before: number | undefined;
 let open = 0;
 let begun = 0;
 
@@ -18,7 +20,11 @@ for (let n = 0; n < Number(count); n += 1) {
   // Only the first one is counted line by line: all of them are to be quick.
   if (n === 0) {
     socket.on('data', (chunk: Buffer) => {
-      for (let at = chunk.indexOf(LF); at >= 0; at = chunk.indexOf(LF, at + 1)) lines += 1;
+      // Only a line feed after an object ends a line; the others are those of the chunks.
+      for (let at = chunk.indexOf(LF); at >= 0; at = chunk.indexOf(LF, at + 1)) {
+        if ((at === 0 ? before : chunk[at - 1]) === BRACE) lines += 1;
+      }
+      before = chunk.at(-1);
     });
   } else socket.resume();
   socket.on('error', () => undefined);
