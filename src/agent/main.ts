@@ -1,5 +1,6 @@
 // The daemon as a process: settings, signals, one log, and the only place where the process ends.
 import { existsSync, readFileSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 import { parse as parseToml } from 'smol-toml';
 import { takeInheritedSockets } from '../http/listen.ts';
 import { openAgent } from './agent.ts';
@@ -55,6 +56,8 @@ export async function runAgent(options: RunAgentOptions): Promise<number> {
   const unheard = await notifySystemd(env, { ready: true, status: `serving on ${agent.addresses.join(', ')}` });
   if (unheard !== undefined) log.warn(unheard);
   log.info({ addresses: agent.addresses, warnings: config.warnings }, 'serving');
+  // A daemon that is killed, or replaced by its next image, would leave nothing for the next start.
+  flushCompileCache();
   while (!stop.signal.aborted) {
     await Promise.race([stopped, cloned.promise]);
     cloned = Promise.withResolvers<void>();

@@ -1,6 +1,6 @@
 // The edge: takes requests from any listener, finds the row, parses once, calls the handler and writes the answer. Whatever a
 // handler throws becomes an error body, and nothing it throws ends the process.
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { errorStatus } from '../contract/errors.ts';
 import type { Operation, Operations } from '../contract/operation.ts';
 import { RemoraError } from '../core/remora-error.ts';
@@ -9,6 +9,7 @@ import { checkRequest } from './check-request.ts';
 import { type Connections, watchConnections } from './connections.ts';
 import { clampKeepAlive, type EventSinkOptions, ResponseSink } from './event-sink.ts';
 import { type Call, type Handlers, Reply } from './handler.ts';
+import { nodeHttp } from './node-http.ts';
 import { refuse, toParseError } from './refuse.ts';
 import { sendError, sendJson } from './reply.ts';
 import { readQuery } from './request-body.ts';
@@ -208,7 +209,7 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
 
   return {
     createServer(door) {
-      const server = createServer({
+      const server = nodeHttp.createServer({
         maxHeaderSize: HEADER_CAP_BYTES,
         requestTimeout: 0,
         headersTimeout: HEADER_DEADLINE_MS,

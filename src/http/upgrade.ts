@@ -1,7 +1,8 @@
 // A connection that asked to become a WebSocket, between its request and its 101: watched, so that a caller that goes away is
 // noticed, and answered through a plain ServerResponse as long as it has not been switched.
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { nodeHttp } from './node-http.ts';
 
 /** What a caller may send ahead of the 101, before it is left waiting. */
 const EARLY_CAP_BYTES = 64 * 1024;
@@ -38,7 +39,7 @@ export function asksForWebSocket(request: IncomingMessage): boolean {
 /** `head`: what node:http had read beyond the request. */
 export function openUpgrade(request: IncomingMessage, head: Buffer, stopping: AbortSignal): OpenUpgrade {
   const { socket } = request;
-  const response = new ServerResponse(request);
+  const response: ServerResponse = new nodeHttp.ServerResponse(request);
   const early: Buffer[] = [head];
   let early_bytes = head.length;
 

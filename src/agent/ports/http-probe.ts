@@ -1,12 +1,12 @@
 // Asks a local port one question over HTTP, to learn whether it answers.
-import { request } from 'node:http';
+import { nodeHttp } from '../../http/node-http.ts';
 
 const PROBE_MS = 2_000;
 
 /** True when anything that is HTTP comes back for a GET of `/`, whatever its status. Never throws. */
 export function answersHttp(address: string, port: number, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
-    const probe = request({
+    const probe = nodeHttp.request({
       host: toConnectAddress(address),
       port,
       path: '/',
