@@ -1,34 +1,39 @@
-// What noticing a resume costs on this machine, in microseconds: `node test/bench/detector.ts`.
+// What noticing a resume costs on this machine, in microseconds.
 import { createKernel } from '../../src/agent/resume/kernel.ts';
 import { createWakeDetector } from '../../src/core/wake-detector.ts';
+import { type Figure, percentile } from './table.ts';
 
 const TICKS_PER_SECOND = 4;
 
-function measure(name: string, rounds: number, run: () => void): number {
+function measure(rounds: number, run: () => void): number[] {
   for (let warm = 0; warm < rounds / 10; warm += 1) run();
-  const took_us: number[] = [];
-  for (let round = 0; round < rounds; round += 1) {
+  return Array.from({ length: rounds }, () => {
     const begun_ms = performance.now();
     run();
-    took_us.push((performance.now() - begun_ms) * 1_000);
-  }
-  took_us.sort((a, b) => a - b);
-  const at = (share: number) => took_us[Math.floor(took_us.length * share)] ?? Number.NaN;
-  console.log(`${name.padEnd(28)} median ${at(0.5).toFixed(1)} µs, 99th percentile ${at(0.99).toFixed(1)} µs`);
-  return at(0.5);
+    return (performance.now() - begun_ms) * 1_000;
+  });
 }
 
-using kernel = createKernel();
-const detector = createWakeDetector(kernel);
-const { live, missing } = detector.signals();
-console.log(`live: ${live.join(', ')}; missing: ${missing.join(', ') || 'none'}`);
-measure('check before an action', 20_000, () => detector.check());
-// Ticks in a row find the load read a moment ago; a tick every 250 ms reads it each time, so it is added here.
-const tick_us = measure('tick', 20_000, () => detector.tick());
-const load_us = measure('timer interrupts, steal', 5_000, () => {
-  kernel.timerInterrupts();
-  kernel.steal_ms();
-  kernel.runQueueWait_ms();
-});
-const share = ((tick_us + load_us) * TICKS_PER_SECOND) / 10_000;
-console.log(`four ticks a second: ${share.toFixed(3)} % of a core`);
+export function measureDetector(): Figure[] {
+  using kernel = createKernel();
+  const detector = createWakeDetector(kernel);
+  const { live, missing } = detector.signals();
+  const check = measure(20_000, () => detector.check());
+  const tick = measure(20_000, () => detector.tick());
+  // Ticks in a row find the load read a moment ago; a tick every 250 ms reads it each time, so it is added below.
+  const load = measure(5_000, () => {
+    kernel.timerInterrupts();
+    kernel.steal_ms();
+    kernel.runQueueWait_ms();
+  });
+  const tick_us = percentile(tick, 0.5) + percentile(load, 0.5);
+  const shown = (values: readonly number[]) =>
+    `median ${percentile(values, 0.5).toFixed(1)} µs, p99 ${percentile(values, 0.99).toFixed(1)} µs`;
+  return [
+    { what: 'check before an action', value: shown(check) },
+    { what: 'tick', value: shown(tick) },
+    { what: 'reading the load of the machine', value: shown(load) },
+    { what: 'four ticks a second', value: `${((tick_us * TICKS_PER_SECOND) / 10_000).toFixed(3)} % of a core` },
+    { what: 'signals', value: `live: ${live.join(', ')}; missing: ${missing.join(', ') || 'none'}` },
+  ];
+}
