@@ -1,10 +1,9 @@
 // One reader of an event stream: NDJSON or server-sent events, keep-alive, and caps after which a slow reader is cut.
-//
-//   idle ──open──▶ open ──end, fail, cut──▶ ending ──all read, or the grace is over──▶ closed
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorCode } from '../contract/errors.ts';
 import { acceptsEventStream } from './accepts-event-stream.ts';
 import { toErrorAnswer } from './reply.ts';
+import { StreamLife } from './stream-life.ts';
 
 export const KEEP_ALIVE_MS = 15_000;
 /** What may wait for a reader that takes nothing for `READER_STALL_MS`. */
@@ -60,10 +59,8 @@ export class ResponseSink<T> implements EventSink<T> {
   readonly #response: ServerResponse;
   readonly #isEvents: boolean;
   readonly #options: Required<Omit<EventSinkOptions, 'onError'>> & Pick<EventSinkOptions, 'onError'>;
-  readonly #listeners: (() => void)[] = [];
-  #keepAlive: NodeJS.Timeout | undefined;
+  readonly #life: StreamLife;
   #isWatched = false;
-  #state: 'idle' | 'open' | 'ending' | 'closed' = 'idle';
 
   constructor(request: IncomingMessage, response: ServerResponse, options: EventSinkOptions = {}) {
     this.#response = response;
@@ -77,12 +74,13 @@ export class ResponseSink<T> implements EventSink<T> {
       ...options,
     };
     this.#isEvents = acceptsEventStream(request.headers.accept, this.#options.type);
-    if (response.destroyed) this.#state = 'closed';
-    else response.once('close', () => this.#close());
+    this.#life = new StreamLife(this.#options);
+    if (response.destroyed) this.#life.close();
+    else response.once('close', () => this.#life.close());
   }
 
   get closed(): boolean {
-    return this.#state === 'ending' || this.#state === 'closed';
+    return this.#life.isOver;
   }
 
   get waiting_bytes(): number {
@@ -90,8 +88,7 @@ export class ResponseSink<T> implements EventSink<T> {
   }
 
   open(headers: Readonly<Record<string, string>> = {}): void {
-    if (this.#state !== 'idle') return;
-    this.#state = 'open';
+    if (!this.#life.open()) return;
     this.#response.writeHead(200, {
       'content-type': this.#isEvents ? 'text/event-stream' : this.#options.type,
       'cache-control': 'no-cache',
@@ -100,10 +97,7 @@ export class ResponseSink<T> implements EventSink<T> {
       ...headers,
     });
     this.#response.flushHeaders();
-    if (Number.isFinite(this.#options.keepAlive_ms)) {
-      this.#keepAlive = setInterval(() => this.#keep(), this.#options.keepAlive_ms);
-      this.#keepAlive.unref();
-    }
+    this.#life.keepAlive(this.#options.keepAlive_ms, () => this.#keep());
     if (this.#response.req.method === 'HEAD') this.end();
   }
 
@@ -121,7 +115,7 @@ export class ResponseSink<T> implements EventSink<T> {
 
   #write(toFrame: (isEvents: boolean) => string | Buffer): void {
     this.open();
-    if (this.#state !== 'open') return;
+    if (!this.#life.isOpen) return;
     const waiting_bytes = this.#response.writableLength;
     if (waiting_bytes > this.#options.hardCap_bytes) {
       this.#cut(`more than ${this.#options.hardCap_bytes} bytes were waiting for this reader`);
@@ -134,13 +128,12 @@ export class ResponseSink<T> implements EventSink<T> {
   end(): void {
     if (this.closed) return;
     this.open();
-    if (!this.closed) this.#finish(undefined);
+    this.#finish(undefined);
   }
 
   fail(code: ErrorCode | 'slow_reader', message: string): void {
     if (this.closed) return;
     this.open();
-    if (this.closed) return;
     const json = JSON.stringify({ type: 'error', error: code, message });
     this.#finish(this.#isEvents ? frames.events(json) : frames.lines(json));
   }
@@ -152,13 +145,11 @@ export class ResponseSink<T> implements EventSink<T> {
   }
 
   onClose(listener: () => void): void {
-    this.#listeners.push(listener);
-    if (this.closed) this.#notify();
+    this.#life.onClose(listener);
   }
 
   #keep(): void {
-    if (this.#state === 'open' && this.#response.writableLength === 0)
-      this.#response.write(this.#isEvents ? ':\n\n' : '\n');
+    if (this.#response.writableLength === 0) this.#response.write(this.#isEvents ? ':\n\n' : '\n');
   }
 
   /**
@@ -190,32 +181,11 @@ export class ResponseSink<T> implements EventSink<T> {
   }
 
   #finish(last: string | undefined): void {
-    this.#state = 'ending';
-    clearInterval(this.#keepAlive);
-    this.#unwatch();
-    if (last === undefined) this.#response.end();
-    else this.#response.end(last);
-    const deadline = setTimeout(() => this.#response.destroy(), this.#options.grace_ms);
-    deadline.unref();
-    this.#response.once('close', () => clearTimeout(deadline));
-    this.#notify();
-  }
-
-  #close(): void {
-    if (this.#state === 'closed') return;
-    this.#state = 'closed';
-    clearInterval(this.#keepAlive);
-    this.#notify();
-  }
-
-  #notify(): void {
-    for (const listener of this.#listeners.splice(0)) {
-      try {
-        listener();
-      } catch (error) {
-        this.#options.onError?.(error);
-      }
-    }
+    this.#life.finish(this.#response, () => {
+      this.#unwatch();
+      if (last === undefined) this.#response.end();
+      else this.#response.end(last);
+    });
   }
 }
 

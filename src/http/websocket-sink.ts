@@ -15,6 +15,7 @@ import {
   READER_STALL_MS,
 } from './event-sink.ts';
 import { toErrorAnswer } from './reply.ts';
+import { StreamLife } from './stream-life.ts';
 import type { Upgrade } from './upgrade.ts';
 
 const NORMAL = 1000;
@@ -40,12 +41,10 @@ export class WebSocketSink<T> implements EventSink<T> {
   readonly #response: ServerResponse;
   readonly #upgrade: Upgrade;
   readonly #options: Required<Omit<WebSocketSinkOptions, 'onError'>> & Pick<EventSinkOptions, 'onError'>;
-  readonly #listeners: (() => void)[] = [];
+  readonly #life: StreamLife;
   #socket: WebSocket | undefined;
-  #pings: NodeJS.Timeout | undefined;
   #unanswered = 0;
   #isWatched = false;
-  #state: 'idle' | 'open' | 'ending' | 'closed' = 'idle';
 
   /** Throws `invalid_request` for a handshake that cannot be answered. */
   constructor(
@@ -67,13 +66,14 @@ export class WebSocketSink<T> implements EventSink<T> {
       grace_ms: CLOSE_GRACE_MS,
       ...options,
     };
-    if (response.destroyed) this.#state = 'closed';
+    this.#life = new StreamLife(this.#options);
+    if (response.destroyed) this.#life.close();
     // Finished: it was answered with an error instead.
-    else response.once('finish', () => this.#close()).once('close', () => this.#close());
+    else response.once('finish', () => this.#life.close()).once('close', () => this.#life.close());
   }
 
   get closed(): boolean {
-    return this.#state === 'ending' || this.#state === 'closed';
+    return this.#life.isOver;
   }
 
   get waiting_bytes(): number {
@@ -82,12 +82,9 @@ export class WebSocketSink<T> implements EventSink<T> {
 
   /** The handshake has no room for headers of a handler. */
   open(): void {
-    if (this.#state !== 'idle') return;
-    if (this.#response.headersSent) {
-      this.#close();
-      return;
-    }
-    this.#state = 'open';
+    // Answered already, with an error: there is no handshake any more.
+    if (this.#response.headersSent && !this.#life.isOpen) this.#life.close();
+    if (!this.#life.open()) return;
     const early = this.#upgrade.release();
     protocol.handleUpgrade(this.#request, this.#upgrade.socket, early, (socket) => this.#adopt(socket));
   }
@@ -98,7 +95,7 @@ export class WebSocketSink<T> implements EventSink<T> {
 
   sendText(json: string): void {
     this.open();
-    if (this.#state !== 'open') return;
+    if (!this.#life.isOpen) return;
     const waiting_bytes = this.#socket?.bufferedAmount ?? 0;
     if (waiting_bytes > this.#options.hardCap_bytes) {
       this.fail('slow_reader', `more than ${this.#options.hardCap_bytes} bytes were waiting for this reader`);
@@ -134,24 +131,21 @@ export class WebSocketSink<T> implements EventSink<T> {
   }
 
   onClose(listener: () => void): void {
-    this.#listeners.push(listener);
-    if (this.closed) this.#notify();
+    this.#life.onClose(listener);
   }
 
   #adopt(socket: WebSocket): void {
     this.#socket = socket;
     socket.on('error', () => socket.terminate());
-    socket.once('close', () => this.#close());
+    socket.once('close', () => this.#life.close());
     socket.on('pong', () => {
       this.#unanswered = 0;
     });
-    if (!Number.isFinite(this.#options.keepAlive_ms)) return;
-    this.#pings = setInterval(() => {
+    this.#life.keepAlive(this.#options.keepAlive_ms, () => {
       if (this.#unanswered >= PINGS_MISSED) socket.terminate();
-      else if (this.#state === 'open') socket.ping();
+      else socket.ping();
       this.#unanswered += 1;
-    }, this.#options.keepAlive_ms);
-    this.#pings.unref();
+    });
   }
 
   /** Over the cap: from here the reader must take something every `stall_ms`. */
@@ -173,30 +167,6 @@ export class WebSocketSink<T> implements EventSink<T> {
   }
 
   #finish(code: number, reason: string): void {
-    if (this.#state !== 'open') return;
-    this.#state = 'ending';
-    clearInterval(this.#pings);
-    this.#socket?.close(code, reason);
-    const deadline = setTimeout(() => this.#upgrade.socket.destroy(), this.#options.grace_ms);
-    deadline.unref();
-    this.#upgrade.socket.once('close', () => clearTimeout(deadline));
-    this.#notify();
-  }
-
-  #close(): void {
-    if (this.#state === 'closed') return;
-    this.#state = 'closed';
-    clearInterval(this.#pings);
-    this.#notify();
-  }
-
-  #notify(): void {
-    for (const listener of this.#listeners.splice(0)) {
-      try {
-        listener();
-      } catch (error) {
-        this.#options.onError?.(error);
-      }
-    }
+    this.#life.finish(this.#upgrade.socket, () => this.#socket?.close(code, reason));
   }
 }
