@@ -133,6 +133,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       resume,
       holds: () => holds.inForce().map((hold) => hold.name),
       spreadStore: store.reconnectSpread,
+      version: options.version,
       onFence: (reason) => machine.setFencedOff(reason),
     }),
   );

@@ -86,6 +86,18 @@ export const choices: readonly Choice[] = [
     reason: 'The paths are not shown; these are the ones of the sprites service, and labels have no other way in.',
   },
   {
+    topic: 'private_access in a request',
+    choice: 'Taken in url_settings beside auth sprite, refused beside public; one that is not named stays as it is',
+    reason: 'Document 1 shows it in the answer and not in the request; without it nobody could ever set it.',
+  },
+  {
+    topic: 'version and environment_version of a sprite',
+    choice:
+      'version is that of the agent, as its last report said it; environment_version is a setting of the platform; else null',
+    reason:
+      'Document 1 says "running on the sprite" and "of the image"; the agent knows the first, the operator the second.',
+  },
+  {
     topic: 'default redirect URI',
     choice:
       'The callback path on the platform; a GET there shows code and state, and only the POST with a token takes them',

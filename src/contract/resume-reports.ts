@@ -23,6 +23,8 @@ export const resumeReport = z.object({
   /** The names of the holds in force. */
   holds: z.array(z.string().max(128)).max(1_000),
   signals: z.array(z.string().max(64)).max(32).optional(),
+  /** Of the agent: what document 1 shows as the `version` of its sprite. */
+  version: z.string().min(1).max(64).optional(),
 });
 export type ResumeReport = z.infer<typeof resumeReport>;
 

@@ -23,10 +23,16 @@ export const urlSettings = z.object({
 });
 export type UrlSettings = z.infer<typeof urlSettings>;
 
-/** Document 1, "UrlSettingsRequest". */
-export const urlSettingsRequest = z.object({
-  auth: z.enum(['sprite', 'public']).default('sprite'),
-});
+/** Document 1, "UrlSettingsRequest"; `private_access` is ours (choices.ts, "private_access in a request"). */
+export const urlSettingsRequest = z
+  .object({
+    auth: z.enum(['sprite', 'public']).default('sprite'),
+    private_access: z.enum(['admins', 'organization']).optional(),
+  })
+  .refine(({ auth, private_access }) => auth === 'sprite' || private_access === undefined, {
+    path: ['private_access'],
+    message: 'a public URL is open to everybody; expected auth sprite with it',
+  });
 export type UrlSettingsRequest = z.infer<typeof urlSettingsRequest>;
 
 /** Document 1, "Sprite"; `labels` is omitted when empty. */

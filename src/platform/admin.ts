@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { AccessPolicyRequest } from '../contract/access-policy.ts';
 import type { Connection } from '../contract/connectors.ts';
 import type { MachineConfig, MachineStatus } from '../contract/machines.ts';
-import type { Sprite, UrlSettings } from '../contract/sprites.ts';
+import type { Sprite, UpdateSpriteRequest, UrlSettings } from '../contract/sprites.ts';
 import type { Clock } from '../core/clock.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import type { Secret } from '../core/secret.ts';
@@ -15,7 +15,7 @@ import type { StopOptions } from './machines/driver.ts';
 import type { MachineService } from './machines/machine-service.ts';
 import type { MachineRow, MachineStore } from './machines/machine-store.ts';
 import type { Organization, OrganizationLimits, OrganizationStore } from './organizations/organization-store.ts';
-import { toSpriteRecord } from './sprites/sprite-record.ts';
+import { type SpriteSurroundings, toSpriteRecord } from './sprites/sprite-record.ts';
 import type { SpriteService } from './sprites/sprite-service.ts';
 import type { SpriteRow, SpriteStore } from './sprites/sprite-store.ts';
 import type { NewToken, TokenRow, TokenStore } from './tokens/token-store.ts';
@@ -73,6 +73,8 @@ export interface PlatformAdmin {
   /** Throws `not_found` when the organization has no such token. */
   revokeToken(organization: string, id: string): void;
   createSprite(sprite: NewAdminSprite): Sprite;
+  /** Replaces the URL settings, and the labels when given. */
+  updateSprite(name: SpriteName, change: UpdateSpriteRequest): Sprite;
   findSprite(name: SpriteName): Sprite | undefined;
   /** By name; at most a thousand after `after`. */
   listSprites(organization: string, after?: string): readonly Sprite[];
@@ -98,7 +100,7 @@ export interface AdminDeps {
   readonly catalogue: Catalogue;
   readonly clock: Clock;
   readonly machinesDir: string;
-  readonly spriteUrl: () => string;
+  readonly around: SpriteSurroundings;
   readonly platformUrl: () => string;
 }
 
@@ -141,17 +143,21 @@ export function createAdmin(deps: AdminDeps): PlatformAdmin {
     },
     createSprite({ organization: slug, ...sprite }) {
       const organization = organizationOf(slug);
-      return toSpriteRecord(deps.spriteService.create(organization, sprite), organization, deps.spriteUrl());
+      return toSpriteRecord(deps.spriteService.create(organization, sprite), organization, deps.around);
+    },
+    updateSprite({ organization: slug, sprite }, change) {
+      const organization = organizationOf(slug);
+      return toSpriteRecord(deps.spriteService.update(organization, sprite, change), organization, deps.around);
     },
     findSprite({ organization: slug, sprite }) {
       const organization = organizationOf(slug);
       const row = deps.sprites.findByName(organization.id, sprite);
-      return row === undefined ? undefined : toSpriteRecord(row, organization, deps.spriteUrl());
+      return row === undefined ? undefined : toSpriteRecord(row, organization, deps.around);
     },
     listSprites(slug, after = '') {
       const organization = organizationOf(slug);
       const rows = deps.sprites.list({ organization_id: organization.id, prefix: '', after, limit: LIST_MAX });
-      return rows.map((row) => toSpriteRecord(row, organization, deps.spriteUrl()));
+      return rows.map((row) => toSpriteRecord(row, organization, deps.around));
     },
     createConnector({ organization, api_key, ...connector }) {
       const { id } = organizationOf(organization);

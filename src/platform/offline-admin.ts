@@ -96,7 +96,7 @@ export function openOfflineAdmin(options: OfflineAdminOptions): OfflineAdmin {
     catalogue,
     clock,
     machinesDir: join(options.dir, 'machines'),
-    spriteUrl: () => SPRITE_URL,
+    around: { urlTemplate: SPRITE_URL, environment_version: null },
     platformUrl,
   });
   const owned = stack.move();

@@ -14,7 +14,8 @@ import { createCatalogue } from './catalogue/catalogue.ts';
 import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
 import { createConnectorStore } from './connectors/connector-store.ts';
 import { createConnectors } from './connectors/connectors.ts';
-import { createGatewayHandlers, type GatewayLimits } from './gateway/gateway-handlers.ts';
+import { createGatewayHandlers } from './gateway/gateway-handlers.ts';
+import type { GatewayLimits } from './gateway/gateway-limits.ts';
 import { createLifeStore } from './lives/life-store.ts';
 import { createLives } from './lives/lives.ts';
 import { createReportHandlers } from './lives/report-handlers.ts';
@@ -87,6 +88,8 @@ export interface PlatformOptions {
   readonly resolve?: Resolve;
   /** `{sprite}` and `{organization}` stand for the names. */
   readonly spriteUrl?: string;
+  /** Shown as the `environment_version` of every sprite: the version of what machines boot from. */
+  readonly environmentVersion?: string;
   /** Checks every JSON answer against its row, for tests. */
   readonly checkAnswers?: boolean;
   readonly clock?: Clock;
@@ -113,7 +116,9 @@ const SECOND_LOOK_MS = 2_000;
  * written: it is never replaced.
  */
 export async function openPlatform(options: PlatformOptions): Promise<Platform> {
-  const { log, clock = systemClock, spriteUrl = SPRITE_URL } = options;
+  const { log, clock = systemClock } = options;
+  const { spriteUrl: urlTemplate = SPRITE_URL, environmentVersion: environment_version = null } = options;
+  const around = { urlTemplate, environment_version };
   await using stack = new AsyncDisposableStack();
   const vault = createVault(options.keys);
   const catalogue = createCatalogue(options.catalogue);
@@ -191,7 +196,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
         sprites,
         service: spriteService,
         pageKey: vault.derive('page tokens'),
-        urlTemplate: spriteUrl,
+        around,
       }),
       ...connecting.handlers,
       ...createGatewayHandlers({
@@ -251,7 +256,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     catalogue,
     clock,
     machinesDir,
-    spriteUrl: () => spriteUrl,
+    around,
     platformUrl,
   });
   const owned = stack.move();

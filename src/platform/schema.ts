@@ -124,4 +124,7 @@ CREATE INDEX oauth_states_by_expiry ON oauth_states (expires_at);
 
 CREATE TABLE running_keys (key_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 `,
+  `
+ALTER TABLE machines ADD COLUMN agent_version TEXT;
+`,
 ];

@@ -70,12 +70,39 @@ it('takes a key from a systemd credential and from a variable', async () => {
   expect(await once(byVariable.child, 'exit')).toEqual([0, null]);
 });
 
+it('takes limits and the version of the environment from flags', async () => {
+  const dir = tempDir();
+  const keyFile = join(dir, 'key');
+  writeFileSync(keyFile, (await runRemora(['platform', 'key'])).stdout);
+  const place = ['--dir', join(dir, 'p'), '--key-file', keyFile];
+  const tokenFile = join(dir, 'token');
+  const flags = ['--organization', 'acme', '--token-file', tokenFile, '--sprite-rate', '1', '--token-rate', '1'];
+  const { url } = await openPlatformProcess([...place, ...flags, '--environment-version', 'v7']);
+  expect((await runRemora(['platform', 'sprite', 'create', 'acme', 'web', ...place])).code).toBe(0);
+  const apiKey = join(dir, 'api-key');
+  writeFileSync(apiKey, 'k');
+  const connector = ['platform', 'connector', 'create', 'acme', 'custom_api', '--base-api-url', 'https://a.invalid'];
+  const made = await runRemora([...connector, '--api-key-file', apiKey, '--policy', '{"allow_all":true}', ...place]);
+  const token = await runRemora(['platform', 'token', 'create', 'acme', '--sprite', 'web', ...place]);
+  const call = (path: string, bearer: string) =>
+    fetch(url + path, { headers: { authorization: `Bearer ${bearer.trim()}` } });
+  const through = () => call(`/v1/gateway/custom_api/${made.stdout.split(' ')[0]}/x`, token.stdout);
+  expect((await through()).status).toBe(502);
+  expect((await through()).status).toBe(429);
+  const bearer = readFileSync(tokenFile, 'utf8');
+  const first = await call('/v1/sprites/web', bearer);
+  expect([first.status, await first.json()]).toMatchObject([200, { environment_version: 'v7', version: null }]);
+  const others = await Promise.all(Array.from({ length: 8 }, () => call('/v1/sprites/web', bearer)));
+  expect(others.filter(({ status }) => status === 429).length).toBeGreaterThan(0);
+});
+
 it.each([
   [['platform', 'keys'], /nothing called keys/],
   [['platform', '--organization', 'acme'], /belong together/],
   [['platform', '--port', '70000'], /--port takes/],
   [['platform', '--reconnect-spread', '10m'], /--reconnect-spread takes/],
   [['platform', '--reconnect-spread', 'soon'], /--reconnect-spread takes/],
+  [['platform', '--sprite-rate', '0'], /--sprite-rate takes/],
 ])('%j is a usage error', async (words, message) => {
   const run = await runRemora(words);
   expect(run.code).toBe(2);

@@ -51,6 +51,29 @@ it('makes an organization with limits, a sprite, a token that works at once, and
   expect((await run('token', 'revoke', 'globex', id)).code).toBe(1);
 });
 
+it('changes the URL settings and the labels of a sprite, and keeps what it does not name', async () => {
+  const { platform, run } = await openWithCommand();
+  const create = ['sprite', 'create', 'acme', 'web', '--labels', 'a,b', '--private-access', 'admins'];
+  expect((await run(...create)).code).toBe(0);
+  const settings = async () => (await platform.call({ path: '/v1/sprites/web' })).json;
+  expect(await settings()).toMatchObject({ url_settings: { auth: 'sprite', private_access: 'admins' } });
+  expect((await run('sprite', 'update', 'acme', 'web', '--auth', 'public')).code).toBe(0);
+  expect(await settings()).toMatchObject({ url_settings: { auth: 'public' }, labels: ['a', 'b'] });
+  expect(await run('sprite', 'update', 'acme', 'web', '--labels', 'c')).toMatchObject({
+    code: 0,
+    out: expect.stringMatching(/^web +c +\{"auth":"public"\}$/),
+  });
+  for (const [flag, value] of [
+    ['--auth', 'nobody'],
+    ['--private-access', 'admins'],
+  ] as const) {
+    expect(await run('sprite', 'update', 'acme', 'web', flag, value)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(flag),
+    });
+  }
+});
+
 it('makes a connector from a key in a file, copies the database, and rotates keys', async () => {
   const { platform, run } = await openWithCommand();
   const apiKey = join(platform.dir, 'api-key');

@@ -58,6 +58,19 @@ test.each([
 });
 
 describe('a report', () => {
+  test('says which version runs on the sprite, which it shows from then on', async () => {
+    const { platform, token, path } = await open({ environmentVersion: 'v0.0.1-rc48' });
+    const sprite = async () => (await platform.call({ path: '/v1/sprites/dev-1' })).json;
+    expect(await sprite()).toMatchObject({ version: null, environment_version: 'v0.0.1-rc48' });
+    const told = { generation: 1, incarnation: one, reason: 'start', gap_ms: null, wall_skew_ms: null, holds: [] };
+    const report = (more: object) =>
+      platform.call({ method: 'POST', path: `${path}/resumed`, token, body: { ...told, ...more } });
+    expect((await report({ version: '1.2.3' })).status).toBe(200);
+    expect((await report({})).status).toBe(200);
+    expect(await sprite()).toMatchObject({ version: '1.2.3' });
+    expect((await platform.call({ path: '/v1/sprites' })).json.sprites).toEqual([await sprite()]);
+  });
+
   test('is answered with the time and the spread, and told to the log', async () => {
     const { platform, report } = await open();
     const before_ms = Date.now();

@@ -49,6 +49,19 @@ describe('an update', () => {
     expect((await put('public')).json.url_settings).toEqual({ auth: 'public' });
   });
 
+  test('says who may reach a closed URL, also at the creation, and refuses to say it of a public one', async () => {
+    const { platform } = await openWithSprites();
+    const url_settings = { auth: 'sprite', private_access: 'organization' };
+    const made = await platform.call({ method: 'POST', path: '/v1/sprites', body: { name: 'dev-1', url_settings } });
+    expect([made.status, made.json.url_settings]).toEqual([201, url_settings]);
+    const put = (body: unknown) => platform.call({ method: 'PUT', path, body });
+    const changed = await put({ url_settings: { private_access: 'admins' } });
+    expect(changed.json.url_settings).toEqual({ auth: 'sprite', private_access: 'admins' });
+    const wrong = await put({ url_settings: { auth: 'public', private_access: 'admins' } });
+    expect([wrong.status, wrong.json.details.fields[0].field]).toEqual([400, 'body.url_settings.private_access']);
+    expect((await platform.call({ path })).json).toEqual(changed.json);
+  });
+
   const malformed = [
     [{}, 'body.url_settings'],
     [{ url_settings: { auth: 'nobody' } }, 'body.url_settings.auth'],

@@ -76,6 +76,7 @@ export function createReportAgent(options: ReportAgentOptions): ReportAgent {
             },
     },
     holds: () => ['build'],
+    version: '1.2.3',
     spreadStore: {
       load: () => spread.ms,
       save(spread_ms) {

@@ -34,6 +34,7 @@ export interface ReportOptions {
   /** The names of those in force. */
   readonly holds: () => readonly string[];
   readonly spreadStore: SpreadStore;
+  readonly version: string;
   /** Why the platform refuses this machine, with what to do; undefined when it does not. */
   readonly onFence: (reason: string | undefined) => void;
 }
@@ -107,7 +108,7 @@ function open(options: ReportOptions, spread: SpreadWait): Reporter | undefined 
 }
 
 /** What is told of the life that this is: how it began, or that the agent did. */
-function toReport({ resume, holds }: ReportOptions): ResumeReport {
+function toReport({ resume, holds, version }: ReportOptions): ResumeReport {
   const { cause, gap_ms, wall_skew_ms, signals } = resume.lastResume() ?? {};
   return {
     generation: resume.generation(),
@@ -116,6 +117,7 @@ function toReport({ resume, holds }: ReportOptions): ResumeReport {
     gap_ms: gap_ms ?? null,
     wall_skew_ms: wall_skew_ms ?? null,
     holds: [...holds()],
+    version,
     ...(signals === undefined ? {} : { signals }),
   };
 }

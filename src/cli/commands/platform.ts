@@ -12,6 +12,7 @@ import { agentProgram } from '../agent-program.ts';
 import type { Invocation } from '../command.ts';
 import { exitCode, UsageError } from '../exit-code.ts';
 import { parsePort } from '../number-flag.ts';
+import { readLimitFlags } from '../platform/limit-flags.ts';
 import { readProviderFile } from '../platform/provider-file.ts';
 import { recordCommands } from '../platform/record-commands.ts';
 import { readPlatformKeys } from '../platform-keys.ts';
@@ -102,6 +103,7 @@ async function serve(invocation: Invocation): Promise<number> {
   const log = createPlatformLog(toLogLevel(text('log-level')));
   const providers = text('providers');
   const publicUrl = text('public-url');
+  const environmentVersion = text('environment-version');
   using stop = openStopSignals(env);
   await using platform = await openPlatform({
     dir: toDir(invocation),
@@ -110,6 +112,8 @@ async function serve(invocation: Invocation): Promise<number> {
     agentCommand: agentProgram,
     reconnectSpread_ms: toSpread(text('reconnect-spread') ?? '0'),
     verifyKeys: has('verify-keys'),
+    ...readLimitFlags(text),
+    ...(environmentVersion === undefined ? {} : { environmentVersion }),
     ...(providers === undefined ? {} : readProviderFile(providers)),
     ...(publicUrl === undefined ? {} : { publicUrl }),
     version,

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { accessPolicyRequest } from '../../contract/access-policy.ts';
 import { parseDuration } from '../../contract/duration.ts';
+import { type UrlSettingsRequest, urlSettingsRequest } from '../../contract/sprites.ts';
 import { Secret } from '../../core/secret.ts';
 import type { OfflineAdmin } from '../../platform/offline-admin.ts';
 import type { Invocation } from '../command.ts';
@@ -84,9 +85,17 @@ export const recordCommands: Readonly<Record<string, RecordCommand>> = {
   'sprite create': {
     operands: ['ORGANIZATION', 'NAME'],
     run(admin, [organization = '', name = ''], { text }) {
-      const labels = (text('labels') ?? '').split(',').filter((label) => label !== '');
-      const sprite = admin.createSprite({ organization, name, labels });
+      const sprite = admin.createSprite({ organization, name, ...toLabels(text), url_settings: toUrlSettings(text) });
       return [[sprite.id, sprite.name, sprite.url]];
+    },
+  },
+  'sprite update': {
+    operands: ['ORGANIZATION', 'NAME'],
+    run(admin, [organization = '', sprite = ''], { text }) {
+      const before = admin.findSprite({ organization, sprite })?.url_settings?.auth;
+      const change = { ...toLabels(text), url_settings: toUrlSettings(text, before) };
+      const { name, labels = [], url_settings } = admin.updateSprite({ organization, sprite }, change);
+      return [[name, labels.join(',') || '-', JSON.stringify(url_settings)]];
     },
   },
   'sprite list': {
@@ -149,6 +158,22 @@ function toExpiry(given: string | undefined): number | null {
   const ms = days === undefined ? parseDuration(given) : Number(days) * 86_400_000;
   if (ms === undefined || ms === 0) throw new UsageError(`--expires takes a time such as 12h or 90d, not ${given}`);
   return Date.now() + ms;
+}
+
+function toLabels(text: Invocation['text']): { labels?: string[] } {
+  const labels = text('labels')
+    ?.split(',')
+    .filter((label) => label !== '');
+  return labels === undefined ? {} : { labels };
+}
+
+/** `auth` is what counts when none is given. */
+function toUrlSettings(text: Invocation['text'], auth?: string): UrlSettingsRequest {
+  const given = { auth: text('auth') ?? auth, private_access: text('private-access') };
+  const parsed = urlSettingsRequest.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new UsageError(`--${String(issue?.path[0]).replace('_', '-')}: ${issue?.message}`);
 }
 
 function toPolicy(given: string | undefined) {

@@ -3,7 +3,7 @@
 import type { Dispatcher } from 'undici';
 import type { gatewayOperations } from '../../contract/gateway.ts';
 import { decide, type SpriteIdentity } from '../../core/access-policy.ts';
-import { type CallLimit, createCallLimits } from '../../core/call-limits.ts';
+import { createCallLimits } from '../../core/call-limits.ts';
 import { parseGatewayTarget } from '../../core/gateway-target.ts';
 import { toUpstreamHeaders } from '../../core/header-hygiene.ts';
 import { RemoraError } from '../../core/remora-error.ts';
@@ -21,6 +21,7 @@ import { parseLifeHeaders } from '../lives/parse-life-headers.ts';
 import type { SpriteRow, SpriteStore } from '../sprites/sprite-store.ts';
 import { organizationOf, type Principal } from '../tokens/principal.ts';
 import { createChangeFeed } from './change-feed.ts';
+import { defaultGatewayLimits, type GatewayLimits } from './gateway-limits.ts';
 import { toGatewayList } from './gateway-list.ts';
 import { toGatewayVersion } from './gateway-version.ts';
 import { createOpenCalls } from './open-calls.ts';
@@ -48,21 +49,10 @@ export interface GatewayDeps {
   readonly log: { info(fields: object, message: string): void };
 }
 
-export interface GatewayLimits {
-  readonly connector: CallLimit;
-  readonly sprite: CallLimit;
-}
-
-/** One sprite may not take all that a connector has; what a connector has is enough for several. */
-const defaultLimits: GatewayLimits = {
-  connector: { perSecond: 2_000, inFlight: 1_024 },
-  sprite: { perSecond: 1_000, inFlight: 512 },
-};
-
 export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewayOperations, Principal> {
   const policyOf = createPolicyCache();
   const calls = createOpenCalls();
-  const { connector, sprite } = deps.limits ?? defaultLimits;
+  const { connector, sprite } = deps.limits ?? defaultGatewayLimits;
   const now_ms = () => performance.now();
   const ofConnector = createCallLimits({ limit: connector, noun: 'connector', now_ms });
   const ofSprite = createCallLimits({ limit: sprite, noun: 'sprite', now_ms });

@@ -30,6 +30,7 @@ export function createReportHandlers(deps: ReportHandlerDeps): Handlers<typeof r
       }
       const { generation, incarnation } = body;
       deps.lives.admit(machine.sprite_id, { generation, incarnation });
+      if (body.version !== undefined) deps.machines.setAgentVersion(machine.id, body.version);
       deps.log.info({ machine: machine.id, ...body }, 'a machine reported the life it is in');
       return {
         server_time: toDateTime(deps.clock.wall_ms()),

@@ -24,12 +24,17 @@ export interface MachineRow {
   readonly instance_id: string;
   readonly last_exit: MachineExit | null;
   readonly role: MachineRole | null;
+  /** Of the agent that reported last; null before the first report. */
+  readonly agent_version: string | null;
   readonly created_at: number;
   /** When the configuration changed last. */
   readonly updated_at: number;
 }
 
-export type NewMachine = Omit<MachineRow, 'state' | 'instance_id' | 'last_exit' | 'role' | 'created_at' | 'updated_at'>;
+export type NewMachine = Omit<
+  MachineRow,
+  'state' | 'instance_id' | 'last_exit' | 'role' | 'agent_version' | 'created_at' | 'updated_at'
+>;
 
 export interface MachineStore {
   insert(machine: NewMachine, now_ms: number): void;
@@ -43,6 +48,7 @@ export interface MachineStore {
   setInstance(id: string, instance_id: string): void;
   setLastExit(id: string, exit: MachineExit): void;
   setRole(id: string, role: MachineRole): void;
+  setAgentVersion(id: string, version: string): void;
   delete(id: string): void;
 }
 
@@ -69,6 +75,7 @@ export function createMachineStore(db: Sqlite): MachineStore {
   const instance = db.prepare<[string, string]>('UPDATE machines SET instance_id = ? WHERE id = ?');
   const exit = db.prepare<[string, string]>('UPDATE machines SET last_exit = ? WHERE id = ?');
   const role = db.prepare<[string, string]>('UPDATE machines SET role = ? WHERE id = ?');
+  const version = db.prepare<[string, string]>('UPDATE machines SET agent_version = ? WHERE id = ?');
   const remove = db.prepare<[string]>('DELETE FROM machines WHERE id = ?');
   return {
     insert(machine, now_ms) {
@@ -91,6 +98,9 @@ export function createMachineStore(db: Sqlite): MachineStore {
     },
     setRole(id, value) {
       role.run(value, id);
+    },
+    setAgentVersion(id, value) {
+      version.run(value, id);
     },
     delete(id) {
       remove.run(id);

@@ -5,7 +5,7 @@ import type { Handlers } from '../../http/handler.ts';
 import type { Organization } from '../organizations/organization-store.ts';
 import { organizationOf, type Principal } from '../tokens/principal.ts';
 import { parsePageToken, toPageToken } from './page-token.ts';
-import { type SpriteUrlTemplate, toSpriteRecord } from './sprite-record.ts';
+import { type SpriteSurroundings, toSpriteRecord } from './sprite-record.ts';
 import type { SpriteService } from './sprite-service.ts';
 import type { SpriteStore } from './sprite-store.ts';
 
@@ -14,26 +14,26 @@ export interface SpriteHandlerDeps {
   readonly service: SpriteService;
   /** Signs continuation tokens. */
   readonly pageKey: Uint8Array;
-  readonly urlTemplate: SpriteUrlTemplate;
+  readonly around: SpriteSurroundings;
 }
 
 export function createSpriteHandlers(deps: SpriteHandlerDeps): Handlers<typeof spriteOperations, Principal> {
-  const { service, urlTemplate } = deps;
+  const { service, around } = deps;
   return {
     createSprite({ principal, body }) {
       const organization = organizationOf(principal);
-      return toSpriteRecord(service.create(organization, body), organization, urlTemplate);
+      return toSpriteRecord(service.create(organization, body), organization, around);
     },
     updateSprite({ principal, params, body }) {
       const organization = organizationOf(principal);
-      return toSpriteRecord(service.update(organization, params.name, body), organization, urlTemplate);
+      return toSpriteRecord(service.update(organization, params.name, body), organization, around);
     },
     async deleteSprite({ principal, params }) {
       await service.delete(organizationOf(principal), params.name);
     },
     listSprites: ({ principal, query }) => listSprites(deps, organizationOf(principal), query),
     readSprite({ principal, params }) {
-      return toSpriteRecord(service.findFor(principal, params.name), organizationOf(principal), urlTemplate);
+      return toSpriteRecord(service.findFor(principal, params.name), organizationOf(principal), around);
     },
   };
 }
@@ -49,7 +49,7 @@ function listSprites(
   const rows = deps.sprites.list({ ...scope, after, limit: max_results + 1 });
   const page = rows.slice(0, max_results);
   const last = page.at(-1);
-  const sprites = page.map((row) => toSpriteRecord(row, organization, deps.urlTemplate));
+  const sprites = page.map((row) => toSpriteRecord(row, organization, deps.around));
   const has_more = rows.length > page.length;
   const count = (status: string) => sprites.filter((sprite) => sprite.status === status).length;
   const { running_limit, warm_limit } = organization;

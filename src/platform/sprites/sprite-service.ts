@@ -82,7 +82,7 @@ export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
   return {
     update(organization, name, { url_settings, labels }) {
       const row = find(organization, name);
-      const { private_access } = row.url_settings;
+      const private_access = url_settings.private_access ?? row.url_settings.private_access;
       const kept = url_settings.auth === 'sprite' && private_access !== undefined ? { private_access } : {};
       const change = { labels: labels ?? row.labels, url_settings: { auth: url_settings.auth, ...kept } };
       const updated = sprites.update(row.id, change, clock.wall_ms());

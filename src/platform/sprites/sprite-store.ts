@@ -16,6 +16,8 @@ export interface SpriteRow {
   readonly last_warming_at: number | null;
   /** The state of its machine; null when it has none. */
   readonly machine_state: string | null;
+  /** Of the agent in it, as it was reported last. */
+  readonly agent_version: string | null;
 }
 
 export interface NewSprite {
@@ -61,7 +63,7 @@ const AFTER_ALL = '\u{10FFFF}';
 
 const select = `
 SELECT s.id, s.organization_id, s.name, s.labels, s.url_settings, s.created_at, s.updated_at, s.last_running_at,
-       s.last_warming_at, m.state AS machine_state
+       s.last_warming_at, m.state AS machine_state, m.agent_version
 FROM sprites s LEFT JOIN machines m ON m.sprite_id = s.id`;
 
 export function createSpriteStore(db: Sqlite): SpriteStore {

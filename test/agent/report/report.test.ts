@@ -134,6 +134,7 @@ describe('a resume', () => {
       gap_ms: 14_000,
       wall_skew_ms: 13_000,
       holds: ['build'],
+      version: '1.2.3',
       signals: ['generation', 'rtc'],
     });
     expect(agent.life.generation).toBe(1);

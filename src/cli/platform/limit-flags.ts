@@ -1,0 +1,37 @@
+// The flags of `remora platform` that say how much one token, one connector and one sprite may take. Pure.
+import { parseDuration } from '../../contract/duration.ts';
+import { defaultGatewayLimits } from '../../platform/gateway/gateway-limits.ts';
+import type { PlatformOptions } from '../../platform/platform.ts';
+import type { Invocation } from '../command.ts';
+import { UsageError } from '../exit-code.ts';
+import { parseWhole } from '../number-flag.ts';
+
+const LIMIT_MAX = 1_000_000;
+/** Calls that may come at once, as seconds of the rate: programs begin with a burst. */
+const BURST_S = 5;
+const IDLE_MAX_MS = 24 * 3_600_000;
+
+/** Throws UsageError. What is not given stays as the platform has it. */
+export function readLimitFlags(
+  text: Invocation['text'],
+): Pick<PlatformOptions, 'gatewayLimits' | 'callRate' | 'websocketIdle_ms'> {
+  const limitOf = (user: 'connector' | 'sprite') => {
+    const { perSecond, inFlight } = defaultGatewayLimits[user];
+    const whole = (flag: string, otherwise: number) => parseWhole(flag, text(flag), otherwise, 1, LIMIT_MAX);
+    return { perSecond: whole(`${user}-rate`, perSecond), inFlight: whole(`${user}-in-flight`, inFlight) };
+  };
+  const rate = text('token-rate');
+  const perSecond = parseWhole('token-rate', rate, 1, 1, LIMIT_MAX);
+  const idle = text('websocket-idle');
+  return {
+    gatewayLimits: { connector: limitOf('connector'), sprite: limitOf('sprite') },
+    ...(rate === undefined ? {} : { callRate: { perSecond, burst: perSecond * BURST_S } }),
+    ...(idle === undefined ? {} : { websocketIdle_ms: parseIdle(idle) }),
+  };
+}
+
+function parseIdle(given: string): number {
+  const idle_ms = parseDuration(given);
+  if (idle_ms !== undefined && idle_ms <= IDLE_MAX_MS) return idle_ms;
+  throw new UsageError(`--websocket-idle takes a time up to 24h such as 10m, or 0s for ever, not ${given}`);
+}
