@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Operation } from '../contract/operation.ts';
 import { readKeyParameter } from '../core/capability-query.ts';
 import { RemoraError } from '../core/remora-error.ts';
+import { readSubprotocolTokens } from '../core/subprotocols.ts';
 import { isLoopback } from '../http/listen.ts';
 
 export const doors = ['socket', 'readonly', 'loopback'] as const;
@@ -70,6 +71,7 @@ function findCapability(request: IncomingMessage, options: DoorOptions): Capabil
     /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1],
     ...keyHeaders.map((name) => headers[name]),
     readKeyParameter(request.url ?? ''),
+    ...readSubprotocolTokens(headers['sec-websocket-protocol'] ?? ''),
   ];
   for (const token of carried) {
     const capability = typeof token === 'string' ? options.verifyToken(token) : undefined;

@@ -470,6 +470,13 @@ export const choices: readonly Choice[] = [
     reason: 'A ping would be seen by programs that count frames; TCP keep-alive finds a dead peer without one.',
   },
   {
+    topic: 'credentials among the subprotocols of a WebSocket',
+    choice:
+      'A capability token counts there on the loopback listener; elements that carry a key, by a table of prefixes and markers or longer than 64, go no further',
+    reason:
+      'A browser can set no other header, so SDKs write keys there. The provider gets the connector’s credential and no other.',
+  },
+  {
     topic: 'Expect: 100-continue at the gateway',
     choice: '100 at once when the policy allows the call, never when it is refused',
     reason:

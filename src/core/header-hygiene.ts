@@ -1,5 +1,6 @@
 // Which headers cross the gateway, in both directions, on flat lists (name, value, name, value) as they were sent (design.md,
 // section 5, "Headers"). A name is looked up with `_` read as `-`, because some servers read it so.
+import { withoutCredentials } from './subprotocols.ts';
 
 /** Belong to one connection (RFC 9110, section 7.6.1), or are written anew for the next one. */
 const connectionHeaders = [
@@ -90,6 +91,9 @@ const droppedFromResponse: ReadonlySet<string> = new Set([...connectionHeaders, 
 /** The marker of our own errors, so that they are not mistaken for the provider's. Its value is the error code. */
 export const ERROR_MARKER = 'remora-error';
 
+/** Passes, but for the elements of its list that are credentials. */
+const SUBPROTOCOLS = 'sec-websocket-protocol';
+
 const nothing: ReadonlySet<string> = new Set();
 
 /**
@@ -101,14 +105,18 @@ export function toUpstreamHeaders(caller: readonly string[], injected: readonly 
   const taken = new Set<string>();
   for (let index = 0; index < injected.length; index += 2) taken.add(toKey(injected[index] ?? ''));
   const kept: string[] = [];
+  let subprotocols: string[] | undefined;
   for (let index = 0; index + 1 < caller.length; index += 2) {
     const name = caller[index] ?? '';
     const key = toKey(name);
     if (droppedFromRequest.has(key) || nominated.has(key) || taken.has(key)) continue;
     if (droppedFamilies.some((prefix) => key.startsWith(prefix))) continue;
     if (key === 'content-length' && name.includes('_')) continue;
-    kept.push(name, caller[index + 1] ?? '');
+    if (key === SUBPROTOCOLS) subprotocols = [...(subprotocols ?? []), caller[index + 1] ?? ''];
+    else kept.push(name, caller[index + 1] ?? '');
   }
+  const harmless = subprotocols === undefined ? '' : withoutCredentials(subprotocols);
+  if (harmless !== '') kept.push(SUBPROTOCOLS, harmless);
   kept.push(...injected);
   return kept;
 }

@@ -1,8 +1,9 @@
 // A provider of language models that speaks the wire formats of OpenAI and of Anthropic, as JSON and as events. It wants its own
 // key, and waits between two events of a stream for the test.
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
+import { WebSocketServer } from 'ws';
 import { z } from 'zod';
 
 export const MODEL_KEY = 'canary-model-key-0042';
@@ -34,8 +35,10 @@ export async function openModelProvider(): Promise<ModelProvider> {
     calls.push({ target: request.url ?? '', rawHeaders: request.rawHeaders });
     answer(request, response, provider).catch(() => response.destroy());
   });
+  const sockets = serveRealtime(server, calls);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(() => {
+    for (const client of sockets.clients) client.terminate();
     server.closeAllConnections();
     server.close();
   });
@@ -59,6 +62,27 @@ async function answer(request: IncomingMessage, response: ServerResponse, provid
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
   await (isAnthropic ? streamMessage(response, provider) : streamCompletion(response, provider, asked));
   response.end();
+}
+
+/** Answers `session.created`, and then each event with its type and `.done`. */
+function serveRealtime(server: Server, calls: { target: string; rawHeaders: readonly string[] }[]): WebSocketServer {
+  const handleProtocols = (offered: Set<string>) => (offered.has('realtime') ? 'realtime' : false);
+  const sockets = new WebSocketServer({ noServer: true, handleProtocols });
+  server.on('upgrade', (request: IncomingMessage, socket, head) => {
+    calls.push({ target: request.url ?? '', rawHeaders: request.rawHeaders });
+    if (request.headers.authorization !== `Bearer ${MODEL_KEY}`) {
+      socket.end('HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
+      return;
+    }
+    sockets.handleUpgrade(request, socket, head, (client) => {
+      client.send(JSON.stringify({ type: 'session.created' }));
+      client.on('message', (text) => {
+        const { type } = z.object({ type: z.string() }).parse(JSON.parse(String(text)));
+        client.send(JSON.stringify({ type: `${type}.done` }));
+      });
+    });
+  });
+  return sockets;
 }
 
 function toCompletion({ model }: Question) {
