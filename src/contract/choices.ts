@@ -173,6 +173,19 @@ export const choices: readonly Choice[] = [
     reason: 'The explain operation and the logs speak of connectors by id.',
   },
   {
+    topic: 'dry run of a gateway call',
+    choice:
+      'POST /v1/gateway/explain on the platform too, with the codes of real calls, the URL behind, and (credential) in place of it',
+    reason: 'The platform’s verdict is the one that counts, and only it knows where a call goes and what is put in.',
+  },
+  {
+    topic: 'discovery of the gateway',
+    choice:
+      'GET /v1/gateway/list in the ecosystem’s shape, /v1/gateway/providers with the whole catalogue, /v1/gateway/guide as a page for models',
+    reason:
+      'The list has no room for documentation, ways to connect or addresses; a model that reads one page needs no other.',
+  },
+  {
     topic: 'httpPort',
     choice: 'Read as http_port in a service definition; http_port wins when both are there',
     reason: 'Clients of the ecosystem send it.',

@@ -1,6 +1,7 @@
 // Every row that the platform serves. A row without `access` would be open to the tokens of an organization only.
 import { connectorOperations } from './connectors.ts';
 import { gatewayOperations } from './gateway.ts';
+import { gatewayDiscoveryOperations } from './gateway-discovery.ts';
 import { statusOperations } from './local/status.ts';
 import { machineOperations } from './machines.ts';
 import { oauthOperations } from './oauth.ts';
@@ -20,6 +21,7 @@ export const platformOperations = {
   ...connectorOperations,
   ...oauthOperations,
   ...gatewayOperations,
+  ...gatewayDiscoveryOperations,
   ...machineOperations,
   ...resumeReportOperations,
   ...portNoticeOperations,

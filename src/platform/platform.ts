@@ -14,6 +14,7 @@ import { createCatalogue } from './catalogue/catalogue.ts';
 import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
 import { createConnectorStore } from './connectors/connector-store.ts';
 import { createConnectors } from './connectors/connectors.ts';
+import { createDiscoveryHandlers } from './gateway/discovery-handlers.ts';
 import { createGatewayHandlers } from './gateway/gateway-handlers.ts';
 import type { GatewayLimits } from './gateway/gateway-limits.ts';
 import { createLifeStore } from './lives/life-store.ts';
@@ -216,6 +217,18 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
         limits: options.gatewayLimits,
         platformUrl,
         log,
+      }),
+      ...createDiscoveryHandlers({
+        connectors,
+        sprites,
+        catalogue,
+        credentials,
+        ways: {
+          oauth: new Set(options.oauthClients?.map(({ provider }) => provider)),
+          provision: new Set(options.managementKeys?.keys()),
+        },
+        clock,
+        platformUrl,
       }),
       ...createMachineHandlers({ machines, service: machineService, log }),
       ...createReportHandlers({

@@ -5,6 +5,7 @@ import { accessPolicy } from '../access-policy.ts';
 import { connectorOperations } from '../connectors.ts';
 import { queryDuration } from '../duration.ts';
 import { gatewayConnection, gatewayListResponse, gatewayOperations as platformGateway } from '../gateway.ts';
+import { gatewayVerdict } from '../gateway-discovery.ts';
 import { defineOperation } from '../operation.ts';
 import { queryInteger } from '../query-values.ts';
 import { dateTime } from '../time.ts';
@@ -14,10 +15,6 @@ const TOKEN_MAX_MS = 30 * 24 * 3_600_000;
 const TOKEN_DEFAULT_MS = 3_600_000;
 const PAGE_DEFAULT = 100;
 const PAGE_MAX = 1_000;
-
-/** `allow`: it would be forwarded. `deny`: the policy refuses it. `reject`: refused before any policy was asked. */
-export const gatewayVerdict = z.enum(['allow', 'deny', 'reject']);
-export type GatewayVerdict = z.infer<typeof gatewayVerdict>;
 
 /** A connector as a caller in this machine uses it. */
 export const localConnection = gatewayConnection.extend({
@@ -162,7 +159,7 @@ export const gatewayOperations = {
   revokeGatewayToken: defineOperation({
     method: 'DELETE',
     path: '/v1/gateway/tokens/{id}',
-    summary: 'End a capability token; calls that it began go on',
+    summary: 'End a capability token, and the calls that were begun with it',
     source: 'issue 4, item 4',
     tag,
     params: z.object({ id: z.string().min(1).max(64) }),

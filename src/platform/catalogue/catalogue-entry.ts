@@ -80,6 +80,8 @@ export const catalogueEntry = z
     allow_http: z.boolean().default(false),
     /** A path that shows something, for the usage snippet. */
     sample_path: z.string().startsWith('/'),
+    /** Where its interface is described. */
+    docs_url: z.url().optional(),
     /** Where a key is made; absent when only the user knows. */
     setup_url: z.url().optional(),
     notes: z.array(connectionNote).default([]),

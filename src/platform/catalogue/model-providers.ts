@@ -13,6 +13,7 @@ export const modelProviders: readonly NewCatalogueEntry[] = [
     key_format: { pattern: '^sk-', hint: 'a key of OpenAI begins with sk-' },
     verify_path: '/v1/models',
     sample_path: '/v1/models',
+    docs_url: 'https://platform.openai.com/docs/api-reference',
     setup_url: 'https://platform.openai.com/api-keys',
   },
   {
@@ -25,6 +26,7 @@ export const modelProviders: readonly NewCatalogueEntry[] = [
     key_format: { pattern: '^sk-ant-', hint: 'a key of Anthropic begins with sk-ant-' },
     verify_path: '/v1/models',
     sample_path: '/v1/models',
+    docs_url: 'https://docs.anthropic.com/en/api',
     setup_url: 'https://console.anthropic.com/settings/keys',
     notes: [{ title: null, body: '`anthropic-version` is sent as `2023-06-01` unless the call names another' }],
   },
@@ -37,6 +39,7 @@ export const modelProviders: readonly NewCatalogueEntry[] = [
     key_format: { pattern: '^sk-or-', hint: 'a key of OpenRouter begins with sk-or-' },
     verify_path: '/v1/key',
     sample_path: '/v1/models',
+    docs_url: 'https://openrouter.ai/docs/api-reference',
     setup_url: 'https://openrouter.ai/settings/keys',
   },
   {
@@ -48,6 +51,7 @@ export const modelProviders: readonly NewCatalogueEntry[] = [
     strip_query: ['key', 'access_token'],
     verify_path: '/v1beta/models',
     sample_path: '/v1beta/models',
+    docs_url: 'https://ai.google.dev/api',
     setup_url: 'https://aistudio.google.com/apikey',
     notes: [{ title: null, body: 'a `key` in the query of a call is dropped' }],
   },
@@ -60,6 +64,7 @@ export const modelProviders: readonly NewCatalogueEntry[] = [
     key_format: { pattern: '^gsk_', hint: 'a key of Groq begins with gsk_' },
     verify_path: '/v1/models',
     sample_path: '/v1/models',
+    docs_url: 'https://console.groq.com/docs/api-reference',
     setup_url: 'https://console.groq.com/keys',
   },
   {
@@ -70,6 +75,7 @@ export const modelProviders: readonly NewCatalogueEntry[] = [
     injection: bearer,
     verify_path: '/v1/models',
     sample_path: '/v1/models',
+    docs_url: 'https://docs.mistral.ai/api',
     setup_url: 'https://console.mistral.ai/api-keys',
   },
   {
@@ -81,6 +87,7 @@ export const modelProviders: readonly NewCatalogueEntry[] = [
     key_format: { pattern: '^sk-', hint: 'a key of DeepSeek begins with sk-' },
     verify_path: '/models',
     sample_path: '/models',
+    docs_url: 'https://api-docs.deepseek.com',
     setup_url: 'https://platform.deepseek.com/api_keys',
   },
   {
@@ -92,6 +99,7 @@ export const modelProviders: readonly NewCatalogueEntry[] = [
     key_format: { pattern: '^xai-', hint: 'a key of xAI begins with xai-' },
     verify_path: '/v1/models',
     sample_path: '/v1/models',
+    docs_url: 'https://docs.x.ai',
     setup_url: 'https://console.x.ai',
   },
   {
@@ -102,6 +110,7 @@ export const modelProviders: readonly NewCatalogueEntry[] = [
     injection: bearer,
     verify_path: '/v1/models',
     sample_path: '/v1/models',
+    docs_url: 'https://docs.cohere.com',
     setup_url: 'https://dashboard.cohere.com/api-keys',
   },
   {
@@ -112,6 +121,7 @@ export const modelProviders: readonly NewCatalogueEntry[] = [
     injection: bearer,
     verify_path: '/v1/models',
     sample_path: '/v1/models',
+    docs_url: 'https://docs.together.ai',
     setup_url: 'https://api.together.ai/settings/api-keys',
   },
   {
@@ -122,6 +132,7 @@ export const modelProviders: readonly NewCatalogueEntry[] = [
     injection: bearer,
     key_format: { pattern: '^pplx-', hint: 'a key of Perplexity begins with pplx-' },
     sample_path: '/chat/completions',
+    docs_url: 'https://docs.perplexity.ai',
     setup_url: 'https://www.perplexity.ai/settings/api',
   },
   {
@@ -133,6 +144,7 @@ export const modelProviders: readonly NewCatalogueEntry[] = [
     key_format: { pattern: '^hf_', hint: 'a key of Hugging Face begins with hf_' },
     verify_path: '/api/whoami-v2',
     sample_path: '/api/whoami-v2',
+    docs_url: 'https://huggingface.co/docs/hub/api',
     setup_url: 'https://huggingface.co/settings/tokens',
   },
   {
@@ -144,6 +156,7 @@ export const modelProviders: readonly NewCatalogueEntry[] = [
     key_format: { pattern: '^r8_', hint: 'a key of Replicate begins with r8_' },
     verify_path: '/v1/account',
     sample_path: '/v1/account',
+    docs_url: 'https://replicate.com/docs/reference/http',
     setup_url: 'https://replicate.com/account/api-tokens',
   },
 ];

@@ -19,6 +19,7 @@ export const providers: readonly NewCatalogueEntry[] = [
     },
     verify_path: '/user',
     sample_path: '/user',
+    docs_url: 'https://docs.github.com/rest',
     setup_url: 'https://github.com/settings/tokens',
     oauth: {
       authorize_url: 'https://github.com/login/oauth/authorize',
@@ -37,6 +38,7 @@ export const providers: readonly NewCatalogueEntry[] = [
     strip_query: ['private_token', 'access_token', 'job_token'],
     verify_path: '/api/v4/user',
     sample_path: '/api/v4/user',
+    docs_url: 'https://docs.gitlab.com/api/',
     setup_url: 'https://gitlab.com/-/user_settings/personal_access_tokens',
     oauth: {
       authorize_url: 'https://gitlab.com/oauth/authorize',
@@ -55,6 +57,7 @@ export const providers: readonly NewCatalogueEntry[] = [
     strip_query: ['token'],
     key_format: { pattern: '^xox', hint: 'a token of Slack begins with xoxb- or xoxp-' },
     sample_path: '/auth.test',
+    docs_url: 'https://api.slack.com/methods',
     setup_url: 'https://api.slack.com/apps',
     notes: [{ title: null, body: 'an error is `200` with `"ok":false`' }],
     oauth: {
@@ -75,6 +78,7 @@ export const providers: readonly NewCatalogueEntry[] = [
     injection: { in: 'header', name: 'authorization', prefix: '' },
     key_format: { pattern: '^lin_api_', hint: 'a key of Linear begins with lin_api_' },
     sample_path: '/graphql',
+    docs_url: 'https://linear.app/developers',
     setup_url: 'https://linear.app/settings/account/security',
     oauth: {
       authorize_url: 'https://linear.app/oauth/authorize',
@@ -94,6 +98,7 @@ export const providers: readonly NewCatalogueEntry[] = [
     key_format: { pattern: '^(secret_|ntn_)', hint: 'a token of Notion begins with ntn_ or secret_' },
     verify_path: '/v1/users/me',
     sample_path: '/v1/users/me',
+    docs_url: 'https://developers.notion.com',
     setup_url: 'https://www.notion.so/my-integrations',
     oauth: {
       authorize_url: 'https://api.notion.com/v1/oauth/authorize',
@@ -116,6 +121,7 @@ export const providers: readonly NewCatalogueEntry[] = [
     },
     verify_path: '/v1/balance',
     sample_path: '/v1/balance',
+    docs_url: 'https://docs.stripe.com/api',
     setup_url: 'https://dashboard.stripe.com/apikeys',
   },
   {
@@ -126,6 +132,7 @@ export const providers: readonly NewCatalogueEntry[] = [
     injection: bearer,
     verify_path: '/api/0/organizations/',
     sample_path: '/api/0/organizations/',
+    docs_url: 'https://docs.sentry.io/api/',
     setup_url: 'https://sentry.io/settings/account/api/auth-tokens/',
   },
   {
@@ -136,6 +143,7 @@ export const providers: readonly NewCatalogueEntry[] = [
     injection: { in: 'header', name: 'authorization', prefix: 'Bot ' },
     verify_path: '/v10/users/@me',
     sample_path: '/v10/users/@me',
+    docs_url: 'https://discord.com/developers/docs',
     setup_url: 'https://discord.com/developers/applications',
   },
   {
@@ -149,6 +157,7 @@ export const providers: readonly NewCatalogueEntry[] = [
       hint: 'a token of a bot is its number, a colon, and some 35 letters',
     },
     sample_path: '/getMe',
+    docs_url: 'https://core.telegram.org/bots/api',
     setup_url: 'https://t.me/BotFather',
     notes: [{ title: null, body: 'write the method alone, as in `/getMe`: the token is put before it' }],
   },
@@ -161,6 +170,7 @@ export const providers: readonly NewCatalogueEntry[] = [
     strip_query: ['token'],
     key_format: { pattern: '^xoxp-', hint: 'a token of a person begins with xoxp-' },
     sample_path: '/auth.test',
+    docs_url: 'https://api.slack.com/methods',
     setup_url: 'https://api.slack.com/apps',
     notes: [{ title: null, body: 'an error is `200` with `"ok":false`' }],
     oauth: {
@@ -184,6 +194,7 @@ export const providers: readonly NewCatalogueEntry[] = [
     strip_query: ['key', 'access_token'],
     api_key: false,
     sample_path: '/oauth2/v3/userinfo',
+    docs_url: 'https://developers.google.com/workspace',
     setup_url: 'https://console.cloud.google.com/apis/credentials',
     oauth: {
       authorize_url: 'https://accounts.google.com/o/oauth2/v2/auth',
@@ -202,6 +213,7 @@ export const providers: readonly NewCatalogueEntry[] = [
     injection: bearer,
     key_format: { pattern: '^re_', hint: 'a key of Resend begins with re_' },
     sample_path: '/domains',
+    docs_url: 'https://resend.com/docs/api-reference',
     setup_url: 'https://resend.com/api-keys',
   },
   {
@@ -212,6 +224,7 @@ export const providers: readonly NewCatalogueEntry[] = [
     injection: bearer,
     strip_query: ['_token'],
     sample_path: '/ping',
+    docs_url: 'https://upstash.com/docs/redis/features/restapi',
     setup_url: 'https://console.upstash.com/redis',
   },
   {

@@ -1,0 +1,91 @@
+// What the gateway would do with a call, by the functions that judge and make calls. Pure: nothing is sent, and no credential is near.
+import type { AccessPolicy } from '../../contract/access-policy.ts';
+import { errorStatus } from '../../contract/errors.ts';
+import type { CredentialPlace, DryRunRequest, GatewayDryRun } from '../../contract/gateway-discovery.ts';
+import type { Decision, SpriteIdentity } from '../../core/access-policy.ts';
+import { GATEWAY_PREFIX, type GatewayTarget, parseGatewayTarget } from '../../core/gateway-target.ts';
+import { toUpstreamHeaders } from '../../core/header-hygiene.ts';
+import { toPathReadings } from '../../core/path-readings.ts';
+import type { RemoraError } from '../../core/remora-error.ts';
+import { Secret } from '../../core/secret.ts';
+import type { CatalogueEntry, Injection } from '../catalogue/catalogue-entry.ts';
+import { toProviderCall } from './provider-call.ts';
+
+/** Stands for the credential; encoded in a query it reads the same. */
+const PLACEHOLDER = '(credential)';
+
+type Target = Extract<GatewayTarget, { readonly type: 'target' }>;
+
+/** The target that the call would have. Parts that would not stay the parts they are, are refused. */
+export function toDryRunTarget({ method, url, provider, connector_id, path, headers }: DryRunRequest): GatewayTarget {
+  const rawHeaders = Object.entries(headers).flat();
+  if (url !== undefined) return parseGatewayTarget(method, url.replace(/^https?:\/\/[^/?#]*/i, ''), rawHeaders);
+  const target = parseGatewayTarget(method, `${GATEWAY_PREFIX}${provider}/${connector_id}${path}`, rawHeaders);
+  if (target.type === 'reject') return target;
+  const isSame = target.provider === provider && target.connector_id === connector_id && target.path === path;
+  if (isSame) return target;
+  return { type: 'reject', code: 'invalid_target', message: 'provider and connector_id may hold neither "/" nor "?"' };
+}
+
+export interface DryRun {
+  readonly request: DryRunRequest;
+  readonly sprite: SpriteIdentity | null;
+  readonly target: GatewayTarget;
+  /** Absent when there is no such connector, or no target that could name one. */
+  readonly policy?: AccessPolicy | undefined;
+  readonly decision?: Decision;
+  /** What stands in the way besides the policy. */
+  readonly obstacle?: Pick<RemoraError, 'code' | 'message'> | undefined;
+  /** Present when nothing does. */
+  readonly forwarded?: NonNullable<GatewayDryRun['forwarded']>;
+}
+
+export function toDryRunAnswer(run: DryRun): GatewayDryRun {
+  const { target, decision, sprite, obstacle } = run;
+  const refusal = target.type === 'reject' ? target : decision?.type === 'deny' ? decision : obstacle;
+  const isDenied = decision?.type === 'deny' && target.type === 'target';
+  return {
+    decision: refusal === undefined ? 'allow' : isDenied ? 'deny' : 'reject',
+    ...(refusal === undefined ? {} : { code: refusal.code, status: errorStatus[refusal.code] }),
+    message: refusal?.message ?? toReason(decision),
+    rule: decision?.rule ?? null,
+    reading: decision?.reading ?? null,
+    canonical: target.type === 'target' ? toCanonical(target.path) : null,
+    forwarded: (refusal === undefined ? run.forwarded : undefined) ?? null,
+    sprite: sprite === null ? null : { name: sprite.name, labels: [...sprite.labels] },
+    policy: run.policy ?? null,
+  };
+}
+
+export interface ForwardedCall {
+  readonly entry: CatalogueEntry;
+  readonly injection: Injection;
+  readonly address: string;
+  readonly target: Target;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly renews_token: boolean;
+}
+
+export function toForwarded(call: ForwardedCall): NonNullable<GatewayDryRun['forwarded']> {
+  const { entry, injection, address, target, renews_token } = call;
+  const rawHeaders = Object.entries(call.headers).flat();
+  const caller = { path: target.path, rawHeaders };
+  const { origin, path, injected } = toProviderCall({ ...entry, injection }, address, new Secret(PLACEHOLDER), caller);
+  const sent = toUpstreamHeaders(rawHeaders, injected);
+  const headers = sent.flatMap((name, at) => (at % 2 === 0 ? [{ name, value: sent[at + 1] ?? '' }] : []));
+  return { method: target.method, url: origin + path, headers, injection: toPlace(injection), renews_token };
+}
+
+export function toPlace(injection: Injection): CredentialPlace {
+  return { in: injection.in, name: injection.in === 'path' ? null : injection.name };
+}
+
+function toReason(decision: Decision | undefined): string {
+  const rule = decision?.rule;
+  return rule === undefined ? 'the policy names no allowed paths, so all are' : `allowed by ${rule}`;
+}
+
+/** The last reading is the one to which everything has been done. */
+function toCanonical(path: string): string | null {
+  return toPathReadings(path.split('?')[0] ?? '')?.at(-1) ?? null;
+}

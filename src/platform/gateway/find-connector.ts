@@ -1,0 +1,25 @@
+// The connector that a call names, with what is known of its provider.
+import { RemoraError } from '../../core/remora-error.ts';
+import type { Catalogue } from '../catalogue/catalogue.ts';
+import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
+import type { ConnectorRow, ConnectorStore } from '../connectors/connector-store.ts';
+
+export interface NamedConnector {
+  readonly row: ConnectorRow;
+  readonly entry: CatalogueEntry;
+}
+
+/** Throws `unknown_connector`, with one message for one that is not there, of another organization, or of another provider. */
+export async function findConnector(
+  deps: { readonly connectors: Pick<ConnectorStore, 'find'>; readonly catalogue: Catalogue },
+  organization_id: string,
+  provider: string,
+  id: string,
+): Promise<NamedConnector> {
+  const row = await deps.connectors.find(organization_id, id);
+  const entry = row === undefined ? undefined : deps.catalogue.find(row.provider);
+  if (row === undefined || entry === undefined || row.provider !== provider) {
+    throw new RemoraError('unknown_connector', 'there is no such connector; GET /v1/gateway/list names yours');
+  }
+  return { row, entry };
+}
