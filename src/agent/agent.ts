@@ -282,6 +282,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       ...replication.handlers,
     },
     authenticate: createDoorkeeper({ verifyToken: gateway.verifyToken }),
+    until: (caller) => caller.until,
     log,
     ...(options.checkAnswers === undefined ? {} : { checkAnswers: options.checkAnswers }),
   });

@@ -12,11 +12,14 @@ export type Door = (typeof doors)[number];
 
 export interface Caller {
   readonly door: Door;
+  /** When it aborts, calls and streams of this caller end with its reason. */
+  readonly until?: AbortSignal;
 }
 
 /** What a capability token opens: one connector, or all of them and the reading rows. */
 export interface Capability {
   readonly connector_id?: string;
+  readonly until: AbortSignal;
 }
 
 const readingTags = new Set(['status', 'ports', 'events', 'replication']);
@@ -35,13 +38,12 @@ export function createDoorkeeper(options: DoorOptions) {
         if (!onlyReads(row)) throw new RemoraError('read_only', 'this socket only reads; use the main socket');
         return { door: 'readonly' };
       case 'loopback':
-        admitLoopback(request, row, options);
-        return { door: 'loopback' };
+        return { door: 'loopback', until: admitLoopback(request, row, options) };
     }
   };
 }
 
-function admitLoopback(request: IncomingMessage, row: Operation, options: DoorOptions): void {
+function admitLoopback(request: IncomingMessage, row: Operation, options: DoorOptions): AbortSignal {
   const host = (request.headers.host ?? '').replace(/:\d+$/, '');
   if (!isLoopback(host)) throw new RemoraError('forbidden', 'the Host of this listener must be a loopback address');
   const capability = findCapability(request, options);
@@ -56,8 +58,8 @@ function admitLoopback(request: IncomingMessage, row: Operation, options: DoorOp
     isGateway &&
     (capability.connector_id === undefined || connectorOf(request.url ?? '') === capability.connector_id)
   )
-    return;
-  if (capability.connector_id === undefined && onlyReads(row)) return;
+    return capability.until;
+  if (capability.connector_id === undefined && onlyReads(row)) return capability.until;
   throw new RemoraError('forbidden', 'this token does not open that; it was made for something else');
 }
 

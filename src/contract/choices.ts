@@ -490,6 +490,12 @@ export const choices: readonly Choice[] = [
       'A browser can set no other header, so SDKs write keys there. The provider gets the connector’s credential and no other.',
   },
   {
+    topic: 'end of a capability token',
+    choice:
+      'Revoked or expired, it takes along what was begun with it: 401 unauthorized before the answer, a break after it, WebSockets 1008, streams an error line',
+    reason: 'Who revokes a token wants an end now, and a stream may last for hours.',
+  },
+  {
     topic: 'Expect: 100-continue at the gateway',
     choice: '100 at once when the policy allows the call, never when it is refused',
     reason:

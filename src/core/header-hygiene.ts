@@ -116,7 +116,7 @@ export function toUpstreamHeaders(caller: readonly string[], injected: readonly 
     else kept.push(name, caller[index + 1] ?? '');
   }
   const harmless = subprotocols === undefined ? '' : withoutCredentials(subprotocols);
-  if (harmless !== '') kept.push(SUBPROTOCOLS, harmless);
+  if (harmless !== '') kept.push('Sec-WebSocket-Protocol', harmless);
   kept.push(...injected);
   return kept;
 }

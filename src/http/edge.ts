@@ -7,15 +7,15 @@ import { RemoraError } from '../core/remora-error.ts';
 import { toCall } from './call.ts';
 import { checkRequest } from './check-request.ts';
 import { type Connections, watchConnections } from './connections.ts';
-import { clampKeepAlive, type EventSinkOptions, ResponseSink } from './event-sink.ts';
+import { clampKeepAlive } from './event-sink.ts';
 import { type Call, type Handlers, Reply } from './handler.ts';
 import { nodeHttp } from './node-http.ts';
+import { openSink, type ServedSink } from './open-sink.ts';
 import { refuse, toParseError } from './refuse.ts';
 import { sendError, sendJson } from './reply.ts';
 import { readQuery } from './request-body.ts';
 import { createRouter } from './router.ts';
 import { asksForWebSocket, openUpgrade, type Upgrade } from './upgrade.ts';
-import type { WebSocketSink } from './websocket-sink.ts';
 
 const HEADER_CAP_BYTES = 32 * 1024;
 const HEADER_DEADLINE_MS = 30_000;
@@ -36,6 +36,8 @@ export interface EdgeOptions<Ops extends Operations, P> {
   readonly handlers: Handlers<Ops, P>;
   /** Throws `unauthorized` or `forbidden`; what it returns is `call.principal`. */
   readonly authenticate: (request: IncomingMessage, row: Operation, door: string) => P | Promise<P>;
+  /** When it aborts, the streams that this caller reads end with its reason. */
+  readonly until?: (principal: P) => AbortSignal | undefined;
   readonly log: EdgeLog;
   /** Checks every JSON answer against its row, for tests: an answer that does not fit is a 500. */
   readonly checkAnswers?: boolean;
@@ -56,7 +58,6 @@ export interface Edge extends AsyncDisposable {
   handOver(deadline_ms: number, onDeadline?: () => void): Promise<void>;
 }
 
-type ServedSink = ResponseSink<unknown> | WebSocketSink<unknown>;
 type AnyHandler = (call: Call<Operation, unknown>, out?: unknown) => unknown;
 
 export function createEdge<const Ops extends Operations, P>(options: EdgeOptions<Ops, P>): Edge {
@@ -94,7 +95,8 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
         checkOpen();
         const onError = (error: unknown) => report(error, request, response);
         const form = { keepAlive_ms, onError, ...(type === undefined ? {} : { type }) };
-        await serveStream(handler, call, response, await openSink(call, response, form));
+        const sink = await openSink(call, response, form, options.until?.(principal));
+        await serveStream(handler, call, response, sink);
         return;
       }
       case 'json': {
@@ -284,15 +286,4 @@ function pathOf(request: IncomingMessage): string {
 
 function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === 'AbortError';
-}
-
-/** The library of the protocol is loaded for the first reader that needs it. */
-async function openSink(
-  { request, upgrade }: Call<Operation, unknown>,
-  response: ServerResponse,
-  form: EventSinkOptions,
-): Promise<ServedSink> {
-  if (upgrade === undefined) return new ResponseSink(request, response, form);
-  const { WebSocketSink } = await import('./websocket-sink.ts');
-  return new WebSocketSink(request, response, upgrade, form);
 }

@@ -83,7 +83,7 @@ describe('a name of a protocol', () => {
     'k'.repeat(64),
   ])('%s passes with its spelling', (name) => {
     expect(withoutCredentials([name])).toBe(name);
-    expect(toUpstreamHeaders(['Sec-WebSocket-Protocol', name])).toEqual(['sec-websocket-protocol', name]);
+    expect(toUpstreamHeaders(['Sec-WebSocket-Protocol', name])).toEqual(['Sec-WebSocket-Protocol', name]);
   });
 });
 
@@ -104,7 +104,7 @@ describe('the header', () => {
       'SEC-WEBSOCKET-PROTOCOL',
       'c',
     ];
-    expect(toUpstreamHeaders(headers)).toEqual(['sec-websocket-protocol', 'a, b, c']);
+    expect(toUpstreamHeaders(headers)).toEqual(['Sec-WebSocket-Protocol', 'a, b, c']);
   });
 
   it('is dropped when Connection nominates it', () => {

@@ -1,5 +1,5 @@
 // A provider of language models that speaks the wire formats of OpenAI and of Anthropic, as JSON and as events. It wants its own
-// key, and waits between two events of a stream for the test.
+// key, waits between two events of a stream for the test, and says nothing at all as the model `silent`.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
@@ -57,6 +57,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, provid
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
   const asked = question.parse(JSON.parse(Buffer.concat(chunks).toString()));
+  if (asked.model === 'silent') return;
   if (asked.model === 'busy') return sendError(response, 429, 'rate_limit_error', { 'retry-after': '7' });
   if (!asked.stream) return sendJson(response, 200, isAnthropic ? toMessage() : toCompletion(asked));
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });

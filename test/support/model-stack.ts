@@ -13,13 +13,16 @@ export interface ModelStack {
   readonly agent: AgentProcess;
   /** Of the loopback listener. */
   readonly origin: string;
-  /** A capability token; of all connectors when none is named. */
-  createToken(connector_id?: string): Promise<string>;
+  /** A capability token; of all connectors when none is named. `expire` in seconds. */
+  createToken(connector_id?: string, expire?: number): Promise<string>;
+  /** Ends the capability tokens of a connector, or all of them. */
+  revokeTokens(connector_id?: string): Promise<void>;
 }
 
 const access_policy = { allow_all: true, blocked_endpoints: ['/v1/files*'] };
 const list = z.object({ connections: z.array(z.object({ base_urls: z.object({ tcp: z.string() }) })).min(1) });
 const made = z.object({ token: z.string() });
+const known = z.object({ tokens: z.array(z.object({ id: z.string(), connector_id: z.string().nullable() })).min(1) });
 
 /** The connectors are `conn_openai`, `conn_anthropic` and `conn_gemini`. */
 export async function openModelStack(env: Readonly<Record<string, string>> = {}): Promise<ModelStack> {
@@ -56,10 +59,15 @@ export async function openModelStack(env: Readonly<Record<string, string>> = {})
     provider,
     agent,
     origin: new URL(listed.connections[0]?.base_urls.tcp ?? '').origin,
-    async createToken(connector_id) {
-      const body = JSON.stringify(connector_id === undefined ? {} : { connector_id });
+    async createToken(connector_id, expire) {
+      const body = JSON.stringify({ connector_id, expire });
       const headers = { 'content-type': 'application/json' };
       return made.parse((await agent.ask({ method: 'POST', target: '/v1/gateway/tokens', headers, body })).json).token;
+    },
+    async revokeTokens(connector_id) {
+      const { tokens } = known.parse((await agent.get('/v1/gateway/tokens')).json);
+      const meant = tokens.filter((token) => connector_id === undefined || token.connector_id === connector_id);
+      for (const { id } of meant) await agent.ask({ method: 'DELETE', target: `/v1/gateway/tokens/${id}` });
     },
   };
 }

@@ -1,5 +1,7 @@
-// Tokens for the loopback listener. Only their SHA-256 is kept; the text is shown once, when a token is made.
+// Tokens for the loopback listener. Only their SHA-256 is kept; the text is shown once, when a token is made. What was begun with
+// one ends when it is revoked or expires.
 import { createHash } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { CAPABILITY_PREFIX } from '../../core/capability-query.ts';
 import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
@@ -7,15 +9,18 @@ import { randomHex, randomToken } from '../../core/urandom.ts';
 import type { Sqlite } from '../../sqlite/open.ts';
 
 const MAX_LIVE = 1_000;
+const TIMER_CAP_MS = 2 ** 31 - 1;
 
 /** What a token opens: one connector, or all of them when there is no id. */
 export interface Capability {
   readonly connector_id?: string;
+  /** Aborted with an `unauthorized` when the token is revoked or has expired. */
+  readonly until: AbortSignal;
 }
 
 export interface KnownToken {
   readonly id: string;
-  readonly capability: Capability;
+  readonly connector_id: string | null;
   readonly expires_at_ms: number;
 }
 
@@ -23,7 +28,7 @@ export interface CreatedToken extends KnownToken {
   readonly text: string;
 }
 
-export interface CapabilityTokens {
+export interface CapabilityTokens extends Disposable {
   /** Reads the tokens that earlier processes made. */
   load(): void;
   /** Throws `too_many_requests` when there are too many live ones. */
@@ -34,6 +39,12 @@ export interface CapabilityTokens {
   list(): readonly KnownToken[];
   /** False when there is none with this id. */
   revoke(id: string): boolean;
+  /** Ends those whose time is over; for a clock that may have jumped, since timers stand still with the machine. */
+  expire(): void;
+}
+
+interface LiveToken extends KnownToken {
+  readonly ending: AbortController;
 }
 
 interface Row {
@@ -49,7 +60,8 @@ export function createCapabilityTokens(
   clock: Clock,
   onProblem: (error: unknown) => void,
 ): CapabilityTokens {
-  const live = new Map<string, KnownToken>();
+  const live = new Map<string, LiveToken>();
+  let timer: NodeJS.Timeout | undefined;
 
   function attempt(write: () => void): void {
     try {
@@ -59,23 +71,38 @@ export function createCapabilityTokens(
     }
   }
 
-  function dropExpired(now_ms: number): void {
-    for (const [hash, token] of live) if (token.expires_at_ms <= now_ms) live.delete(hash);
-    attempt(() => db.prepare('DELETE FROM gateway_tokens WHERE expires_at <= ?').run(now_ms));
+  function add(hash: string, token: KnownToken): void {
+    const ending = new AbortController();
+    setMaxListeners(0, ending.signal);
+    live.set(hash, { ...token, ending });
+  }
+
+  function end(hash: string, token: LiveToken, why: string): void {
+    live.delete(hash);
+    token.ending.abort(new RemoraError('unauthorized', `the capability token of this call ${why}`));
+  }
+
+  function expire(): void {
+    const now_ms = clock.wall_ms();
+    const over = [...live].filter(([, token]) => token.expires_at_ms <= now_ms);
+    for (const [hash, token] of over) end(hash, token, 'has expired');
+    if (over.length > 0) attempt(() => db.prepare('DELETE FROM gateway_tokens WHERE expires_at <= ?').run(now_ms));
+    clearTimeout(timer);
+    const next_ms = Math.min(...[...live.values()].map((token) => token.expires_at_ms)) - now_ms;
+    if (Number.isFinite(next_ms)) timer = setTimeout(expire, Math.min(next_ms, TIMER_CAP_MS)).unref();
   }
 
   return {
     load() {
       attempt(() => {
         for (const row of db.prepare<[], Row>('SELECT id, hash, connector_id, expires_at FROM gateway_tokens').all()) {
-          const { id, hash, expires_at } = row;
-          live.set(hash, { id, capability: toCapability(row.connector_id), expires_at_ms: expires_at });
+          add(row.hash, { id: row.id, connector_id: row.connector_id, expires_at_ms: row.expires_at });
         }
       });
+      expire();
     },
     create(lifetime_ms, connector_id) {
-      const now_ms = clock.wall_ms();
-      dropExpired(now_ms);
+      expire();
       if (live.size >= MAX_LIVE) {
         throw new RemoraError('too_many_requests', `there are ${MAX_LIVE} live tokens; wait until some expire`, {
           retryAfter_ms: 60_000,
@@ -84,9 +111,10 @@ export function createCapabilityTokens(
       const id = `cap_${randomHex(8)}`;
       const text = CAPABILITY_PREFIX + randomToken(32);
       const hash = toHash(text);
-      const expires_at_ms = now_ms + lifetime_ms;
-      const token = { id, capability: toCapability(connector_id ?? null), expires_at_ms };
-      live.set(hash, token);
+      const expires_at_ms = clock.wall_ms() + lifetime_ms;
+      const token = { id, connector_id: connector_id ?? null, expires_at_ms };
+      add(hash, token);
+      expire();
       attempt(() =>
         db
           .prepare('INSERT INTO gateway_tokens (id, hash, connector_id, expires_at) VALUES (?, ?, ?, ?)')
@@ -96,7 +124,9 @@ export function createCapabilityTokens(
     },
     verify(text) {
       const token = live.get(toHash(text));
-      return token !== undefined && token.expires_at_ms > clock.wall_ms() ? token.capability : undefined;
+      if (token === undefined || token.expires_at_ms <= clock.wall_ms()) return undefined;
+      const until = token.ending.signal;
+      return token.connector_id === null ? { until } : { connector_id: token.connector_id, until };
     },
     list() {
       const now_ms = clock.wall_ms();
@@ -105,17 +135,17 @@ export function createCapabilityTokens(
         .sort((a, b) => a.expires_at_ms - b.expires_at_ms);
     },
     revoke(id) {
-      const [hash] = [...live].find(([, token]) => token.id === id) ?? [];
-      if (hash === undefined) return false;
-      live.delete(hash);
+      const found = [...live].find(([, token]) => token.id === id);
+      if (found === undefined) return false;
+      end(...found, 'was revoked');
       attempt(() => db.prepare('DELETE FROM gateway_tokens WHERE id = ?').run(id));
       return true;
     },
+    expire,
+    [Symbol.dispose]() {
+      clearTimeout(timer);
+    },
   };
-}
-
-function toCapability(connector_id: string | null): Capability {
-  return connector_id === null ? {} : { connector_id };
 }
 
 function toHash(text: string): string {

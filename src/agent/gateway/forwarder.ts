@@ -47,7 +47,13 @@ export interface ForwarderOptions {
 }
 
 /** Answers through `response`, or throws the RemoraError to answer with while nothing has been sent. */
-export type Forward = (request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade) => Promise<void>;
+export type Forward = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  upgrade?: Upgrade,
+  /** Ends the call with its reason. */
+  until?: AbortSignal,
+) => Promise<void>;
 
 export function createForwarder(options: ForwarderOptions): Forward {
   const { origin, pathname } = new URL(options.platform.baseUrl);
@@ -77,11 +83,12 @@ export function createForwarder(options: ForwarderOptions): Forward {
     request: IncomingMessage,
     response: ServerResponse,
     upgrade: Upgrade | undefined,
+    until: AbortSignal | undefined,
     allowed: Extract<Verdict, { type: 'allow' }>,
   ): Promise<Partial<AuditEntry>> {
     const tunnel = toTunnel(request, upgrade, options.websocketIdle_ms);
     using _admitted = options.limits.admit(allowed.target.connector_id);
-    using call = options.openCalls.open(allowed.target, tunnel !== undefined);
+    using call = options.openCalls.open(allowed.target, tunnel !== undefined, until);
     let usage: UsageReader | undefined;
     const outcome = await streamExchange(request, response, {
       get dispatcher() {
@@ -108,14 +115,14 @@ export function createForwarder(options: ForwarderOptions): Forward {
     return { ...counts, ...usage?.read() };
   }
 
-  return async (request, response, upgrade) => {
+  return async (request, response, upgrade, until) => {
     const started_ms = options.clock.mono_ms();
     const entry = emptyEntry(request);
     try {
       const found = await verdict(request);
       Object.assign(entry, describe(found));
       if (found.type !== 'allow') throw toRefusal(found);
-      Object.assign(entry, await stream(request, response, upgrade, found));
+      Object.assign(entry, await stream(request, response, upgrade, until, found));
     } catch (error) {
       const code = codeOf(error) ?? 'internal';
       Object.assign(entry, { code, status: response.destroyed ? null : errorStatus[code] });

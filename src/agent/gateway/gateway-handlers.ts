@@ -44,9 +44,9 @@ export function createGatewayHandlers(deps: GatewayHandlerDeps): Handlers<Rows, 
       return { id, token: text, connector_id: connector_id ?? null, expires_at: toDateTime(expires_at_ms) };
     },
     listGatewayTokens: () => ({
-      tokens: deps.tokens.list().map(({ id, capability, expires_at_ms }) => ({
+      tokens: deps.tokens.list().map(({ id, connector_id, expires_at_ms }) => ({
         id,
-        connector_id: capability.connector_id ?? null,
+        connector_id,
         expires_at: toDateTime(expires_at_ms),
       })),
     }),

@@ -19,7 +19,7 @@ import { type CallCounts, createCallMeter } from './call-meter.ts';
 import { type Capability, createCapabilityTokens } from './capability-tokens.ts';
 import { createForwarder, toRefusal } from './forwarder.ts';
 import { createGatewayHandlers } from './gateway-handlers.ts';
-import { judge, type Verdict } from './judge.ts';
+import { judge, type Target, type Verdict } from './judge.ts';
 import { type CallTally, createOpenCalls } from './open-calls.ts';
 import { createPolicies, type Policies } from './policies.ts';
 import { createPolicyCache } from './policy-cache.ts';
@@ -66,8 +66,13 @@ export interface GatewayDeps {
   readonly refreshGate?: () => Promise<void>;
 }
 
+export interface GatewayCaller {
+  /** Ends the calls of this caller with its reason. */
+  readonly until?: AbortSignal;
+}
+
 export interface Gateway extends AsyncDisposable {
-  readonly handlers: Handlers<typeof gatewayOperations, unknown>;
+  readonly handlers: Handlers<typeof gatewayOperations, GatewayCaller | undefined>;
   /** Reads the cache and begins to fetch policies until `signal`. */
   start(signal: AbortSignal): void;
   /** Fetches the policies anew; resolves when that has worked or failed. */
@@ -87,7 +92,7 @@ export interface Gateway extends AsyncDisposable {
 export function createGateway(deps: GatewayDeps): Gateway {
   const { clock, config, hub, log, part } = deps;
   const gate = deps.gate ?? (async () => undefined);
-  const openCalls = createOpenCalls();
+  const openCalls = createOpenCalls(onCut);
   const audit = createAuditLog({
     db: deps.db,
     clock,
@@ -143,15 +148,16 @@ export function createGateway(deps: GatewayDeps): Gateway {
   function endForbidden(): void {
     const snapshot = known?.snapshot;
     if (snapshot === undefined) return;
-    const ended = openCalls.cut((target) => {
+    openCalls.cut((target) => {
       const verdict = judge(snapshot, target);
       return verdict.type === 'allow' ? undefined : toRefusal(verdict);
     });
-    for (const { target, reason } of ended) {
-      const fields = { provider: target.provider, connector_id: target.connector_id, code: reason.code };
-      log.warn({ ...fields, reason: reason.message }, 'a call was ended, because the policy no longer allows it');
-      hub.publish('gateway_call_ended', fields);
-    }
+  }
+
+  function onCut(target: Target, reason: RemoraError): void {
+    const fields = { provider: target.provider, connector_id: target.connector_id, code: reason.code };
+    log.warn({ ...fields, reason: reason.message }, 'a call was ended, because it is not allowed any more');
+    hub.publish('gateway_call_ended', fields);
   }
 
   function report(): void {
@@ -190,9 +196,9 @@ export function createGateway(deps: GatewayDeps): Gateway {
         tokens,
         local: () => ({ socket: config.socket, tcp: deps.loopback?.() }),
       }),
-      gateway: async ({ request, upgrade }, response) => {
+      gateway: async ({ request, upgrade, principal }, response) => {
         if (forward === undefined) policies();
-        await forward?.(request, response, upgrade);
+        await forward?.(request, response, upgrade, principal?.until);
       },
     },
     start(signal) {
@@ -205,6 +211,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       known?.start(signal);
     },
     async onResume() {
+      tokens.expire();
       openCalls.endTunnels(new RemoraError('resuming', 'the machine was resumed; connect again'));
       await known?.refreshNow();
     },
@@ -215,6 +222,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     verifyToken: (token) => tokens.verify(token),
     async [Symbol.asyncDispose]() {
       audit[Symbol.dispose]();
+      tokens[Symbol.dispose]();
     },
   };
 }

@@ -1,5 +1,5 @@
-// The calls that are being forwarded now: a change of policy ends those that it no longer allows, and a machine with calls is not
-// idle.
+// The calls that are being forwarded now: a change of policy ends those that it no longer allows, the end of a token those that
+// were begun with it, and a machine with calls is not idle.
 import type { RemoraError } from '../../core/remora-error.ts';
 import type { Target } from './judge.ts';
 
@@ -20,50 +20,56 @@ export interface CallTally {
 export interface OpenCalls {
   /** Counts a call before anything is decided about it. */
   arrive(): void;
-  open(target: Target, isTunnel: boolean): OpenCall;
+  /** `until` ends the call with its reason, which is thrown when it has done so already. */
+  open(target: Target, isTunnel: boolean, until: AbortSignal | undefined): OpenCall;
   /** Ends the WebSockets: after a resume their other ends are gone, and no pool knows them any more. */
   endTunnels(reason: RemoraError): void;
-  /** Ends every call for which `judge` gives a reason, and returns what was ended. */
-  cut(
-    judge: (target: Target) => RemoraError | undefined,
-  ): readonly { readonly target: Target; readonly reason: RemoraError }[];
+  /** Ends every call for which `judge` gives a reason. */
+  cut(judge: (target: Target) => RemoraError | undefined): void;
   readonly size: number;
   tally(): CallTally;
 }
 
-export function createOpenCalls(): OpenCalls {
+/** `onCut` is told of each call that is ended because it is not allowed any more. */
+export function createOpenCalls(onCut: (target: Target, reason: RemoraError) => void): OpenCalls {
   const calls = new Map<OpenCall, AbortController>();
   let total = 0;
+
+  function end(call: OpenCall, controller: AbortController, reason: RemoraError): void {
+    calls.delete(call);
+    onCut(call.target, reason);
+    controller.abort(reason);
+  }
+
   return {
     arrive() {
       total += 1;
     },
-    open(target, isTunnel) {
+    open(target, isTunnel, until) {
+      until?.throwIfAborted();
       const controller = new AbortController();
+      const onEnd = () => end(call, controller, until?.reason);
       const call: OpenCall = {
         target,
         isTunnel,
         signal: controller.signal,
         [Symbol.dispose]: () => {
           calls.delete(call);
+          until?.removeEventListener('abort', onEnd);
         },
       };
       calls.set(call, controller);
+      until?.addEventListener('abort', onEnd);
       return call;
     },
     endTunnels(reason) {
       for (const [call, controller] of [...calls]) if (call.isTunnel) controller.abort(reason);
     },
     cut(judge) {
-      const ended: { target: Target; reason: RemoraError }[] = [];
       for (const [call, controller] of [...calls]) {
         const reason = judge(call.target);
-        if (reason === undefined) continue;
-        calls.delete(call);
-        ended.push({ target: call.target, reason });
-        controller.abort(reason);
+        if (reason !== undefined) end(call, controller, reason);
       }
-      return ended;
     },
     get size() {
       return calls.size;

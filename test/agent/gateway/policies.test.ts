@@ -172,7 +172,7 @@ describe('a change on the platform', () => {
     expect(await cut.ended).not.toMatch(/0\r\n\r\n$/);
     expect(agent.gateway.openStreams()).toBe(1);
     expect(kept.socket.destroyed).toBe(false);
-    expect(agent.written()).toMatch(/"code":"endpoint_blocked".*"a call was ended, because the policy/);
+    expect(agent.written()).toMatch(/"code":"endpoint_blocked".*"a call was ended, because it is not allowed any more/);
     expect(agent.events.map(({ type }) => type)).toContain('gateway_call_ended');
     await vi.waitFor(async () => {
       const log = await ask(agent.path, { target: '/v1/gateway/log' });

@@ -181,15 +181,15 @@ describe('tokens for the loopback listener', () => {
       token: string;
     };
     const all = (await post(agent, '/v1/gateway/tokens')).json as { token: string };
-    expect(agent.gateway.verifyToken(one.token)).toEqual({ connector_id: 'conn_1' });
-    expect(agent.gateway.verifyToken(all.token)).toEqual({});
+    expect(agent.gateway.verifyToken(one.token)).toMatchObject({ connector_id: 'conn_1' });
+    expect(agent.gateway.verifyToken(all.token)).not.toHaveProperty('connector_id');
     expect(agent.gateway.verifyToken(`${all.token}x`)).toBeUndefined();
     expect(JSON.stringify(agent.db.prepare('SELECT * FROM gateway_tokens').all())).not.toContain(one.token);
     const second = await openGatewayAgent(platform.url, { databasePath, clock });
-    expect(second.gateway.verifyToken(one.token)).toEqual({ connector_id: 'conn_1' });
+    expect(second.gateway.verifyToken(one.token)).toMatchObject({ connector_id: 'conn_1' });
     later_ms = 11 * 60_000;
     expect(second.gateway.verifyToken(one.token)).toBeUndefined();
-    expect(second.gateway.verifyToken(all.token)).toEqual({});
+    expect(second.gateway.verifyToken(all.token)).toMatchObject({ until: { aborted: false } });
   });
 
   it('are not made for a connector that does not exist', async () => {
@@ -293,7 +293,7 @@ describe('capability tokens', () => {
         { id, connector_id: 'conn_1', expires_at },
       ],
     });
-    expect(agent.gateway.verifyToken(token)).toEqual({ connector_id: 'conn_1' });
+    expect(agent.gateway.verifyToken(token)).toMatchObject({ connector_id: 'conn_1' });
     const target = `/v1/gateway/tokens/${id}`;
     expect((await ask(agent.path, { method: 'DELETE', target })).status).toBe(204);
     expect(agent.gateway.verifyToken(token)).toBeUndefined();
