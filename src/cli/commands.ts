@@ -273,7 +273,7 @@ export const commands: readonly Command[] = [
     summary: 'what the gateway would do with a call, and why; exit code 1 when it would refuse',
     operands: 'METHOD URL',
     count: [2, 2],
-    flags: { json, socket },
+    flags: { platform: { type: 'boolean', summary: 'ask the platform as well' }, json, socket },
     notes: ['URL is /v1/gateway/PROVIDER/CONNECTOR/PATH, with or without http://host before it.'],
     load: () => import('./commands/explain.ts'),
   },

@@ -30,11 +30,11 @@ async function openGateway() {
     ['conn_4', 'openai', {}],
   ] as const) {
     const api_key = new Secret(API_KEY);
-    admin.createConnector({ organization: 'acme', provider: name, id, api_key, access_policy });
+    await admin.createConnector({ organization: 'acme', provider: name, id, api_key, access_policy });
   }
-  admin.createSprite({ organization: 'acme', name: 'dev-1', labels: ['a'] });
-  admin.createSprite({ organization: 'acme', name: 'web-1' });
-  const token = admin.createToken({ organization: 'acme', sprite: 'dev-1' });
+  await admin.createSprite({ organization: 'acme', name: 'dev-1', labels: ['a'] });
+  await admin.createSprite({ organization: 'acme', name: 'web-1' });
+  const token = await admin.createToken({ organization: 'acme', sprite: 'dev-1' });
   const explain = async (body: unknown, as: Secret | undefined = token) =>
     await platform.call({ method: 'POST', path: '/v1/gateway/explain', body, token: as });
   return { platform, provider, token, explain, policy };
@@ -175,8 +175,8 @@ describe('a dry run', () => {
     const { json } = await platform.call({ path: '/v1/oauth/hub/authorize' });
     const code = { code: provider.agree(json.authorize_url), state: json.state, access_policy: { allow_all: true } };
     const made = await platform.call({ method: 'POST', path: '/v1/oauth/hub/callback', body: code });
-    platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
-    const token = platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
+    await platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
+    const token = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
     const url = `/v1/gateway/hub/${made.json.connection.id}/user`;
     const explain = async () =>
       (await platform.call({ method: 'POST', path: '/v1/gateway/explain', body: { url }, token })).json;
@@ -228,8 +228,8 @@ describe('the providers', () => {
     };
     expect(await ids(token)).toEqual(['conn_1']);
     expect(await ids(platform.token)).toEqual(['conn_1', 'conn_4']);
-    platform.admin.createOrganization('other');
-    expect(await ids(platform.admin.createToken({ organization: 'other' }))).toEqual([]);
+    await platform.admin.createOrganization('other');
+    expect(await ids(await platform.admin.createToken({ organization: 'other' }))).toEqual([]);
   });
 });
 

@@ -15,7 +15,7 @@ export interface LocalAddress {
 }
 
 /** Any Host is accepted on the socket; this one says who answers. */
-const SOCKET_ORIGIN = 'http://remora';
+export const SOCKET_ORIGIN = 'http://remora';
 
 export function toConnectorList({ document, connectors }: PolicySnapshot, local: LocalAddress): LocalListResponse {
   const described = new Map(document.list?.connections.map((item) => [item.id, item]));

@@ -7,6 +7,7 @@ import { type Handlers, Reply } from '../../http/handler.ts';
 import type { AuditLog } from './audit-log.ts';
 import type { CapabilityTokens } from './capability-tokens.ts';
 import { type LocalAddress, toConnectorList } from './connector-list.ts';
+import type { Discovery } from './discovery.ts';
 import { toExplainTarget, toExplanation } from './explain.ts';
 import type { Verdict } from './judge.ts';
 import type { Policies } from './policies.ts';
@@ -19,9 +20,10 @@ export interface GatewayHandlerDeps {
   readonly audit: AuditLog;
   readonly tokens: CapabilityTokens;
   readonly local: () => LocalAddress;
+  readonly askPlatform: Discovery['askPlatform'];
 }
 
-type Rows = Omit<typeof gatewayOperations, 'gateway'>;
+type Rows = Omit<typeof gatewayOperations, 'gateway' | 'listProviders' | 'gatewayGuide'>;
 
 export function createGatewayHandlers(deps: GatewayHandlerDeps): Handlers<Rows, unknown> {
   /** For showing only, so that its age does not matter; throws `policy_unavailable` when there is none at all. */
@@ -30,10 +32,11 @@ export function createGatewayHandlers(deps: GatewayHandlerDeps): Handlers<Rows, 
 
   return {
     listGateway: async () => new Reply(200, toConnectorList(await shown(), deps.local()), age()),
-    async explainGateway({ body }) {
+    async explainGateway({ body, signal }) {
       const policies = deps.policies();
       const verdict = await deps.verdictOn(toExplainTarget(body)).catch(toVerdict);
-      return toExplanation(verdict, policies, body.headers);
+      const explanation = toExplanation(verdict, policies, body.headers);
+      return body.platform ? { ...explanation, platform: await deps.askPlatform(body, signal) } : explanation;
     },
     createGatewayToken({ body }) {
       const { connector_id, expire } = body ?? gatewayTokenRequest.parse({});

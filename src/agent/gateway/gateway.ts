@@ -17,6 +17,7 @@ import type { Upstream } from '../upstream.ts';
 import { createAuditLog } from './audit-log.ts';
 import { type CallCounts, createCallMeter } from './call-meter.ts';
 import { type Capability, createCapabilityTokens } from './capability-tokens.ts';
+import { createDiscovery } from './discovery.ts';
 import { createForwarder, toRefusal } from './forwarder.ts';
 import { createGatewayHandlers } from './gateway-handlers.ts';
 import { judge, type Target, type Verdict } from './judge.ts';
@@ -129,8 +130,17 @@ export function createGateway(deps: GatewayDeps): Gateway {
 
   function policies(): Policies {
     if (known !== undefined) return known;
+    throw off();
+  }
+
+  function connected() {
+    if ('missing' in platform) throw off();
+    return platform;
+  }
+
+  function off(): RemoraError {
     const names = 'missing' in platform ? platform.missing.join(' and ') : '';
-    throw new RemoraError('not_configured', `the gateway is off, because there is no ${names}`);
+    return new RemoraError('not_configured', `the gateway is off, because there is no ${names}`);
   }
 
   function onUpdate(update: { readonly changed: boolean; readonly problem: string | undefined }): void {
@@ -187,14 +197,25 @@ export function createGateway(deps: GatewayDeps): Gateway {
       ? undefined
       : createForwarder({ ...deps, ...config, gate, audit, meter, openCalls, limits, platform, verdictOn, onRefused });
 
+  const local = () => ({ socket: config.socket, tcp: deps.loopback?.() });
+  const discovery = createDiscovery({
+    platform: connected,
+    dispatcher: () => deps.upstream.dispatcher,
+    identity: deps.identity,
+    shown: async () => policies().snapshot ?? (await policies().usable()),
+    local,
+  });
+
   return {
     handlers: {
+      ...discovery.handlers,
       ...createGatewayHandlers({
         policies,
         verdictOn,
         audit,
         tokens,
-        local: () => ({ socket: config.socket, tcp: deps.loopback?.() }),
+        local,
+        askPlatform: discovery.askPlatform,
       }),
       gateway: async ({ request, upgrade, principal }, response) => {
         if (forward === undefined) policies();

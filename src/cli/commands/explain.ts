@@ -1,4 +1,5 @@
 // `remora explain`: POST /v1/gateway/explain for a URL of the gateway.
+import type { GatewayExplanation } from '../../contract/local/gateway.ts';
 import { askAgent } from '../ask-agent.ts';
 import type { Invocation } from '../command.ts';
 import { exitCode, UsageError } from '../exit-code.ts';
@@ -11,9 +12,10 @@ export async function run(invocation: Invocation): Promise<number> {
   const { out } = invocation;
   const target = parseGatewayTarget(url);
   if (target === undefined) throw new UsageError(`explain: ${url} is not /v1/gateway/PROVIDER/CONNECTOR/PATH`);
-  const body = { method: method.toUpperCase(), ...target };
+  const body = { method: method.toUpperCase(), ...target, platform: invocation.has('platform') };
   const answer = await askAgent(invocation, (client) => client.call('explainGateway', { body }));
-  const code = answer.decision === 'allow' ? exitCode.ok : exitCode.failed;
+  const verdicts = [answer.decision, answer.platform?.decision ?? 'allow'];
+  const code = verdicts.every((verdict) => verdict === 'allow') ? exitCode.ok : exitCode.failed;
   if (invocation.has('json')) {
     out.line(JSON.stringify(answer));
     return code;
@@ -28,6 +30,7 @@ export async function run(invocation: Invocation): Promise<number> {
     ['sprite', answer.sprite === null ? '-' : [answer.sprite.name, ...answer.sprite.labels].join(' ')],
     ['policy', answer.policy === null ? '-' : JSON.stringify(answer.policy)],
     ['policy age', answer.policy_age_ms === null ? '-' : toSpan(answer.policy_age_ms)],
+    ...toPlatformRows(answer.platform),
   ];
   for (const line of toTable(rows)) {
     out.line(
@@ -37,4 +40,13 @@ export async function run(invocation: Invocation): Promise<number> {
     );
   }
   return code;
+}
+
+function toPlatformRows(platform: GatewayExplanation['platform']): string[][] {
+  if (platform === undefined) return [];
+  const { code, decision, message, forwarded } = platform;
+  return [
+    ['platform', `${code === undefined ? decision : `${decision} (${code})`}: ${message}`],
+    ['sent to', forwarded === null ? '-' : `${forwarded.method} ${forwarded.url}`],
+  ];
 }

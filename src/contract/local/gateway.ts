@@ -5,7 +5,7 @@ import { accessPolicy } from '../access-policy.ts';
 import { connectorOperations } from '../connectors.ts';
 import { queryDuration } from '../duration.ts';
 import { gatewayConnection, gatewayListResponse, gatewayOperations as platformGateway } from '../gateway.ts';
-import { gatewayVerdict } from '../gateway-discovery.ts';
+import { gatewayDiscoveryOperations, gatewayDryRun, gatewayVerdict } from '../gateway-discovery.ts';
 import { defineOperation } from '../operation.ts';
 import { queryInteger } from '../query-values.ts';
 import { dateTime } from '../time.ts';
@@ -39,6 +39,8 @@ export const explainRequest = z.object({
   path: z.string().startsWith('/', 'expected a path that begins with "/"'),
   /** Headers of the call, to see which of them would be forwarded. */
   headers: z.record(z.string(), z.string()).default({}),
+  /** Ask the platform as well, whose verdict stands over the agent's. */
+  platform: z.boolean().default(false),
 });
 export type ExplainRequest = z.infer<typeof explainRequest>;
 
@@ -58,6 +60,8 @@ export const gatewayExplanation = z.object({
   sprite: z.object({ name: z.string(), labels: z.array(z.string()) }).nullable(),
   policy: accessPolicy.nullable(),
   policy_age_ms: z.int().nullable(),
+  /** When it was asked for. */
+  platform: gatewayDryRun.optional(),
 });
 export type GatewayExplanation = z.infer<typeof gatewayExplanation>;
 
@@ -135,7 +139,19 @@ export const gatewayOperations = {
     tag,
     body: explainRequest,
     answer: { kind: 'json', status: 200, schema: gatewayExplanation },
-    errors: ['invalid_request', 'not_configured'],
+    errors: ['invalid_request', 'not_configured', 'upstream_failed', 'upstream_timeout'],
+  }),
+  listProviders: defineOperation({
+    ...gatewayDiscoveryOperations.listProviders,
+    tag,
+    access: 'none',
+    errors: ['not_configured', 'upstream_failed', 'upstream_timeout'],
+  }),
+  gatewayGuide: defineOperation({
+    ...gatewayDiscoveryOperations.gatewayGuide,
+    tag,
+    access: 'none',
+    errors: ['not_configured', 'policy_unavailable'],
   }),
   createGatewayToken: defineOperation({
     method: 'POST',
