@@ -1,15 +1,13 @@
 // How fast the follower is on this machine: transactions a second into the cache with 1, 10 and 100 readers, what that does to
-// memory and to the socket, and how soon a waiting caller wakes: `npm run bench:follower`.
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+// memory and to the socket, how soon a waiting caller wakes, and whether memory stays flat for minutes: `npm run bench:follower`.
+// BENCH_ONLY=rate, wake-up or memory runs one part, BENCH_MEMORY_MS is the time of the last for each number of readers.
+import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Client } from 'undici';
-import type { z } from 'zod';
+import type { Client } from 'undici';
 import { transactionPage } from '../../src/contract/local/replication.ts';
+import { measureMemory } from './follower/memory.ts';
 import { type Reading, reading, ready, received, sent } from './follower/messages.ts';
+import { ask, end, hear, openAgent, start, until } from './follower/processes.ts';
 import { openWakeUpNode } from './follower/wake-up.ts';
 
 const RUN_MS = 10_000;
@@ -18,47 +16,13 @@ const WARM_UP_MS = 2_000;
 const RATES = [0, 100_000, 50_000, 20_000, 10_000];
 const ROUNDS = 200;
 const WAITERS = 5_000;
+const READERS = [1, 10, 100];
+const MEMORY_RATE = 10_000;
+const MEMORY_MS = Number(process.env.BENCH_MEMORY_MS ?? 120_000);
+/** What may have been added after more than a million transactions. */
+const FLAT = { heap_bytes: 2 * 1024 * 1024, anonymous_bytes: 10 * 1024 * 1024 };
+const only = process.env.BENCH_ONLY;
 const MEGABYTE = 1024 * 1024;
-
-function start(file: string, ...args: string[]): ChildProcess {
-  return fork(new URL(`follower/${file}`, import.meta.url), args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-}
-
-async function hear<T>(child: ChildProcess, schema: z.ZodType<T>): Promise<T> {
-  const [message] = await once(child, 'message');
-  return schema.parse(message);
-}
-
-async function ask<T>(child: ChildProcess, schema: z.ZodType<T>): Promise<T> {
-  const answer = hear(child, schema);
-  child.send('go');
-  return await answer;
-}
-
-/** A directory, an agent that follows `url`, and a client of its socket; all gone at the end. */
-async function openAgent(url: string) {
-  const dir = mkdtempSync(join(tmpdir(), 'remora-bench-'));
-  const path = join(dir, 'agent.sock');
-  const agent = start('agent.ts', path, dir, url);
-  await hear(agent, ready);
-  const client = new Client('http://agent', { connect: { socketPath: path } });
-  return {
-    path,
-    agent,
-    client,
-    async [Symbol.asyncDispose]() {
-      await client.destroy();
-      await end(agent);
-      rmSync(dir, { recursive: true });
-    },
-  };
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  const gone = once(child, 'exit');
-  child.disconnect();
-  await gone;
-}
 
 /** What the socket takes to answer meanwhile, one call after the other. */
 async function askSocket(client: Client, over: AbortSignal): Promise<number[]> {
@@ -71,10 +35,6 @@ async function askSocket(client: Client, over: AbortSignal): Promise<number[]> {
     await sleep(5);
   }
   return took_ms.sort((a, b) => a - b);
-}
-
-async function until(agent: ChildProcess, isSo: (now: Reading) => boolean): Promise<void> {
-  while (!isSo(await ask(agent, reading))) await sleep(5);
 }
 
 /** Whether the first reader has every line, init too, soon. */
@@ -161,14 +121,52 @@ async function wakeUp(waiters: number): Promise<void> {
   }
 }
 
-console.log(
-  '| readers | tx/s sent | readers that got all | waiters | tx/s into the cache | resident MB: begin, middle, end | loop delay p99 ms | socket p50, p99 ms | cache |',
-);
-console.log('|---|---|---|---|---|---|---|---|---|');
-for (const readers of [1, 10, 100]) {
-  for (const rate of RATES) if (await flood(readers, 0, rate)) break;
+async function remember(readers: number): Promise<void> {
+  const { samples, transactions, whole } = await measureMemory(readers, MEMORY_RATE, MEMORY_MS);
+  const heap = samples.map(({ heap_bytes }) => heap_bytes);
+  const anonymous = samples.map(({ memory }) => memory.anonymous_bytes);
+  const grown = (values: readonly number[]) => (values.at(-1) ?? Number.NaN) - (values[0] ?? Number.NaN);
+  const isFlat = grown(heap) <= FLAT.heap_bytes && grown(anonymous) <= FLAT.anonymous_bytes;
+  const show = (values: readonly number[]) => values.map((bytes) => (bytes / MEGABYTE).toFixed(1)).join(', ');
+  const cells = [
+    `${readers}, ${whole === readers ? 'all whole' : `${whole} whole`}`,
+    transactions.toLocaleString('en'),
+    show(samples.map(({ memory }) => memory.rss_bytes)),
+    show(anonymous),
+    show(heap),
+    show(samples.map(({ buffers_bytes }) => buffers_bytes)),
+    show(samples.map(({ disk_bytes }) => disk_bytes)),
+    isFlat ? 'met' : 'MISSED',
+  ];
+  console.log(`| ${cells.join(' | ')} |`);
 }
-await flood(1, WAITERS, 0);
-console.log('\n| others that wait | wake-up p50 ms | p95 | p99 |\n|---|---|---|---|');
-await wakeUp(0);
-await wakeUp(WAITERS);
+
+async function printRates(): Promise<void> {
+  console.log(
+    '| readers | tx/s sent | readers that got all | waiters | tx/s into the cache | resident MB: begin, middle, end | loop delay p99 ms | socket p50, p99 ms | cache |',
+  );
+  console.log('|---|---|---|---|---|---|---|---|---|');
+  for (const readers of READERS) {
+    for (const rate of RATES) if (await flood(readers, 0, rate)) break;
+  }
+  await flood(1, WAITERS, 0);
+}
+
+async function printWakeUps(): Promise<void> {
+  console.log('\n| others that wait | wake-up p50 ms | p95 | p99 |\n|---|---|---|---|');
+  await wakeUp(0);
+  await wakeUp(WAITERS);
+}
+
+async function printMemory(): Promise<void> {
+  console.log(
+    `\n${MEMORY_RATE.toLocaleString('en')} transactions a second for ${MEMORY_MS / 1_000} s; MB, seven times each`,
+  );
+  console.log('| readers | transactions | resident | anonymous | heap after a collection | buffers | files | flat |');
+  console.log('|---|---|---|---|---|---|---|---|');
+  for (const readers of READERS) await remember(readers);
+}
+
+if (only === undefined || only === 'rate') await printRates();
+if (only === undefined || only === 'wake-up') await printWakeUps();
+if (only === undefined || only === 'memory') await printMemory();

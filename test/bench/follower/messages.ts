@@ -7,6 +7,8 @@ export const ready = z.object({ type: z.literal('ready'), url: z.string().option
 export const reading = z.object({
   type: z.literal('reading'),
   rss_bytes: z.number(),
+  heap_bytes: z.number(),
+  buffers_bytes: z.number(),
   cpu_ms: z.number(),
   loop_p50_ms: z.number(),
   loop_p99_ms: z.number(),
