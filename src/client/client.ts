@@ -35,6 +35,8 @@ export interface Common {
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
   readonly timeout_ms?: number | undefined;
+  /** Between two pieces of an answer, keep-alives among them; no limit unless said otherwise. */
+  readonly idle_ms?: number | undefined;
 }
 
 /** What a call of this row takes; what the row requires is required. */
@@ -82,7 +84,7 @@ export function createClient<const Ops extends Operations>(operations: Ops, opti
       body: body.text,
       signal,
       headersTimeout: 0,
-      bodyTimeout: 0,
+      bodyTimeout: input.idle_ms ?? 0,
     });
     const { statusCode: status, headers } = answer;
     if (isSuccess(row, status)) return answer;

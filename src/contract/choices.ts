@@ -472,7 +472,7 @@ export const choices: readonly Choice[] = [
   {
     topic: 'changes of policies',
     choice:
-      'GET /v1/gateway/changes: a stream of versions, not of policies; a platform without it is asked again every minute',
+      'GET /v1/gateway/changes: a stream of versions, not of policies; without it the policies are read each minute, and while it is lost the gateway is degraded',
     reason:
       'A change must end streams within a second, and a stream says in whatever order things happen only that it is time to read.',
   },

@@ -17,6 +17,8 @@ export interface StandInState {
   mode: 'up' | 'refuse' | 'hang';
   /** The version that the stream of changes begins with; null: there is no such stream. See `change`. */
   version: string | null;
+  /** `refuse`: 503 for the stream of changes alone. */
+  changes: 'up' | 'refuse';
   /** Answers gateway calls. */
   onGateway: (request: IncomingMessage, response: ServerResponse) => void;
 }
@@ -36,6 +38,10 @@ export interface StandInPlatform {
   readonly watchers: number;
   /** What each reader of changes sent as `since`. */
   readonly sinces: readonly (string | null)[];
+  /** Readers of changes that were refused. */
+  readonly refused: number;
+  /** Breaks off every stream of changes. */
+  cutWatchers(): void;
   /** Tells every reader of the stream of changes that this is the version now. */
   change(version: string): void;
   close(): Promise<void>;
@@ -46,11 +52,13 @@ export async function openStandInPlatform(state: Partial<StandInState> = {}): Pr
   let fetches = 0;
   const watchers = new Set<ServerResponse>();
   const sinces: (string | null)[] = [];
+  let refused = 0;
   const full: StandInState = {
     sprite: { name: 'dev-1', labels: [] },
     connectors: [],
     mode: 'up',
     version: null,
+    changes: 'up',
     onGateway: (_request, response) => response.end('ok'),
     ...state,
   };
@@ -59,6 +67,13 @@ export async function openStandInPlatform(state: Partial<StandInState> = {}): Pr
     if (target.startsWith('/v1/gateway/changes') && full.mode !== 'hang') {
       if (full.version === null) {
         response.writeHead(404, { 'content-type': 'application/json' }).end('{"error":"not_found","message":"no"}');
+        return;
+      }
+      if (full.changes === 'refuse') {
+        refused += 1;
+        response
+          .writeHead(503, { 'content-type': 'application/json' })
+          .end('{"error":"not_ready","message":"not now"}');
         return;
       }
       sinces.push(new URLSearchParams(target.split('?')[1]).get('since'));
@@ -96,6 +111,12 @@ export async function openStandInPlatform(state: Partial<StandInState> = {}): Pr
       return watchers.size;
     },
     sinces,
+    get refused() {
+      return refused;
+    },
+    cutWatchers() {
+      for (const watcher of watchers) watcher.destroy();
+    },
     change(version) {
       full.version = version;
       for (const watcher of watchers) watcher.write(`${JSON.stringify({ type: 'changed', version })}\n`);

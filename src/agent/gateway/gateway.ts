@@ -24,6 +24,7 @@ import { judge, type Target, type Verdict } from './judge.ts';
 import { type CallTally, createOpenCalls } from './open-calls.ts';
 import { createPolicies, type Policies } from './policies.ts';
 import { createPolicyCache } from './policy-cache.ts';
+import type { ChangesState } from './policy-changes.ts';
 import { createPolicySource } from './policy-source.ts';
 
 export { gatewaySchema, gatewayUsageSchema } from './gateway-schema.ts';
@@ -109,6 +110,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const tokens = createCapabilityTokens(deps.db, clock, (err) => log.warn({ err }, 'a gateway token was not kept'));
   const platform = toPlatform(config);
   let problem: string | undefined;
+  let changes: ChangesState = { type: 'following' };
 
   const known: Policies | undefined =
     'missing' in platform
@@ -126,6 +128,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
           refresh_ms: config.policyRefresh_ms,
           gate: deps.refreshGate ?? gate,
           onUpdate,
+          onChanges,
         });
 
   function policies(): Policies {
@@ -154,6 +157,16 @@ export function createGateway(deps: GatewayDeps): Gateway {
     endForbidden();
   }
 
+  /** Without the stream a change is noticed late, which somebody who has just closed a path must be able to see. */
+  function onChanges(state: ChangesState): void {
+    if (state.type === 'lost' && changes.type !== 'lost') {
+      log.warn({ problem: state.problem }, "the platform's stream of policy changes is lost");
+    }
+    if (state.type !== 'lost' && changes.type === 'lost') log.info("the platform's stream of policy changes is back");
+    changes = state;
+    report();
+  }
+
   /** A stream that was allowed when it began and is not any more ends now. */
   function endForbidden(): void {
     const snapshot = known?.snapshot;
@@ -172,8 +185,12 @@ export function createGateway(deps: GatewayDeps): Gateway {
 
   function report(): void {
     if (known === undefined) return;
-    const trouble = problem ?? audit.problem;
-    if (known.isUsable) part.set(trouble === undefined ? 'ok' : 'degraded', trouble);
+    const refresh_ms = Math.min(config.policyRefresh_ms, config.policyMaxAge_ms / 2);
+    const every = `changes are noticed every ${Math.ceil(refresh_ms / 1_000)} s only`;
+    const lost = changes.type === 'lost' ? `no stream of policy changes (${changes.problem}); ${every}` : undefined;
+    const trouble = problem ?? lost ?? audit.problem;
+    const note = changes.type === 'missing' ? `the platform does not tell of policy changes; ${every}` : undefined;
+    if (known.isUsable) part.set(trouble === undefined ? 'ok' : 'degraded', trouble ?? note);
     else if (problem === undefined) part.set('starting', 'the policies are being fetched');
     else part.set('failed', `${problem}; every call is refused until it answers`);
   }

@@ -6,7 +6,7 @@ import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { createTokenBucket } from '../../core/token-bucket.ts';
 import type { CachedPolicies, PolicyCache } from './policy-cache.ts';
-import { followPolicyChanges } from './policy-changes.ts';
+import { type ChangesState, followPolicyChanges, type PolicyChanges } from './policy-changes.ts';
 import { type PolicySnapshot, toSnapshot } from './policy-snapshot.ts';
 import type { PolicySource } from './policy-source.ts';
 
@@ -28,6 +28,8 @@ export interface PoliciesOptions {
   readonly gate: () => Promise<void>;
   /** Told after each fetch, and after the cache was read. `problem` is why the last fetch or save failed. */
   readonly onUpdate: (update: { readonly changed: boolean; readonly problem: string | undefined }) => void;
+  /** Told what becomes of the platform's stream of changes. */
+  readonly onChanges: (state: ChangesState) => void;
 }
 
 export interface Policies {
@@ -62,6 +64,7 @@ export function createPolicies(options: PoliciesOptions): Policies {
   const bucket = createTokenBucket({ capacity: FRESHEN_BURST, refillPerSecond: 1, now_ms: clock.mono_ms });
   let known: Known | undefined;
   let nap = new AbortController();
+  let changes: PolicyChanges | undefined;
   let isStale = false;
   let running: { readonly done: Promise<boolean>; readonly abort: AbortController } | undefined;
 
@@ -145,7 +148,7 @@ export function createPolicies(options: PoliciesOptions): Policies {
       const cached = cache.load();
       if (cached !== undefined) options.onUpdate({ changed: take(cached, undefined), problem: undefined });
       void run(signal);
-      void followPolicyChanges({ ...options, onChange: this.changed }, signal);
+      changes = followPolicyChanges({ ...options, onChange: this.changed, onState: options.onChanges }, signal);
     },
     async usable() {
       const now = current();
@@ -171,6 +174,7 @@ export function createPolicies(options: PoliciesOptions): Policies {
     },
     async refreshNow() {
       backoff.reset();
+      changes?.redial();
       running?.abort.abort();
       running = undefined;
       await refresh();

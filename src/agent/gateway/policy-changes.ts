@@ -1,52 +1,95 @@
-// Follows the platform's stream of changes and rings when there is one. Where there is no such stream, the policies are fetched by
-// the clock as ever.
+// Follows the platform's stream of changes and rings when there is one. Where there is no such stream, or while it is away, the
+// policies are fetched by the clock as ever.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UpstreamError } from '../../client/upstream-error.ts';
 import { createBackoff } from '../../core/backoff.ts';
-import type { Clock } from '../../core/clock.ts';
 import type { PolicySource } from './policy-source.ts';
 
 /** A platform without the row may be replaced by one that has it. */
 const MISSING_WAIT_MS = 600_000;
 /** A stream that ends earlier has not shown that the platform is well. */
 const STABLE_MS = 5_000;
+/** One end is a restart of the platform, or a proxy that has lost its patience. */
+const FAILURES_TOLERATED = 1;
 const missing: ReadonlySet<number | undefined> = new Set([400, 404, 405, 501]);
 
+/** `missing`: this platform has none. `lost`: it should be there and is not, more than once in a row. */
+export type ChangesState =
+  | { readonly type: 'following' }
+  | { readonly type: 'missing' }
+  | { readonly type: 'lost'; readonly problem: string };
+
 export interface PolicyChangesOptions {
-  readonly clock: Clock;
   readonly random: () => number;
   readonly source: Pick<PolicySource, 'watch'>;
   /** Waits while the machine is being suspended. */
   readonly gate: () => Promise<void>;
   /** Something has changed, or may have while nobody was listening. */
   readonly onChange: () => void;
+  readonly onState: (state: ChangesState) => void;
+}
+
+export interface PolicyChanges {
+  /** Drops the stream and asks for it at once: after a resume its other end is gone. */
+  redial(): void;
 }
 
 /** Runs until `signal`. Never throws. */
-export async function followPolicyChanges(options: PolicyChangesOptions, signal: AbortSignal): Promise<void> {
+export function followPolicyChanges(options: PolicyChangesOptions, signal: AbortSignal): PolicyChanges {
   const backoff = createBackoff({ random: options.random });
   let version: string | undefined;
+  let attempt = new AbortController();
 
-  async function follow(): Promise<void> {
-    await options.gate();
-    const started_ms = options.clock.mono_ms();
+  function onStable(): void {
+    backoff.reset();
+    options.onState({ type: 'following' });
+  }
+
+  /** Resolves to why the stream is over. */
+  async function follow(until: AbortSignal): Promise<unknown> {
+    let stable: NodeJS.Timeout | undefined;
     try {
-      for await (const change of options.source.watch(version, signal)) {
+      await options.gate();
+      for await (const change of options.source.watch(version, until)) {
+        stable ??= setTimeout(onStable, STABLE_MS).unref();
         if (change.version !== version) options.onChange();
         version = change.version;
       }
+      return new Error('it ended');
+    } catch (error) {
+      return error;
     } finally {
-      if (options.clock.mono_ms() - started_ms > STABLE_MS) backoff.reset();
+      clearTimeout(stable);
     }
   }
 
-  while (!signal.aborted) {
-    const error = await follow().then(
-      () => undefined,
-      (cause: unknown) => cause,
-    );
-    const isMissing = error instanceof UpstreamError && missing.has(error.status);
-    const wait_ms = isMissing ? MISSING_WAIT_MS * (0.9 + 0.2 * options.random()) : backoff.next();
-    await sleep(wait_ms, undefined, { signal, ref: false }).catch(() => undefined);
+  /** How long to wait after an end. */
+  function onEnd(error: unknown): number {
+    if (error instanceof UpstreamError && missing.has(error.status)) {
+      options.onState({ type: 'missing' });
+      return MISSING_WAIT_MS * (0.9 + 0.2 * options.random());
+    }
+    const wait_ms = backoff.next(error instanceof UpstreamError ? error.retryAfter_ms : undefined);
+    const problem = error instanceof Error ? error.message : String(error);
+    if (backoff.failures > FAILURES_TOLERATED) options.onState({ type: 'lost', problem });
+    return wait_ms;
   }
+
+  async function run(): Promise<void> {
+    while (!signal.aborted) {
+      attempt = new AbortController();
+      const until = AbortSignal.any([signal, attempt.signal]);
+      const error = await follow(until);
+      if (until.aborted) continue;
+      await sleep(onEnd(error), undefined, { signal: until, ref: false }).catch(() => undefined);
+    }
+  }
+
+  void run();
+  return {
+    redial() {
+      backoff.reset();
+      attempt.abort();
+    },
+  };
 }

@@ -21,6 +21,9 @@ export interface PolicySource {
   watch(since: string | undefined, signal: AbortSignal): AsyncIterable<GatewayChange>;
 }
 
+/** Three keep-alives of the platform. */
+const SILENCE_MS = 45_000;
+
 const operations = {
   readSprite: spriteOperations.readSprite,
   listConnections: connectorOperations.listConnections,
@@ -35,7 +38,7 @@ export function createPolicySource(options: PolicySourceOptions): PolicySource {
     headers: options.headers,
   });
   return {
-    watch: (since, signal) => client.stream('watchGateway', { query: { since }, signal }),
+    watch: (since, signal) => client.stream('watchGateway', { query: { since }, signal, idle_ms: SILENCE_MS }),
     async fetch(signal) {
       // The list only decorates, so a platform without it is no reason to be without policies.
       const list = client.call('listGateway', { signal }).catch(() => null);

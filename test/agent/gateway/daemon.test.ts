@@ -62,6 +62,20 @@ it('a WebSocket passes, is refused at the socket that only reads, and ends with 
   expect(await agent.ended).toBe(0);
 });
 
+it('says in /v1/ready and /v1/status that it is not told of changes of policies', async () => {
+  const { platform, agent } = await openAll({ version: 'a' });
+  await vi.waitFor(() => expect(platform.watchers).toBe(1), 5_000);
+  platform.state.changes = 'refuse';
+  platform.cutWatchers();
+  const gateway = { state: 'degraded', reason: expect.stringContaining('no stream of policy changes (not now)') };
+  for (const target of ['/v1/ready', '/v1/status']) {
+    await vi.waitFor(
+      async () => expect(await agent.get(target)).toMatchObject({ status: 200, json: { parts: { gateway } } }),
+      5_000,
+    );
+  }
+});
+
 it('a POST in flight at a resume is outcome_unknown, once, and never sent twice', async () => {
   const { platform, agent } = await openAll({ onGateway: (request) => void request.resume() });
   const waiting = agent.ask({ method: 'POST', target, body: 'work' });

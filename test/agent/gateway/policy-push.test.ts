@@ -62,13 +62,71 @@ describe('a platform that tells of changes', () => {
   });
 });
 
+describe('a stream of changes that is lost', () => {
+  const countOf = (text: string, wanted: string) => text.split(wanted).length - 1;
+
+  it('is said once in the log and shown by the part, until it has been back for a while', async () => {
+    const platform = await openStandInPlatform({ connectors: [open], version: 'a' });
+    const agent = await openGatewayAgent(platform.url);
+    await vi.waitFor(() => expect(platform.watchers).toBe(1));
+    await vi.waitFor(() => expect(agent.board.report().gateway).toMatchObject({ state: 'ok' }));
+    platform.state.changes = 'refuse';
+    platform.cutWatchers();
+    await vi.waitFor(
+      () =>
+        expect(agent.board.report().gateway).toMatchObject({
+          state: 'degraded',
+          reason: 'no stream of policy changes (not now); changes are noticed every 60 s only',
+        }),
+      3_000,
+    );
+    await vi.waitFor(() => expect(platform.refused).toBeGreaterThan(2), 5_000);
+    expect(countOf(agent.written(), 'stream of policy changes is lost')).toBe(1);
+    expect((await ask(agent.path, { target })).status).toBe(200);
+    platform.state.changes = 'up';
+    await vi.waitFor(
+      () => expect(agent.board.report().gateway).toEqual(expect.objectContaining({ state: 'ok' })),
+      12_000,
+    );
+    expect(countOf(agent.written(), 'stream of policy changes is back')).toBe(1);
+  });
+
+  it('once is no reason to worry anybody', async () => {
+    const platform = await openStandInPlatform({ connectors: [open], version: 'a' });
+    const agent = await openGatewayAgent(platform.url);
+    await vi.waitFor(() => expect(platform.watchers).toBe(1));
+    await vi.waitFor(() => expect(agent.board.report().gateway).toMatchObject({ state: 'ok' }));
+    platform.cutWatchers();
+    await vi.waitFor(() => expect(platform.sinces).toEqual([null, 'a']), 3_000);
+    expect(agent.board.report().gateway).toMatchObject({ state: 'ok' });
+    expect(agent.written()).not.toContain('is lost');
+  });
+
+  it('is asked for more and more rarely, and at once after a resume, also when it still seems to be there', async () => {
+    const platform = await openStandInPlatform({ connectors: [open], version: 'a', changes: 'refuse' });
+    const agent = await openGatewayAgent(platform.url);
+    await vi.waitFor(() => expect(platform.refused).toBe(5), 10_000);
+    platform.state.changes = 'up';
+    const started_ms = performance.now();
+    await agent.gateway.onResume();
+    await vi.waitFor(() => expect(platform.watchers).toBe(1));
+    await agent.gateway.onResume();
+    await vi.waitFor(() => expect(platform.sinces).toEqual([null, 'a']));
+    await vi.waitFor(() => expect(platform.watchers).toBe(1));
+    expect(performance.now() - started_ms).toBeLessThan(1_000);
+  });
+});
+
 describe('a platform that tells of nothing', () => {
   it('is asked by the clock, and by half of the age limit at the latest', async () => {
     const platform = await openStandInPlatform({ connectors: [open] });
     const agent = await openGatewayAgent(platform.url, { policyRefresh_ms: 60_000, policyMaxAge_ms: 1_000 });
     await vi.waitFor(() => expect(platform.fetches).toBeGreaterThan(3), 5_000);
     expect((await ask(agent.path, { target })).status).toBe(200);
-    expect(agent.board.report().gateway).toMatchObject({ state: 'ok' });
+    expect(agent.board.report().gateway).toMatchObject({
+      state: 'ok',
+      reason: 'the platform does not tell of policy changes; changes are noticed every 1 s only',
+    });
   });
 });
 
