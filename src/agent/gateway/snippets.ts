@@ -1,4 +1,5 @@
-// Lines that call a URL over the Unix socket, to be pasted: for a shell, for Python with httpx, for Node with undici. Pure.
+// Lines that call a path over the Unix socket, to be pasted: into a shell, into Python, into Node as a script, a module or at its
+// prompt. Nothing has to be installed for them but curl. Pure.
 
 export interface Snippets {
   readonly curl: string;
@@ -6,20 +7,24 @@ export interface Snippets {
   readonly node: string;
 }
 
+/** `url`: of plain HTTP. What follows its host is kept byte for byte. */
 export function toSnippets(socket: string, url: string): Snippets {
-  const path = JSON.stringify(socket);
-  const target = JSON.stringify(url);
+  const [, host = '', target = '/'] = /^http:\/\/([^/]+)(\/.*)$/.exec(url) ?? [];
+  const [address, path] = [JSON.stringify(socket), JSON.stringify(target)];
+  const literally = /[[\]{}]/.test(url) ? '--globoff ' : '';
   return {
-    curl: `curl --unix-socket ${toShellWord(socket)} ${quote(url)}`,
+    curl: `curl ${literally}--unix-socket ${toShellWord(socket)} ${quote(url)}`,
     python: [
-      'import httpx',
-      `client = httpx.Client(transport=httpx.HTTPTransport(uds=${path}), timeout=None)`,
-      `print(client.get(${target}).text)`,
+      'import http.client, socket',
+      `call = http.client.HTTPConnection("${host}")`,
+      'call.sock = socket.socket(socket.AF_UNIX)',
+      `call.sock.connect(${address})`,
+      `call.request("GET", ${path})`,
+      'print(call.getresponse().read().decode())',
     ].join('\n'),
     node: [
-      "import { Agent, fetch } from 'undici'",
-      `const dispatcher = new Agent({ connect: { socketPath: ${path} } })`,
-      `console.log(await (await fetch(${target}, { dispatcher })).text())`,
+      `const call = { socketPath: ${address}, path: ${path} }`,
+      "import('node:http').then(({ get }) => get(call, (answer) => answer.pipe(process.stdout)))",
     ].join('\n'),
   };
 }

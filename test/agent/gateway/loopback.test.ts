@@ -118,7 +118,7 @@ describe('remora', () => {
     const all = await runRemora(['connectors'], { env });
     expect(all.stdout).toContain(`${stack.origin}/v1/gateway/openai/conn_openai`);
     const one = await runRemora(['connectors', 'conn_openai'], { env });
-    for (const text of ['curl --unix-socket', 'httpx', 'undici', 'remora env --connector conn_openai']) {
+    for (const text of ['curl --unix-socket', 'http.client', 'node:http', 'remora env --connector conn_openai']) {
       expect(one.stdout).toContain(text);
     }
   });

@@ -47,7 +47,7 @@ describe('GET /v1/gateway/list', () => {
             "curl --unix-socket /run/remora/remora.sock 'http://remora/v1/gateway/openai/conn_1/v1/models'",
           snippets: {
             curl: "curl --unix-socket /run/remora/remora.sock 'http://remora/v1/gateway/openai/conn_1/v1/models'",
-            python: expect.stringContaining('uds="/run/remora/remora.sock"'),
+            python: expect.stringContaining('connect("/run/remora/remora.sock")'),
             node: expect.stringContaining('socketPath: "/run/remora/remora.sock"'),
           },
         },
