@@ -26,7 +26,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   sqlite: ['better-sqlite3'],
   client: ['zod', 'undici', 'split2'],
   agent: ['zod', 'undici', 'ws', 'pino', 'prom-client', 'smol-toml'],
-  platform: ['zod', 'undici', 'ws', 'pino', 'prom-client', 'smol-toml', 'ipaddr.js', 'oauth4webapi'],
+  platform: ['zod', 'undici', 'ws', 'pino', 'postgres', 'prom-client', 'smol-toml', 'ipaddr.js', 'oauth4webapi'],
   provider: ['zod'],
   cli: ['zod', 'undici', 'ws', 'pino', 'smol-toml', 'better-sqlite3'],
 };

@@ -17,7 +17,7 @@ export const choices: readonly Choice[] = [
   {
     topic: 'error statuses',
     choice:
-      'Each code has one status (errors.ts). Besides 400, 401 and 404: 403, 405, 408, 409, 410, 413 to 415, 422, 429, 5xx',
+      'Each code has one status (errors.ts). Besides 400, 401 and 404: 403, 405, 408, 409, 410, 413 to 415, 421, 422, 429, 5xx',
     reason: 'The documents name three statuses; a caller that retries must be able to tell the rest apart.',
   },
   {

@@ -31,6 +31,7 @@ export const errorStatus = {
   target_too_long: 414,
   unsupported_media_type: 415,
   expectation_failed: 417,
+  other_host: 421,
   not_eligible: 422,
   too_many_requests: 429,
   headers_too_large: 431,

@@ -149,6 +149,6 @@ export const spriteOperations = {
     access: 'organization',
     params: spriteParams,
     answer: { kind: 'empty', status: 204 },
-    errors: ['unauthorized', 'not_found'],
+    errors: ['unauthorized', 'not_found', 'other_host'],
   }),
 } as const;

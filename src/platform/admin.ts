@@ -11,6 +11,7 @@ import type { Secret } from '../core/secret.ts';
 import type { Catalogue } from './catalogue/catalogue.ts';
 import { toConnectionRecord } from './connectors/connector-record.ts';
 import type { ConnectorService } from './connectors/connector-service.ts';
+import type { ConnectorRow } from './connectors/connector-store.ts';
 import type { StopOptions } from './machines/driver.ts';
 import type { MachineService } from './machines/machine-service.ts';
 import type { MachineRow, MachineStore } from './machines/machine-store.ts';
@@ -62,28 +63,28 @@ export interface AdminMachine {
 
 /** Everything throws `not_found` for an organization or a sprite that is not there. */
 export interface PlatformAdmin {
-  createOrganization(slug: string): Organization;
-  setLimits(organization: string, limits: Partial<OrganizationLimits>): Organization;
+  createOrganization(slug: string): Promise<Organization>;
+  setLimits(organization: string, limits: Partial<OrganizationLimits>): Promise<Organization>;
   /** By slug. */
-  listOrganizations(): readonly Organization[];
-  hasOrganization(slug: string): boolean;
+  listOrganizations(): Promise<readonly Organization[]>;
+  hasOrganization(slug: string): Promise<boolean>;
   /** The text is not kept: it can be shown only now. */
-  createToken(token: NewAdminToken): Secret;
-  listTokens(organization: string): readonly TokenRow[];
+  createToken(token: NewAdminToken): Promise<Secret>;
+  listTokens(organization: string): Promise<readonly TokenRow[]>;
   /** Throws `not_found` when the organization has no such token. */
-  revokeToken(organization: string, id: string): void;
-  createSprite(sprite: NewAdminSprite): Sprite;
+  revokeToken(organization: string, id: string): Promise<void>;
+  createSprite(sprite: NewAdminSprite): Promise<Sprite>;
   /** Replaces the URL settings, and the labels when given. */
-  updateSprite(name: SpriteName, change: UpdateSpriteRequest): Sprite;
-  findSprite(name: SpriteName): Sprite | undefined;
+  updateSprite(name: SpriteName, change: UpdateSpriteRequest): Promise<Sprite>;
+  findSprite(name: SpriteName): Promise<Sprite | undefined>;
   /** By name; at most a thousand after `after`. */
-  listSprites(organization: string, after?: string): readonly Sprite[];
-  createConnector(connector: NewAdminConnector): Connection;
-  listConnectors(organization: string): readonly Connection[];
-  readMachine(name: SpriteName): AdminMachine;
+  listSprites(organization: string, after?: string): Promise<readonly Sprite[]>;
+  createConnector(connector: NewAdminConnector): Promise<Connection>;
+  listConnectors(organization: string): Promise<readonly Connection[]>;
+  readMachine(name: SpriteName): Promise<AdminMachine>;
   /** Returns the state before. */
   startMachine(name: SpriteName): Promise<MachineStatus>;
-  suspendMachine(name: SpriteName): void;
+  suspendMachine(name: SpriteName): Promise<void>;
   /** Resolves when nothing of it runs. */
   stopMachine(name: SpriteName, options?: StopOptions): Promise<void>;
   destroyMachine(name: SpriteName): Promise<void>;
@@ -108,74 +109,76 @@ const LIST_MAX = 1_000;
 const STOP: StopOptions = { signal: 'SIGTERM', timeout_ms: 5_000 };
 
 export function createAdmin(deps: AdminDeps): PlatformAdmin {
-  function organizationOf(slug: string): Organization {
-    const found = deps.organizations.findBySlug(slug);
+  async function organizationOf(slug: string): Promise<Organization> {
+    const found = await deps.organizations.findBySlug(slug);
     if (found === undefined) throw new RemoraError('not_found', `there is no organization ${slug}`);
     return found;
   }
 
-  function spriteOf({ organization, sprite }: SpriteName): SpriteRow {
-    const found = deps.sprites.findByName(organizationOf(organization).id, sprite);
+  async function spriteOf({ organization, sprite }: SpriteName): Promise<SpriteRow> {
+    const found = await deps.sprites.findByName((await organizationOf(organization)).id, sprite);
     if (found === undefined) throw new RemoraError('not_found', `there is no sprite ${sprite} in ${organization}`);
     return found;
   }
 
-  function machineOf(name: SpriteName): MachineRow {
-    const found = deps.machines.findBySprite(spriteOf(name).id);
+  async function machineOf(name: SpriteName): Promise<MachineRow> {
+    const found = await deps.machines.findBySprite((await spriteOf(name)).id);
     if (found === undefined) throw new RemoraError('not_found', `the sprite ${name.sprite} has no machine`);
     return found;
   }
 
+  const toConnection = (row: ConnectorRow) =>
+    toConnectionRecord(row, deps.catalogue.find(row.provider), deps.platformUrl());
+
   return {
     createOrganization: (slug) => deps.organizations.create(slug, deps.clock.wall_ms()),
-    setLimits: (slug, limits) => deps.organizations.setLimits(organizationOf(slug).id, limits),
+    setLimits: async (slug, limits) => await deps.organizations.setLimits((await organizationOf(slug)).id, limits),
     listOrganizations: () => deps.organizations.list(),
-    hasOrganization: (slug) => deps.organizations.findBySlug(slug) !== undefined,
-    createToken({ organization, sprite, ...more }) {
-      const organization_id = organizationOf(organization).id;
-      const sprite_id = sprite === undefined ? null : spriteOf({ organization, sprite }).id;
-      return deps.tokens.create({ organization_id, sprite_id, ...more }, deps.clock.wall_ms()).text;
+    hasOrganization: async (slug) => (await deps.organizations.findBySlug(slug)) !== undefined,
+    async createToken({ organization, sprite, ...more }) {
+      const organization_id = (await organizationOf(organization)).id;
+      const sprite_id = sprite === undefined ? null : (await spriteOf({ organization, sprite })).id;
+      const made = await deps.tokens.create({ organization_id, sprite_id, ...more }, deps.clock.wall_ms());
+      return made.text;
     },
-    listTokens: (organization) => deps.tokens.list(organizationOf(organization).id),
-    revokeToken(organization, id) {
-      if (deps.tokens.revoke(organizationOf(organization).id, id)) return;
+    listTokens: async (organization) => await deps.tokens.list((await organizationOf(organization)).id),
+    async revokeToken(organization, id) {
+      if (await deps.tokens.revoke((await organizationOf(organization)).id, id)) return;
       throw new RemoraError('not_found', `${organization} has no token ${id}`);
     },
-    createSprite({ organization: slug, ...sprite }) {
-      const organization = organizationOf(slug);
-      return toSpriteRecord(deps.spriteService.create(organization, sprite), organization, deps.around);
+    async createSprite({ organization: slug, ...sprite }) {
+      const organization = await organizationOf(slug);
+      return toSpriteRecord(await deps.spriteService.create(organization, sprite), organization, deps.around);
     },
-    updateSprite({ organization: slug, sprite }, change) {
-      const organization = organizationOf(slug);
-      return toSpriteRecord(deps.spriteService.update(organization, sprite, change), organization, deps.around);
+    async updateSprite({ organization: slug, sprite }, change) {
+      const organization = await organizationOf(slug);
+      return toSpriteRecord(await deps.spriteService.update(organization, sprite, change), organization, deps.around);
     },
-    findSprite({ organization: slug, sprite }) {
-      const organization = organizationOf(slug);
-      const row = deps.sprites.findByName(organization.id, sprite);
+    async findSprite({ organization: slug, sprite }) {
+      const organization = await organizationOf(slug);
+      const row = await deps.sprites.findByName(organization.id, sprite);
       return row === undefined ? undefined : toSpriteRecord(row, organization, deps.around);
     },
-    listSprites(slug, after = '') {
-      const organization = organizationOf(slug);
-      const rows = deps.sprites.list({ organization_id: organization.id, prefix: '', after, limit: LIST_MAX });
-      return rows.map((row) => toSpriteRecord(row, organization, deps.around));
+    async listSprites(slug, after = '') {
+      const organization = await organizationOf(slug);
+      const page = { organization_id: organization.id, prefix: '', after, limit: LIST_MAX };
+      return (await deps.sprites.list(page)).map((row) => toSpriteRecord(row, organization, deps.around));
     },
-    createConnector({ organization, api_key, ...connector }) {
-      const { id } = organizationOf(organization);
-      const row = deps.connectorService.create(id, { ...connector, api_key: api_key.reveal() });
-      return toConnectionRecord(row, deps.catalogue.find(row.provider), deps.platformUrl());
+    async createConnector({ organization, api_key, ...connector }) {
+      const { id } = await organizationOf(organization);
+      return toConnection(await deps.connectorService.create(id, { ...connector, api_key: api_key.reveal() }));
     },
-    listConnectors(organization) {
-      const rows = deps.connectorService.list(organizationOf(organization).id);
-      return rows.map((row) => toConnectionRecord(row, deps.catalogue.find(row.provider), deps.platformUrl()));
+    async listConnectors(organization) {
+      return (await deps.connectorService.list((await organizationOf(organization)).id)).map(toConnection);
     },
-    readMachine(name) {
-      const { app, id, state, instance_id } = machineOf(name);
+    async readMachine(name) {
+      const { app, id, state, instance_id } = await machineOf(name);
       const dir = join(deps.machinesDir, id);
       return { app, id, state, instance_id, dir, socket: join(dir, 'agent.sock') };
     },
-    startMachine: (name) => deps.machineService.start(machineOf(name).id),
-    suspendMachine: (name) => deps.machineService.suspend(machineOf(name).id),
-    stopMachine: (name, options = STOP) => deps.machineService.stop(machineOf(name).id, options),
-    destroyMachine: (name) => deps.machineService.destroy(machineOf(name).id),
+    startMachine: async (name) => await deps.machineService.start((await machineOf(name)).id),
+    suspendMachine: async (name) => await deps.machineService.suspend((await machineOf(name)).id),
+    stopMachine: async (name, options = STOP) => await deps.machineService.stop((await machineOf(name)).id, options),
+    destroyMachine: async (name) => await deps.machineService.destroy((await machineOf(name)).id),
   };
 }

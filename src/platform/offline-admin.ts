@@ -6,7 +6,6 @@ import { systemClock } from '../core/clock.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import type { Secret } from '../core/secret.ts';
 import { openLock } from '../sqlite/lock.ts';
-import { openDatabase } from '../sqlite/open.ts';
 import { createAdmin, type PlatformAdmin } from './admin.ts';
 import { createCatalogue } from './catalogue/catalogue.ts';
 import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
@@ -14,13 +13,13 @@ import { createConnectorStore } from './connectors/connector-store.ts';
 import { createConnectors } from './connectors/connectors.ts';
 import { createMachineStore } from './machines/machine-store.ts';
 import { createOrganizationStore } from './organizations/organization-store.ts';
-import { platformMigrations } from './schema.ts';
 import { SPRITE_URL } from './sprites/sprite-record.ts';
 import { createSpriteService } from './sprites/sprite-service.ts';
 import { createSpriteStore } from './sprites/sprite-store.ts';
+import { openSqliteStorage, SQLITE_FILE } from './storage/sqlite-storage.ts';
 import { createTokenStore } from './tokens/token-store.ts';
 import { type RotationReport, rotateKeys } from './vault/key-rotation.ts';
-import { checkRunningPlatformHas } from './vault/running-keys.ts';
+import { checkRunningPlatformsHave } from './vault/running-keys.ts';
 import { createVault } from './vault/vault.ts';
 
 export interface OfflineAdminOptions {
@@ -40,34 +39,30 @@ export type RecordAdmin = Omit<
 export interface OfflineAdmin extends AsyncDisposable {
   readonly admin: RecordAdmin;
   /** Throws `conflict` when a platform runs that does not have the first key. */
-  rotateKeys(): RotationReport;
+  rotateKeys(): Promise<RotationReport>;
 }
 
-/** Throws `not_found` where there is no platform, and what `openDatabase` throws. */
-export function openOfflineAdmin(options: OfflineAdminOptions): OfflineAdmin {
-  const path = join(options.dir, 'platform.db');
-  if (!existsSync(path)) {
+/** Throws `not_found` where there is no platform, and what `openSqliteStorage` throws. */
+export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<OfflineAdmin> {
+  if (!existsSync(join(options.dir, SQLITE_FILE))) {
     throw new RemoraError(
       'not_found',
       `there is no platform in ${options.dir}; start it once, or name another directory`,
     );
   }
-  using stack = new DisposableStack();
-  const { db } = openDatabase(path, { migrations: platformMigrations, onDamage: 'refuse' });
-  stack.defer(() => void db.close());
-  db.pragma('synchronous = FULL');
-  db.pragma('secure_delete = ON');
+  await using stack = new AsyncDisposableStack();
+  const storage = stack.use(openSqliteStorage(options.dir));
   const clock = systemClock;
-  const organizations = createOrganizationStore(db);
-  const sprites = createSpriteStore(db);
-  const machines = createMachineStore(db);
-  const connectors = createConnectorStore(db);
+  const organizations = createOrganizationStore(storage);
+  const sprites = createSpriteStore(storage);
+  const machines = createMachineStore(storage);
+  const connectors = createConnectorStore(storage);
   const catalogue = createCatalogue(options.catalogue);
   const platformUrl = () => options.platformUrl;
 
   function toConnecting() {
     return createConnectors({
-      db,
+      storage,
       connectors,
       catalogue,
       vault: createVault(options.keys),
@@ -84,10 +79,10 @@ export function openOfflineAdmin(options: OfflineAdminOptions): OfflineAdmin {
 
   const admin = createAdmin({
     organizations,
-    tokens: createTokenStore(db),
+    tokens: createTokenStore(storage),
     sprites,
     machines,
-    spriteService: createSpriteService({ db, sprites, machines, machineService: noMachines, clock }),
+    spriteService: createSpriteService({ storage, sprites, machines, machineService: noMachines, clock }),
     get connectorService() {
       connecting ??= toConnecting();
       return connecting.service;
@@ -102,15 +97,15 @@ export function openOfflineAdmin(options: OfflineAdminOptions): OfflineAdmin {
   const owned = stack.move();
   return {
     admin,
-    rotateKeys() {
+    async rotateKeys() {
       const vault = createVault(options.keys);
       using _lock = openLockOrNothing(join(options.dir, 'platform.lock'));
-      if (_lock === undefined) checkRunningPlatformHas(db, vault.currentKeyId);
-      return rotateKeys(connectors, vault);
+      if (_lock === undefined) await checkRunningPlatformsHave(storage, vault.currentKeyId);
+      return await rotateKeys(connectors, vault);
     },
     async [Symbol.asyncDispose]() {
       await connecting?.[Symbol.asyncDispose]();
-      owned.dispose();
+      await owned.disposeAsync();
     },
   };
 }
@@ -130,7 +125,5 @@ const noMachines = {
   destroy: refuse,
   start: refuse,
   stop: refuse,
-  suspend(): void {
-    throw new RemoraError('invalid_state', 'the running platform moves machines; call it');
-  },
+  suspend: refuse,
 };

@@ -8,7 +8,6 @@ import { createEdge } from '../http/edge.ts';
 import { listenOnTcp } from '../http/listen.ts';
 import { toOpenApi } from '../http/openapi.ts';
 import { openLock } from '../sqlite/lock.ts';
-import { openDatabase } from '../sqlite/open.ts';
 import { createAdmin, type PlatformAdmin } from './admin.ts';
 import { createCatalogue } from './catalogue/catalogue.ts';
 import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
@@ -21,7 +20,6 @@ import { createLifeStore } from './lives/life-store.ts';
 import { createLives } from './lives/lives.ts';
 import { createReportHandlers } from './lives/report-handlers.ts';
 import { createMachineHandlers } from './machines/machine-handlers.ts';
-import { createMachineLimits } from './machines/machine-limits.ts';
 import { createMachineService } from './machines/machine-service.ts';
 import { createMachineStore } from './machines/machine-store.ts';
 import { createProcessDriver } from './machines/process-driver.ts';
@@ -30,17 +28,18 @@ import { createNoticeHandlers } from './notices/notice-handlers.ts';
 import { createNoticeStore } from './notices/notice-store.ts';
 import type { OAuthClient } from './oauth/oauth-client.ts';
 import { createCallWatch } from './operations/call-watch.ts';
-import { guardStorage } from './operations/guard-storage.ts';
+import { guardStorage, rethrowStorage } from './operations/guard-storage.ts';
 import { createPlatformMetrics } from './operations/platform-metrics.ts';
 import { createOrganizationStore } from './organizations/organization-store.ts';
-import { platformMigrations } from './schema.ts';
 import { startSecondLook } from './second-look.ts';
 import { createSpriteHandlers } from './sprites/sprite-handlers.ts';
 import { SPRITE_URL } from './sprites/sprite-record.ts';
 import { createSpriteService } from './sprites/sprite-service.ts';
 import { createSpriteStore } from './sprites/sprite-store.ts';
+import { openSqliteStorage } from './storage/sqlite-storage.ts';
 import { createAuthenticate } from './tokens/authenticate.ts';
 import { type CallRateOptions, createCallRate } from './tokens/call-rate.ts';
+import { createCallerStore } from './tokens/caller-store.ts';
 import type { Principal } from './tokens/principal.ts';
 import { createRecheck } from './tokens/recheck.ts';
 import { createTokenStore } from './tokens/token-store.ts';
@@ -105,6 +104,8 @@ export interface Platform extends AsyncDisposable {
 }
 
 const FREEZE_DELAY_MS = 300;
+/** On SQLite there is one platform process, whichever directory its file has moved to. */
+const ONLY_HOST = 'local';
 /** For one token, besides calls through the gateway. */
 const CALL_RATE = { burst: 500, perSecond: 100 };
 const DRAIN_MS = 2_000;
@@ -124,23 +125,21 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const vault = createVault(options.keys);
   const catalogue = createCatalogue(options.catalogue);
   stack.use(openLock(join(options.dir, 'platform.lock')));
-  const path = join(options.dir, 'platform.db');
-  const { db } = openDatabase(path, { migrations: platformMigrations, onDamage: 'refuse' });
-  stack.defer(() => void db.close());
-  db.pragma('synchronous = FULL');
-  db.pragma('secure_delete = ON');
+  const storage = stack.use(openSqliteStorage(options.dir));
+  const host = ONLY_HOST;
 
-  const organizations = createOrganizationStore(db);
-  const sprites = createSpriteStore(db);
-  const tokens = createTokenStore(db);
-  const machines = createMachineStore(db);
-  const connectors = createConnectorStore(db);
-  const notices = createNoticeStore(db);
-  const lifeStore = createLifeStore(db);
+  const organizations = createOrganizationStore(storage);
+  const sprites = createSpriteStore(storage);
+  const tokens = createTokenStore(storage);
+  const callers = createCallerStore(storage);
+  const machines = createMachineStore(storage);
+  const connectors = createConnectorStore(storage);
+  const notices = createNoticeStore(storage);
+  const lifeStore = createLifeStore(storage);
   const lives = createLives(lifeStore);
-  checkKeysInUse(vault, connectors.listKeyIds());
-  writeRunningKeys(db, vault.keyIds);
-  const metrics = createPlatformMetrics(db, options.version);
+  checkKeysInUse(vault, await connectors.listKeyIds());
+  await writeRunningKeys(storage, host, vault.keyIds);
+  const metrics = createPlatformMetrics(storage, options.version);
   const watch = createCallWatch(platformOperations, metrics, log);
 
   let url = '';
@@ -153,19 +152,22 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     nodeUrl: options.nodeUrl,
     createToken: createMachineToken,
   });
-  function createMachineToken(machine_id: string): Secret {
-    const machine = machines.find(machine_id);
+  async function createMachineToken(machine_id: string): Promise<Secret> {
+    const machine = await machines.find(machine_id);
     if (machine === undefined) throw new Error(`there is no machine ${machine_id}`);
-    tokens.revokeOfMachine(machine_id);
     const { organization_id, sprite_id } = machine;
-    return tokens.create({ organization_id, sprite_id, machine_id }, clock.wall_ms()).text;
+    return await storage.transaction(async (sql) => {
+      const inside = createTokenStore(sql);
+      await inside.revokeOfMachine(machine_id);
+      return (await inside.create({ organization_id, sprite_id, machine_id }, clock.wall_ms())).text;
+    });
   }
 
   const look = stack.use(startSecondLook(SECOND_LOOK_MS, log));
-  const recheck = createRecheck({ tokens, clock });
+  const recheck = createRecheck({ callers, clock });
   const connecting = stack.use(
     createConnectors({
-      db,
+      storage,
       connectors,
       catalogue,
       vault,
@@ -181,12 +183,20 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   );
   const { service: connectorService, credentials, dispatcherFor } = connecting;
   const freezeDelay_ms = options.freezeDelay_ms ?? FREEZE_DELAY_MS;
-  const limits = createMachineLimits(machines, organizations);
-  const machineService = createMachineService({ machines, sprites, driver, lives, limits, clock, freezeDelay_ms, log });
-  const spriteService = createSpriteService({ db, sprites, machines, machineService, clock });
+  const machineService = createMachineService({
+    storage,
+    host,
+    machines,
+    sprites,
+    driver,
+    clock,
+    freezeDelay_ms,
+    log,
+  });
+  const spriteService = createSpriteService({ storage, sprites, machines, machineService, clock });
 
   const rate = createCallRate({ ...(options.callRate ?? CALL_RATE), now_ms: () => clock.mono_ms() });
-  const authenticate = createAuthenticate({ tokens, organizations, sprites, lives, clock, rate });
+  const authenticate = createAuthenticate({ callers, lives, clock, rate });
   const edge = createEdge<typeof platformOperations, Principal>({
     operations: platformOperations,
     handlers: guardStorage({
@@ -241,9 +251,9 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
       }),
       ...createNoticeHandlers({ notices, sprites: spriteService }),
     }),
-    authenticate(request, row) {
+    async authenticate(request, row) {
       watch.met(request, row);
-      const principal = authenticate(request, row);
+      const principal = await authenticate(request, row).catch(rethrowStorage);
       watch.from(request, principal);
       return principal;
     },

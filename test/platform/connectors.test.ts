@@ -148,9 +148,9 @@ describe('the vault', () => {
     const provider = await startEchoProvider();
     const catalogue = [provider.entry('sample')];
     const platform = await openTestPlatform({ catalogue });
-    platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
+    await platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
     for (const id of ['conn_1', 'conn_2']) {
-      platform.admin.createConnector({
+      await platform.admin.createConnector({
         organization: 'acme',
         provider: 'sample',
         id,
@@ -158,7 +158,7 @@ describe('the vault', () => {
         access_policy: { allow_all: true },
       });
     }
-    const token = platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
+    const token = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
     const use = (id: string) => platform.call({ path: `/v1/gateway/sample/${id}/x`, token });
     return { platform, catalogue, provider, use };
   }
@@ -204,9 +204,14 @@ describe('the vault', () => {
     await platform[Symbol.asyncDispose]();
     const keys = [new Secret('cd'.repeat(32)), TEST_KEY];
     const next = await openTestPlatform({ dir: platform.dir, catalogue, keys });
-    const token = next.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
+    const token = await next.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
     expect((await next.call({ path: '/v1/gateway/sample/conn_1/x', token })).status).toBe(200);
-    next.admin.createConnector({ organization: 'acme', provider: 'sample', api_key: new Secret('k'), id: 'conn_3' });
+    await next.admin.createConnector({
+      organization: 'acme',
+      provider: 'sample',
+      api_key: new Secret('k'),
+      id: 'conn_3',
+    });
     await next[Symbol.asyncDispose]();
     await expect(openTestPlatform({ dir: platform.dir, keys: [TEST_KEY] })).rejects.toThrow(/was not given/);
   });

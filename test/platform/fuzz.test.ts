@@ -77,10 +77,10 @@ function* toBodies(): Generator<string> {
 
 test('no body, query or path makes a row fail', async () => {
   const platform = await openTestPlatform();
-  platform.admin.createSprite({ organization: 'acme', name: 'x' });
+  await platform.admin.createSprite({ organization: 'acme', name: 'x' });
   const api_key = new Secret('sk-k');
-  platform.admin.createConnector({ organization: 'acme', provider: 'openai', api_key, id: 'x' });
-  const sprite = platform.admin.createToken({ organization: 'acme', sprite: 'x' });
+  await platform.admin.createConnector({ organization: 'acme', provider: 'openai', api_key, id: 'x' });
+  const sprite = await platform.admin.createToken({ organization: 'acme', sprite: 'x' });
   const bodies = [...toBodies()];
   const failures: string[] = [];
   let calls = 0;

@@ -4,12 +4,12 @@ import { Secret } from '../../src/core/secret.ts';
 import { callPlatform, openTestPlatform, type PlatformCall, type TestPlatform } from '../support/open-platform.ts';
 import { openRaw } from '../support/raw-http.ts';
 
-function openAll(platform: TestPlatform) {
+async function openAll(platform: TestPlatform) {
   const { admin } = platform;
-  for (const name of ['dev-1', 'dev-2']) admin.createSprite({ organization: 'acme', name });
+  for (const name of ['dev-1', 'dev-2']) await admin.createSprite({ organization: 'acme', name });
   const connector = { organization: 'acme', provider: 'openai', id: 'conn_1', api_key: new Secret('sk-key') };
-  admin.createConnector(connector);
-  const token = admin.createToken({ organization: 'acme', sprite: 'dev-1' });
+  await admin.createConnector(connector);
+  const token = await admin.createToken({ organization: 'acme', sprite: 'dev-1' });
   const watch = (query = '', bearer = token) =>
     openRaw(
       Number(new URL(platform.url).port),
@@ -29,7 +29,7 @@ const policy = (access_policy: unknown) => ({
 
 test('it begins with the version of now, which is the same for the same state, also after a restart', async () => {
   const platform = await openTestPlatform();
-  const { watch, token } = openAll(platform);
+  const { watch, token } = await openAll(platform);
   const [first] = versions(await watch().until(/hello.*\n/));
   expect(versions(await watch().until(/hello.*\n/))).toEqual([first]);
   await platform[Symbol.asyncDispose]();
@@ -44,7 +44,7 @@ test('it begins with the version of now, which is the same for the same state, a
 
 test('it tells of a change of a policy and of the own labels, and not of those of another sprite', async () => {
   const platform = await openTestPlatform();
-  const { watch, change } = openAll(platform);
+  const { watch, change } = await openAll(platform);
   const reader = watch();
   await reader.until(/hello/);
   await change(policy({ allow_all: true }));
@@ -61,7 +61,7 @@ test('it tells of a change of a policy and of the own labels, and not of those o
 
 test('it says at once that another version than `since` is the one of now', async () => {
   const platform = await openTestPlatform();
-  const { watch } = openAll(platform);
+  const { watch } = await openAll(platform);
   const reader = watch('?since=old');
   const told = versions(await reader.until(/changed.*\n/));
   expect(told.map(({ type }) => type)).toEqual(['hello', 'changed']);
@@ -73,7 +73,7 @@ test('it says at once that another version than `since` is the one of now', asyn
 
 test('it ends when the sprite is deleted, when the platform stops, and for the first of too many readers', async () => {
   const platform = await openTestPlatform();
-  const { watch, change } = openAll(platform);
+  const { watch, change } = await openAll(platform);
   const readers = [];
   for (let index = 0; index < 5; index += 1) {
     const reader = watch();
@@ -83,7 +83,7 @@ test('it ends when the sprite is deleted, when the platform stops, and for the f
   expect(await readers[0]?.until(/0\r\n\r\n$/)).toContain('hello');
   await change({ method: 'DELETE', path: '/v1/sprites/dev-1' });
   for (const reader of readers.slice(1)) await reader.until(/0\r\n\r\n$/);
-  const other = watch('', platform.admin.createToken({ organization: 'acme', sprite: 'dev-2' }));
+  const other = watch('', await platform.admin.createToken({ organization: 'acme', sprite: 'dev-2' }));
   await other.until(/hello/);
   const started_ms = performance.now();
   await platform[Symbol.asyncDispose]();

@@ -16,15 +16,15 @@ async function openGateway() {
   const catalogue = [provider.entry('openai'), provider.entry('github'), provider.entry('custom_api', own)];
   const platform = await openTestPlatform({ catalogue });
   const { admin } = platform;
-  admin.createOrganization('other');
+  await admin.createOrganization('other');
   const api_key = new Secret(API_KEY);
   const allow = { allow_all: true };
   for (const id of ['conn_1', 'conn_2']) {
-    admin.createConnector({ organization: 'acme', provider: 'openai', id, api_key, access_policy: allow });
+    await admin.createConnector({ organization: 'acme', provider: 'openai', id, api_key, access_policy: allow });
   }
   const base_api_url = `${provider.origin}/v1`;
-  admin.createConnector({ organization: 'acme', provider: 'custom_api', id: 'conn_sub', api_key, base_api_url });
-  admin.createConnector({
+  await admin.createConnector({ organization: 'acme', provider: 'custom_api', id: 'conn_sub', api_key, base_api_url });
+  await admin.createConnector({
     organization: 'other',
     provider: 'openai',
     id: 'conn_other_org',
@@ -39,14 +39,14 @@ async function openGateway() {
   const setPolicy = db.prepare<[string]>("UPDATE connectors SET access_policy = ? WHERE id <> 'conn_other_org'");
   const setName = db.prepare<[string, string]>('UPDATE sprites SET name = ? WHERE name = ?');
   const tokens = new Map<string, Secret>();
-  const tokenOf = (sprite: GatewayCase['sprite']): Secret => {
+  const tokenOf = async (sprite: GatewayCase['sprite']): Promise<Secret> => {
     if (sprite === null) return platform.token;
     const key = JSON.stringify([sprite.name, sprite.labels]);
     const known = tokens.get(key);
     if (known !== undefined) return known;
     const name = `case-${tokens.size}`;
-    admin.createSprite({ organization: 'acme', name, labels: sprite.labels });
-    const made = admin.createToken({ organization: 'acme', sprite: name });
+    await admin.createSprite({ organization: 'acme', name, labels: sprite.labels });
+    const made = await admin.createToken({ organization: 'acme', sprite: name });
     // Two sprites of one name but other labels would not fit into one organization: the one before makes way.
     setName.run(`was-${name}`, sprite.name);
     setName.run(sprite.name, name);
@@ -87,7 +87,7 @@ test('every recorded case has its verdict, and only what is allowed reaches the 
     if (!isRight) wrong.push(`${one.id}: ${what}`);
   };
   for (const one of gatewayCases) {
-    const token = tokenOf(one.sprite);
+    const token = await tokenOf(one.sprite);
     setPolicy(one.policy);
     const before = provider.requests.length;
     const connection = openRaw(port, toRequest(one, token));
@@ -135,7 +135,7 @@ test('every recorded case has its verdict, and only what is allowed reaches the 
 
 test('a connector of another organization and one that is not there give the same answer', async () => {
   const { platform, tokenOf } = await openGateway();
-  const token = tokenOf({ name: 'dev-1', labels: [] });
+  const token = await tokenOf({ name: 'dev-1', labels: [] });
   const other = await platform.call({ path: '/v1/gateway/openai/conn_other_org/v1/models', token });
   const absent = await platform.call({ path: '/v1/gateway/openai/conn_none/v1/models', token });
   expect([other.status, other.text]).toEqual([404, absent.text]);

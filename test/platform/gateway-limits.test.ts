@@ -13,12 +13,13 @@ async function open(limits: { readonly connector?: typeof many; readonly sprite?
   const organization = 'acme';
   for (const id of ['conn_1', 'conn_2']) {
     const access_policy = { allow_all: true };
-    admin.createConnector({ organization, provider: 'openai', api_key: new Secret('k'), id, access_policy });
+    await admin.createConnector({ organization, provider: 'openai', api_key: new Secret('k'), id, access_policy });
   }
-  const tokens = ['one', 'two'].map((name) => {
-    admin.createSprite({ organization, name });
-    return admin.createToken({ organization, sprite: name });
-  });
+  const tokens: Secret[] = [];
+  for (const sprite of ['one', 'two']) {
+    await admin.createSprite({ organization, name: sprite });
+    tokens.push(await admin.createToken({ organization, sprite }));
+  }
   const call = (sprite: 0 | 1, id: string) =>
     platform.call({ path: `/v1/gateway/openai/${id}/x`, token: tokens[sprite] });
   return { provider, call };

@@ -11,9 +11,9 @@ import { openRawUpstream } from '../support/raw-upstream.ts';
 async function openWith(entry: Partial<NewCatalogueEntry>, connector: Partial<NewAdminConnector> = {}) {
   const provider = await startEchoProvider();
   const platform = await openTestPlatform({ catalogue: [provider.entry('sample', entry)] });
-  platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
-  const token = platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
-  platform.admin.createConnector({
+  await platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
+  const token = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
+  await platform.admin.createConnector({
     organization: 'acme',
     provider: 'sample',
     id: 'conn_1',
@@ -112,8 +112,8 @@ test('the list names what the calling sprite may use, and what could be set up',
   const { platform, token } = await openWith({});
   const api_key = new Secret('k');
   const more = { organization: 'acme', provider: 'sample', api_key } as const;
-  platform.admin.createConnector({ ...more, id: 'conn_closed' });
-  platform.admin.createConnector({ ...more, id: 'conn_prod', access_policy: { name_prefix: 'prod-' } });
+  await platform.admin.createConnector({ ...more, id: 'conn_closed' });
+  await platform.admin.createConnector({ ...more, id: 'conn_prod', access_policy: { name_prefix: 'prod-' } });
   const { json } = await platform.call({ path: '/v1/gateway/list', token });
   expect(json.connections).toEqual([
     {

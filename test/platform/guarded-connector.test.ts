@@ -89,9 +89,9 @@ test('a connector whose name leads to this machine, or comes to, reaches nothing
       answer(...(turns[names.length - 1] ?? ['127.0.0.1']))(hostname, done);
     },
   });
-  platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
-  const token = platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
-  platform.admin.createConnector({
+  await platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
+  const token = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
+  await platform.admin.createConnector({
     organization: 'acme',
     provider: 'custom_api',
     id: 'own',

@@ -23,10 +23,10 @@ function toHeaders(generation: number | string, incarnation: string): Record<str
 async function open(options: TestPlatformOptions = {}, sprite = 'dev-1') {
   const platform = await openTestPlatform(options);
   const owner = { organization: 'acme', sprite };
-  if (platform.admin.findSprite(owner) === undefined)
-    platform.admin.createSprite({ organization: 'acme', name: sprite });
-  const token = platform.admin.createToken(owner);
-  const { id } = platform.admin.readMachine(owner);
+  if ((await platform.admin.findSprite(owner)) === undefined)
+    await platform.admin.createSprite({ organization: 'acme', name: sprite });
+  const token = await platform.admin.createToken(owner);
+  const { id } = await platform.admin.readMachine(owner);
   const path = `/v1/apps/acme/machines/${id}`;
   /** As the agent sends it: the life in the headers and in the body. */
   const report = (generation: number, incarnation: string, headers = toHeaders(generation, incarnation)) =>
@@ -106,8 +106,8 @@ describe('a report', () => {
 
   test('for the machine of another sprite is forbidden, and does not count for it', async () => {
     const { platform, report, path } = await open();
-    platform.admin.createSprite({ organization: 'acme', name: 'dev-2' });
-    const token = platform.admin.createToken({ organization: 'acme', sprite: 'dev-2' });
+    await platform.admin.createSprite({ organization: 'acme', name: 'dev-2' });
+    const token = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-2' });
     const body = { ...life(9, other), reason: 'start', gap_ms: null, wall_skew_ms: null, holds: [] };
     const answer = await platform.call({ method: 'POST', path: `${path}/resumed`, token, body });
     expect(answer.status).toBe(403);
@@ -117,8 +117,8 @@ describe('a report', () => {
   test('is told the spread once another machine has reported too', async () => {
     const { platform, report } = await open({ reconnectSpread_ms: 10_000 });
     expect((await report(1, one)).json).toMatchObject({ reconnect_spread_ms: 0 });
-    platform.admin.createSprite({ organization: 'acme', name: 'dev-2' });
-    const token = platform.admin.createToken({ organization: 'acme', sprite: 'dev-2' });
+    await platform.admin.createSprite({ organization: 'acme', name: 'dev-2' });
+    const token = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-2' });
     await platform.call({ path: '/v1/sprites/dev-2', token, headers: toHeaders(0, other) });
     expect((await report(1, one)).json).toMatchObject({ reconnect_spread_ms: 10_000 });
   });
@@ -204,8 +204,8 @@ describe('a rewound machine', () => {
   test('does not concern the other sprites', async () => {
     const { platform, report } = await open();
     await report(6, one);
-    platform.admin.createSprite({ organization: 'acme', name: 'dev-2' });
-    const token = platform.admin.createToken({ organization: 'acme', sprite: 'dev-2' });
+    await platform.admin.createSprite({ organization: 'acme', name: 'dev-2' });
+    const token = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-2' });
     const answer = await platform.call({ path: '/v1/sprites/dev-2', token, headers: toHeaders(0, other) });
     expect(answer.status).toBe(200);
   });
@@ -233,7 +233,13 @@ describe('a rewound machine', () => {
     });
     const access_policy = { allow_all: true };
     const api_key = new Secret('k');
-    platform.admin.createConnector({ organization: 'acme', provider: 'openai', api_key, id: 'conn_1', access_policy });
+    await platform.admin.createConnector({
+      organization: 'acme',
+      provider: 'openai',
+      api_key,
+      id: 'conn_1',
+      access_policy,
+    });
     const stream = (generation: number) => {
       const headers = Object.entries(toHeaders(generation, one)).map(([key, value]) => `${key}: ${value}\r\n`);
       const lines = `Host: x\r\nAuthorization: Bearer ${token.reveal()}\r\n${headers.join('')}`;
@@ -309,11 +315,11 @@ describe('a cold start', () => {
     const { platform, call } = await open({ agentCommand: machineCommand() });
     expect((await call(6, one)).status).toBe(200);
     await platform.admin.startMachine(name);
-    await eventually(() => readReport(platform.admin.readMachine(name).dir));
+    await eventually(async () => readReport((await platform.admin.readMachine(name)).dir));
     expect((await call(3, other)).status).toBe(200);
 
-    platform.admin.suspendMachine(name);
-    await eventually(() => platform.admin.readMachine(name).state === 'suspended');
+    await platform.admin.suspendMachine(name);
+    await eventually(async () => (await platform.admin.readMachine(name)).state === 'suspended');
     await platform.admin.startMachine(name);
     expect((await call(2, one)).json).toMatchObject({ error: 'rewound' });
 

@@ -11,12 +11,12 @@ const name = { organization: 'acme', sprite: 'dev-1' } as const;
 
 async function openWithMachine(options: TestPlatformOptions = {}, config?: MachineConfig) {
   const platform = await openTestPlatform({ agentCommand: machineCommand(), ...options });
-  platform.admin.createSprite({
+  await platform.admin.createSprite({
     organization: 'acme',
     name: 'dev-1',
     ...(config === undefined ? {} : { config }),
   });
-  const { id, dir } = platform.admin.readMachine(name);
+  const { id, dir } = await platform.admin.readMachine(name);
   const path = `/v1/apps/acme/machines/${id}`;
   const post = (action: string, body?: unknown) => platform.call({ method: 'POST', path: `${path}/${action}`, body });
   const wait = (query: string) => platform.call({ path: `${path}/wait?${query}` });
@@ -78,8 +78,8 @@ describe('a start', () => {
 
   test('without a command says what is missing', async () => {
     const platform = await openTestPlatform();
-    platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
-    const { id } = platform.admin.readMachine(name);
+    await platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
+    const { id } = await platform.admin.readMachine(name);
     const answer = await platform.call({ method: 'POST', path: `/v1/apps/acme/machines/${id}/start` });
     expect(answer.json).toMatchObject({ error: 'not_configured' });
   });
@@ -141,15 +141,15 @@ describe('a suspend', () => {
   test('is refused with every condition that the configuration fails', async () => {
     const platform = await openTestPlatform({ agentCommand: machineCommand() });
     const config = { guest: { memory_mb: 4_096 }, init: { swap_size_mb: 512 }, schedule: 'daily' };
-    platform.admin.createSprite({ organization: 'acme', name: 'dev-1', config });
+    await platform.admin.createSprite({ organization: 'acme', name: 'dev-1', config });
     await platform.admin.startMachine(name);
-    const { id } = platform.admin.readMachine(name);
+    const { id } = await platform.admin.readMachine(name);
     const answer = await platform.call({ method: 'POST', path: `/v1/apps/acme/machines/${id}/suspend` });
     expect(answer.status).toBe(422);
     expect(answer.json.error).toBe('not_eligible');
     const failing = answer.json.details.conditions.filter((item: { verdict: string }) => item.verdict === 'fails');
     expect(failing.map((item: { condition: string }) => item.condition)).toEqual(['memory', 'swap', 'schedule']);
-    expect(platform.admin.readMachine(name).state).toBe('running');
+    expect((await platform.admin.readMachine(name)).state).toBe('running');
   });
 });
 

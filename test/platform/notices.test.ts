@@ -13,8 +13,8 @@ const notice = (id: string, type: string, port: number, pid = 1) => ({
 
 async function openWithSprite() {
   const platform = await openTestPlatform();
-  platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
-  const token = platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
+  await platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
+  const token = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
   const post = (notices: unknown) =>
     platform.call({ method: 'POST', path: '/v1/sprites/dev-1/ports/notices', body: { notices }, token });
   const ports = async () => (await platform.call({ path: '/v1/sprites/dev-1/ports', token })).json.ports;
@@ -49,8 +49,8 @@ test('a notice that is sent again is accepted and changes nothing', async () => 
 
 test('two sprites may use the same notice ids', async () => {
   const { platform, post } = await openWithSprite();
-  platform.admin.createSprite({ organization: 'acme', name: 'dev-2' });
-  const token = platform.admin.createToken({ organization: 'acme', sprite: 'dev-2' });
+  await platform.admin.createSprite({ organization: 'acme', name: 'dev-2' });
+  const token = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-2' });
   const body = { notices: [notice('a', 'port_opened', 22)] };
   await post([notice('a', 'port_opened', 80)]);
   await platform.call({ method: 'POST', path: '/v1/sprites/dev-2/ports/notices', body, token });

@@ -29,8 +29,8 @@ async function openConnected() {
     return (await platform.call({ method: 'POST', path: '/v1/oauth/hub/callback', body })).json.connection;
   }
   const { id } = await authorize();
-  platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
-  const token = platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
+  await platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
+  const token = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
   const use = () => platform.call({ path: `/v1/gateway/hub/${id}/user`, token });
   const refreshes = () => provider.tokenCalls.filter(({ grant_type }) => grant_type === 'refresh_token').length;
   const read = async () => (await platform.call({ path: `/v1/oauth/connections/${id}` })).json.connection;

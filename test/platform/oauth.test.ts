@@ -107,8 +107,8 @@ describe('a callback', () => {
     const left_ms = Date.parse(connection.token_expires_at) - Date.now();
     expect(left_ms).toBeGreaterThan(3_500_000);
     expect(left_ms).toBeLessThanOrEqual(3_600_000);
-    platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
-    const token = platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
+    await platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
+    const token = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
     expect((await platform.call({ path: `/v1/gateway/hub/${connection.id}/user`, token })).status).toBe(200);
     expect(provider.used.at(-1)).toMatch(/^at-/);
     expect((await platform.call({ path: '/v1/gateway/list', token })).json.connections).toMatchObject([
@@ -124,8 +124,8 @@ describe('a callback', () => {
 
   test('uses a state once, in the organization and at the provider that began', async () => {
     const { platform, provider, authorize, finish } = await openWithOAuth();
-    platform.admin.createOrganization('other');
-    const other = platform.admin.createToken({ organization: 'other' });
+    await platform.admin.createOrganization('other');
+    const other = await platform.admin.createToken({ organization: 'other' });
     const { authorize_url, state } = (await authorize()).json;
     const code = provider.agree(authorize_url);
     const field = async (body: unknown, token = platform.token, name = 'hub') => {
@@ -199,8 +199,8 @@ describe('a callback', () => {
     const { status, json } = await connect('', { access_policy: { allow_all: true } });
     expect(status).toBe(201);
     expect(json.connection).toMatchObject({ provider_account_id: account, provider_account_name: 'Acme' });
-    platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
-    const token = platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
+    await platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
+    const token = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
     await platform.call({ path: `/v1/gateway/hub/${json.connection.id}/user`, token });
     expect(provider.used.at(-1)).toMatch(form);
     const refused = await finish({ code: 'made-up', state: (await authorize()).json.state });

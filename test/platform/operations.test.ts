@@ -25,9 +25,9 @@ function openAdmin(dir: string, keys: readonly Secret[]) {
 async function openWithConnectors(count: number, keys: readonly Secret[] = [TEST_KEY], dir = tempDir()) {
   const provider = await startEchoProvider();
   const platform = await openTestPlatform({ dir, keys, catalogue: [provider.entry('sample')] });
-  const known = platform.admin.listConnectors('acme').length;
+  const known = (await platform.admin.listConnectors('acme')).length;
   for (let index = known; index < count; index += 1) {
-    platform.admin.createConnector({
+    await platform.admin.createConnector({
       organization: 'acme',
       provider: 'sample',
       id: `conn_${String(index).padStart(4, '0')}`,
@@ -35,10 +35,10 @@ async function openWithConnectors(count: number, keys: readonly Secret[] = [TEST
       access_policy: { allow_all: true },
     });
   }
-  if (platform.admin.findSprite({ organization: 'acme', sprite: 'dev-1' }) === undefined) {
-    platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
+  if ((await platform.admin.findSprite({ organization: 'acme', sprite: 'dev-1' })) === undefined) {
+    await platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
   }
-  const token = platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
+  const token = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
   const use = async (index: number) =>
     (await platform.call({ path: `/v1/gateway/sample/conn_${String(index).padStart(4, '0')}/x`, token })).status;
   return { platform, provider, use, dir };
@@ -50,9 +50,9 @@ describe('a rotation of vault keys', () => {
     await first.platform[Symbol.asyncDispose]();
     const { dir } = first;
     const serving = await openWithConnectors(250, [NEW_KEY, TEST_KEY], dir);
-    await using offline = openAdmin(dir, [NEW_KEY, TEST_KEY]);
-    expect(offline.rotateKeys()).toEqual({ rotated: 250, unreadable: [] });
-    expect(offline.rotateKeys()).toEqual({ rotated: 0, unreadable: [] });
+    await using offline = await openAdmin(dir, [NEW_KEY, TEST_KEY]);
+    expect(await offline.rotateKeys()).toEqual({ rotated: 250, unreadable: [] });
+    expect(await offline.rotateKeys()).toEqual({ rotated: 0, unreadable: [] });
     expect(await serving.use(7)).toBe(200);
     expect(serving.provider.requests.at(-1)).toContain('Bearer key-7');
     await serving.platform[Symbol.asyncDispose]();
@@ -67,8 +67,8 @@ describe('a rotation of vault keys', () => {
     db.exec(`CREATE TRIGGER broken BEFORE UPDATE OF key_id ON connectors WHEN OLD.id = 'conn_0003'
              BEGIN SELECT RAISE(ABORT, 'killed here'); END`);
     db.exec("UPDATE connectors SET data_key = x'00' WHERE id = 'conn_0001'");
-    await using offline = openAdmin(dir, [NEW_KEY, TEST_KEY]);
-    expect(() => offline.rotateKeys()).toThrow('killed here');
+    await using offline = await openAdmin(dir, [NEW_KEY, TEST_KEY]);
+    await expect(offline.rotateKeys()).rejects.toThrow('killed here');
     const left = () =>
       db
         .prepare<[], { id: string }>(`SELECT id FROM connectors WHERE key_id <> (SELECT key_id FROM connectors
@@ -76,7 +76,7 @@ describe('a rotation of vault keys', () => {
         .all();
     expect(left().map(({ id }) => id)).toEqual(['conn_0001', 'conn_0003', 'conn_0004']);
     db.exec('DROP TRIGGER broken');
-    expect(offline.rotateKeys()).toEqual({ rotated: 2, unreadable: ['conn_0001'] });
+    expect(await offline.rotateKeys()).toEqual({ rotated: 2, unreadable: ['conn_0001'] });
     expect(left().map(({ id }) => id)).toEqual(['conn_0001']);
     db.close();
   });
@@ -96,17 +96,17 @@ describe('a rotation of vault keys', () => {
 
   test('to a key that the running platform does not have is refused', async () => {
     const { dir, use } = await openWithConnectors(1);
-    await using offline = openAdmin(dir, [NEW_KEY, TEST_KEY]);
-    expect(() => offline.rotateKeys()).toThrow(/runs here without the vault key [0-9a-f]{8}/);
+    await using offline = await openAdmin(dir, [NEW_KEY, TEST_KEY]);
+    await expect(offline.rotateKeys()).rejects.toThrow(/runs here without the vault key [0-9a-f]{8}/);
     expect(await use(0)).toBe(200);
   });
 
   test('needs no key to be there for records that are no secret, and one for those that are', async () => {
     const { dir } = await openWithConnectors(1);
-    await using offline = openAdmin(dir, []);
-    expect(offline.admin.listSprites('acme').map(({ name }) => name)).toEqual(['dev-1']);
-    expect(() => offline.rotateKeys()).toThrow('vault key');
-    expect(() => openAdmin(tempDir(), [])).toThrow('there is no platform');
+    await using offline = await openAdmin(dir, []);
+    expect((await offline.admin.listSprites('acme')).map(({ name }) => name)).toEqual(['dev-1']);
+    await expect(offline.rotateKeys()).rejects.toThrow('vault key');
+    await expect(openAdmin(tempDir(), [])).rejects.toThrow('there is no platform');
   });
 });
 
@@ -122,18 +122,24 @@ test('a token that is revoked beside the platform ends the call that is under wa
   const platform = await openTestPlatform({
     catalogue: [provider.entry('sample', { address: { type: 'fixed', url } })],
   });
-  platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
+  await platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
   const api_key = new Secret('k');
   const access_policy = { allow_all: true };
-  platform.admin.createConnector({ organization: 'acme', provider: 'sample', id: 'conn_1', api_key, access_policy });
-  const token = platform.admin.createToken({ organization: 'acme', sprite: 'dev-1', name: 'mine' });
+  await platform.admin.createConnector({
+    organization: 'acme',
+    provider: 'sample',
+    id: 'conn_1',
+    api_key,
+    access_policy,
+  });
+  const token = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-1', name: 'mine' });
   const headers = { authorization: `Bearer ${token.reveal()}` };
   const open = await fetch(`${platform.url}/v1/gateway/sample/conn_1/x`, { headers });
   const reader = open.body?.getReader();
   expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toBe('first');
-  await using offline = openAdmin(platform.dir, []);
-  const id = offline.admin.listTokens('acme').find(({ name }) => name === 'mine')?.id ?? '';
-  offline.admin.revokeToken('acme', id);
+  await using offline = await openAdmin(platform.dir, []);
+  const id = (await offline.admin.listTokens('acme')).find(({ name }) => name === 'mine')?.id ?? '';
+  await offline.admin.revokeToken('acme', id);
   await expect(reader?.read()).rejects.toThrow();
 });
 
@@ -220,5 +226,5 @@ test('no file of the platform has a credential in the clear after all of this', 
   const before = readFileSync(join(dir, 'platform.db-wal'));
   expect(before.includes('key-1')).toBe(false);
   expect(readFileSync(join(dir, 'platform.db')).includes('key-1')).toBe(false);
-  expect(platform.admin.listConnectors('acme')).toHaveLength(3);
+  expect(await platform.admin.listConnectors('acme')).toHaveLength(3);
 });

@@ -53,7 +53,7 @@ describe('the end of a platform', () => {
     expect([isGone(report.pid), isGone(report.child)]).toEqual([false, false]);
     const { admin } = await openTestPlatform({ dir });
     expect([isGone(report.pid), isGone(report.child)]).toEqual([true, true]);
-    expect(admin.readMachine(name).state).toBe('stopped');
+    expect((await admin.readMachine(name)).state).toBe('stopped');
   });
 
   test('by force leaves children whose parent is gone, which the next one ends as well', async () => {
@@ -71,8 +71,8 @@ describe('the end of a platform', () => {
   test('between the intent to start and the record of the process is found by the mark in its environment', async () => {
     const dir = tempDir();
     const first = await openTestPlatform({ dir });
-    first.admin.createSprite({ organization: 'acme', name: 'dev-1' });
-    const machine = first.admin.readMachine(name);
+    await first.admin.createSprite({ organization: 'acme', name: 'dev-1' });
+    const machine = await first.admin.readMachine(name);
     await first[Symbol.asyncDispose]();
     const orphan = spawn('sleep', ['600'], {
       detached: true,
@@ -93,8 +93,8 @@ describe('the end of a platform', () => {
   test('does not make the next one end a process that only has the same pid', async () => {
     const dir = tempDir();
     const first = await openTestPlatform({ dir });
-    first.admin.createSprite({ organization: 'acme', name: 'dev-1' });
-    const machine = first.admin.readMachine(name);
+    await first.admin.createSprite({ organization: 'acme', name: 'dev-1' });
+    const machine = await first.admin.readMachine(name);
     await first[Symbol.asyncDispose]();
     const stranger = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' });
     onTestFinished(() => {
@@ -128,7 +128,7 @@ describe('the start of a platform', () => {
 
   test('on a damaged database is refused, and the file is left alone', async () => {
     const { dir, ...first } = await openTestPlatform();
-    for (let index = 0; index < 200; index += 1) first.admin.createToken({ organization: 'acme' });
+    for (let index = 0; index < 200; index += 1) await first.admin.createToken({ organization: 'acme' });
     await first[Symbol.asyncDispose]();
     truncateSync(join(dir, 'platform.db'), 8_192);
     await expect(openTestPlatform({ dir })).rejects.toThrow();

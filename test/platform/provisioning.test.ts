@@ -71,8 +71,8 @@ test('a provisioned connector has a key of its own, denies until it has a policy
   expect(connection).toMatchObject({ connection_type: 'provisioned', provider_account_id: 'hash-1' });
   expect(connection).not.toHaveProperty('access_policy');
   expect(made.text).not.toContain('sk-or-made');
-  platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
-  const token = platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
+  await platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
+  const token = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
   const use = async () =>
     (await platform.call({ path: `/v1/gateway/openrouter/${connection.id}/v1/models`, token })).status;
   expect(await use()).toBe(403);

@@ -8,13 +8,13 @@ const path = '/v1/sprites/dev-1';
 
 async function openWithSprites(...names: string[]) {
   const platform = await openTestPlatform({ agentCommand: machineCommand() });
-  for (const name of names) platform.admin.createSprite({ organization: 'acme', name });
+  for (const name of names) await platform.admin.createSprite({ organization: 'acme', name });
   const machine = (name: string) => platform.admin.readMachine({ organization: 'acme', sprite: name });
-  const move = (name: string, action: string) =>
-    platform.call({ method: 'POST', path: `/v1/apps/acme/machines/${machine(name).id}/${action}` });
+  const move = async (name: string, action: string) =>
+    await platform.call({ method: 'POST', path: `/v1/apps/acme/machines/${(await machine(name)).id}/${action}` });
   const reach = async (name: string, state: string) => {
     const answer = await platform.call({
-      path: `/v1/apps/acme/machines/${machine(name).id}/wait?state=${state}&timeout=10`,
+      path: `/v1/apps/acme/machines/${(await machine(name)).id}/wait?state=${state}&timeout=10`,
     });
     expect(answer.json).toEqual({ ok: true });
   };
@@ -43,7 +43,7 @@ describe('an update', () => {
   test('keeps who may reach a closed URL', async () => {
     const { platform } = await openWithSprites();
     const url_settings = { auth: 'sprite', private_access: 'admins' } as const;
-    platform.admin.createSprite({ organization: 'acme', name: 'dev-1', url_settings });
+    await platform.admin.createSprite({ organization: 'acme', name: 'dev-1', url_settings });
     const put = (auth: string) => platform.call({ method: 'PUT', path, body: { url_settings: { auth } } });
     expect((await put('sprite')).json.url_settings).toEqual(url_settings);
     expect((await put('public')).json.url_settings).toEqual({ auth: 'public' });
@@ -83,9 +83,9 @@ describe('an update', () => {
 describe('a deletion', () => {
   test('ends the machine with its files and its tokens, and frees the name', async () => {
     const { platform, machine, move } = await openWithSprites('dev-1');
-    const token = platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
+    const token = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
     await move('dev-1', 'start');
-    const { dir } = machine('dev-1');
+    const { dir } = await machine('dev-1');
     const { pid } = await eventually(() => readReport(dir));
     const answer = await platform.call({ method: 'DELETE', path });
     expect([answer.status, answer.text]).toEqual([204, '']);
@@ -128,7 +128,7 @@ describe('the status', () => {
 describe('the limits', () => {
   test('are reported in the list, and a machine beyond them does not start or become warm', async () => {
     const { platform, move, reach, sprite } = await openWithSprites('dev-1', 'dev-2', 'dev-3');
-    platform.admin.setLimits('acme', { running_limit: 2, warm_limit: 1 });
+    await platform.admin.setLimits('acme', { running_limit: 2, warm_limit: 1 });
     expect((await platform.call({ path: '/v1/sprites' })).json).toMatchObject({ running_limit: 2, warm_limit: 1 });
     const both = await Promise.all(['dev-1', 'dev-2', 'dev-3'].map((name) => move(name, 'start')));
     expect(both.map(({ status }) => status).sort()).toEqual([200, 200, 409]);

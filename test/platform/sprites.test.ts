@@ -30,7 +30,7 @@ describe('creating a sprite', () => {
 
   test('shows labels that there are', async () => {
     const platform = await openTestPlatform();
-    platform.admin.createSprite({ organization: 'acme', name: 'web-1', labels: ['a', 'b'] });
+    await platform.admin.createSprite({ organization: 'acme', name: 'web-1', labels: ['a', 'b'] });
     expect((await platform.call({ path: '/v1/sprites/web-1' })).json.labels).toEqual(['a', 'b']);
   });
 
@@ -42,8 +42,8 @@ describe('creating a sprite', () => {
     const again = await create();
     expect(again.status).toBe(409);
     expect(again.json).toMatchObject({ error: 'already_exists', details: { fields: [{ field: 'body.name' }] } });
-    platform.admin.createOrganization('other');
-    expect((await create(platform.admin.createToken({ organization: 'other' }))).status).toBe(201);
+    await platform.admin.createOrganization('other');
+    expect((await create(await platform.admin.createToken({ organization: 'other' }))).status).toBe(201);
   });
 
   const names = ['', '-a', 'a-', 'A', 'a_b', 'a.b', 'ä', 'a'.repeat(64), 'a b', 7, null, undefined];
@@ -78,7 +78,7 @@ describe('the list of sprites', () => {
   async function openWithSprites(count: number) {
     const platform = await openTestPlatform();
     const names = Array.from({ length: count }, (_, index) => `web-${String(index).padStart(3, '0')}`);
-    for (const name of names) platform.admin.createSprite({ organization: 'acme', name });
+    for (const name of names) await platform.admin.createSprite({ organization: 'acme', name });
     const list = (query: string) => platform.call({ path: `/v1/sprites?${query}` });
     return { platform, names, list };
   }
@@ -96,7 +96,7 @@ describe('the list of sprites', () => {
         break;
       }
       token = `&continuation_token=${json.next_continuation_token}`;
-      platform.admin.createSprite({ organization: 'acme', name: `aaa-${page}` });
+      await platform.admin.createSprite({ organization: 'acme', name: `aaa-${page}` });
     }
     expect(seen).toEqual(names);
   });
@@ -119,9 +119,9 @@ describe('the list of sprites', () => {
 
   test('takes a prefix, and gives nothing of another organization', async () => {
     const { platform, list } = await openWithSprites(3);
-    platform.admin.createSprite({ organization: 'acme', name: 'db-1' });
-    platform.admin.createOrganization('other');
-    platform.admin.createSprite({ organization: 'other', name: 'db-2' });
+    await platform.admin.createSprite({ organization: 'acme', name: 'db-1' });
+    await platform.admin.createOrganization('other');
+    await platform.admin.createSprite({ organization: 'other', name: 'db-2' });
     const names = async (query: string) => (await list(query)).json.sprites.map((one: { name: string }) => one.name);
     expect(await names('prefix=db')).toEqual(['db-1']);
     expect(await names('prefix=web-00')).toEqual(['web-000', 'web-001', 'web-002']);
@@ -133,8 +133,8 @@ describe('the list of sprites', () => {
   test('refuses a token that was changed, cut, made up, or that belongs to another list', async () => {
     const { platform, list } = await openWithSprites(3);
     const token: string = (await list('max_results=1')).json.next_continuation_token;
-    platform.admin.createOrganization('other');
-    const other = platform.admin.createToken({ organization: 'other' });
+    await platform.admin.createOrganization('other');
+    const other = await platform.admin.createToken({ organization: 'other' });
     const flipped = [...token].map((letter, index) => {
       const changed = letter === 'A' ? 'B' : 'A';
       return token.slice(0, index) + changed + token.slice(index + 1);

@@ -70,9 +70,9 @@ test('a damaged row is shown closed and takes neither the list nor the others al
   const platform = await openTestPlatform();
   const url_settings = { auth: 'public' } as const;
   for (const name of ['a', 'b', 'c']) {
-    platform.admin.createSprite({ organization: 'acme', name, labels: ['x'], url_settings });
+    await platform.admin.createSprite({ organization: 'acme', name, labels: ['x'], url_settings });
   }
-  const token = platform.admin.createToken({ organization: 'acme', access: 'full' });
+  const token = await platform.admin.createToken({ organization: 'acme', access: 'full' });
   const db = new Database(join(platform.dir, 'platform.db'));
   db.exec("UPDATE sprites SET labels = '{', url_settings = '[1]' WHERE name = 'b'");
   db.exec("UPDATE tokens SET access = 'nonsense'");
@@ -90,7 +90,7 @@ test('a damaged row is shown closed and takes neither the list nor the others al
 
 test('a damaged record of a machine keeps nothing from starting, and the machine counts as stopped', async () => {
   const first = await openTestPlatform();
-  for (const name of ['a', 'b']) first.admin.createSprite({ organization: 'acme', name });
+  for (const name of ['a', 'b']) await first.admin.createSprite({ organization: 'acme', name });
   await first[Symbol.asyncDispose]();
   const db = new Database(join(first.dir, 'platform.db'));
   db.exec(`UPDATE machines SET config = '{', state = 'nonsense', last_exit = '7'
@@ -99,6 +99,6 @@ test('a damaged record of a machine keeps nothing from starting, and the machine
   const platform = await openTestPlatform({ dir: first.dir });
   const { json } = await platform.call({ path: '/v1/sprites' });
   expect(json.sprites.map((one: { status: string }) => one.status)).toEqual(['cold', 'cold']);
-  const { id } = platform.admin.readMachine({ organization: 'acme', sprite: 'b' });
+  const { id } = await platform.admin.readMachine({ organization: 'acme', sprite: 'b' });
   expect((await platform.call({ path: `/v1/apps/acme/machines/${id}` })).json).toMatchObject({ state: 'stopped' });
 });

@@ -20,7 +20,7 @@ describe('a token', () => {
   test('opens nothing from its expiry on, whichever way the clock is stepped', async () => {
     const clock = createTestClock();
     const platform = await openTestPlatform({ clock });
-    const token = platform.admin.createToken({ organization: 'acme', expires_at: clock.wall + 60_000 });
+    const token = await platform.admin.createToken({ organization: 'acme', expires_at: clock.wall + 60_000 });
     const status = async () => (await platform.call({ path: '/v1/sprites', token })).status;
     expect(await status()).toBe(200);
     clock.wall += 60_000;
@@ -33,15 +33,15 @@ describe('a token', () => {
 
   test('opens nothing once it is revoked, and is listed without its text until then', async () => {
     const platform = await openTestPlatform();
-    platform.admin.createOrganization('other');
-    const token = platform.admin.createToken({ organization: 'acme', name: 'ci', user_id: 'alice' });
-    const listed = platform.admin.listTokens('acme').find(({ name }) => name === 'ci');
+    await platform.admin.createOrganization('other');
+    const token = await platform.admin.createToken({ organization: 'acme', name: 'ci', user_id: 'alice' });
+    const listed = (await platform.admin.listTokens('acme')).find(({ name }) => name === 'ci');
     expect(listed).toMatchObject({ user_id: 'alice', access: 'full', sprite_id: null, expires_at: null });
-    expect(JSON.stringify(platform.admin.listTokens('acme'))).not.toContain(token.reveal());
+    expect(JSON.stringify(await platform.admin.listTokens('acme'))).not.toContain(token.reveal());
     const id = listed?.id ?? '';
-    expect(() => platform.admin.revokeToken('other', id)).toThrow('has no token');
+    await expect(platform.admin.revokeToken('other', id)).rejects.toThrow('has no token');
     expect((await platform.call({ path: '/v1/sprites', token })).status).toBe(200);
-    platform.admin.revokeToken('acme', id);
+    await platform.admin.revokeToken('acme', id);
     const answer = await platform.call({ path: '/v1/sprites', token });
     expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, 'Bearer']);
     expect((await platform.call({ path: '/v1/sprites' })).status).toBe(200);
@@ -49,9 +49,9 @@ describe('a token', () => {
 
   test('that only reads changes nothing and calls no provider', async () => {
     const platform = await openTestPlatform();
-    platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
-    const token = platform.admin.createToken({ organization: 'acme', access: 'read' });
-    const sprite = platform.admin.createToken({ organization: 'acme', sprite: 'dev-1', access: 'read' });
+    await platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
+    const token = await platform.admin.createToken({ organization: 'acme', access: 'read' });
+    const sprite = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-1', access: 'read' });
     const status = async (method: string, path: string, body?: unknown, by = token) =>
       (await platform.call({ method, path, body, token: by })).status;
     expect(await status('GET', '/v1/sprites')).toBe(200);
@@ -66,7 +66,7 @@ describe('a token', () => {
   test('that calls too often is told when to come back, and holds up no other token', async () => {
     const clock = createTestClock();
     const platform = await openTestPlatform({ clock, callRate: { burst: 3, perSecond: 0.5 } });
-    const other = platform.admin.createToken({ organization: 'acme' });
+    const other = await platform.admin.createToken({ organization: 'acme' });
     const call = (token = platform.token) => platform.call({ path: '/v1/sprites', token });
     const statuses = [await call(), await call(), await call(), await call()].map(({ status }) => status);
     expect(statuses).toEqual([200, 200, 200, 429]);

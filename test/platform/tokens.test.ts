@@ -8,17 +8,17 @@ import { openTestPlatform } from '../support/open-platform.ts';
 async function openWithTwoOrganizations() {
   const platform = await openTestPlatform();
   const { admin } = platform;
-  admin.createOrganization('other');
-  for (const name of ['dev-1', 'dev-2']) admin.createSprite({ organization: 'acme', name });
-  admin.createSprite({ organization: 'other', name: 'dev-1' });
+  await admin.createOrganization('other');
+  for (const name of ['dev-1', 'dev-2']) await admin.createSprite({ organization: 'acme', name });
+  await admin.createSprite({ organization: 'other', name: 'dev-1' });
   const api_key = new Secret('sk-1');
-  admin.createConnector({ organization: 'acme', provider: 'openai', api_key, id: 'conn_1' });
+  await admin.createConnector({ organization: 'acme', provider: 'openai', api_key, id: 'conn_1' });
   return {
     platform,
-    sprite: admin.createToken({ organization: 'acme', sprite: 'dev-1' }),
-    other: admin.createToken({ organization: 'other' }),
-    mine: admin.readMachine({ organization: 'acme', sprite: 'dev-1' }),
-    neighbour: admin.readMachine({ organization: 'acme', sprite: 'dev-2' }),
+    sprite: await admin.createToken({ organization: 'acme', sprite: 'dev-1' }),
+    other: await admin.createToken({ organization: 'other' }),
+    mine: await admin.readMachine({ organization: 'acme', sprite: 'dev-1' }),
+    neighbour: await admin.readMachine({ organization: 'acme', sprite: 'dev-2' }),
   };
 }
 

@@ -235,9 +235,15 @@ it(`only what the policy allows reaches the provider (REMORA_FUZZ_SEED=${SEED})`
   });
   const { admin } = platform;
   const organization = 'acme';
-  admin.createSprite({ organization, name: 'dev-1' });
-  admin.createConnector({ organization, provider: 'openai', api_key: new Secret(KEY), id: 'conn_1', access_policy });
-  const token = admin.createToken({ organization, sprite: 'dev-1' });
+  await admin.createSprite({ organization, name: 'dev-1' });
+  await admin.createConnector({
+    organization,
+    provider: 'openai',
+    api_key: new Secret(KEY),
+    id: 'conn_1',
+    access_policy,
+  });
+  const token = await admin.createToken({ organization, sprite: 'dev-1' });
   const agent = await openGatewayAgent(platform.url, { token });
   await agent.gateway.onResume();
   const dice = createDice(SEED);

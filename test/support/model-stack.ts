@@ -46,12 +46,12 @@ export async function openModelStack(env: Readonly<Record<string, string>> = {})
   const organization = 'acme';
   const api_key = new Secret(MODEL_KEY);
   for (const name of ['openai', 'anthropic', 'gemini']) {
-    admin.createConnector({ organization, provider: name, api_key, id: `conn_${name}`, access_policy });
+    await admin.createConnector({ organization, provider: name, api_key, id: `conn_${name}`, access_policy });
   }
-  admin.createSprite({ organization, name: 'dev-1' });
+  await admin.createSprite({ organization, name: 'dev-1' });
   const dir = tempDir();
   const tokenFile = join(dir, 'token');
-  writeFileSync(tokenFile, admin.createToken({ organization, sprite: 'dev-1' }).reveal());
+  writeFileSync(tokenFile, (await admin.createToken({ organization, sprite: 'dev-1' })).reveal());
   const settings = { REMORA_BASE_URL: url, REMORA_SPRITE: 'dev-1', REMORA_TOKEN_FILE: tokenFile };
   const agent = await startAgent({ ...settings, REMORA_LISTEN: '127.0.0.1:0', ...env }, dir);
   const listed = list.parse((await agent.get('/v1/gateway/list')).json);

@@ -51,8 +51,8 @@ export async function openTestPlatform(options: TestPlatformOptions = {}): Promi
     ...options,
   });
   onTestFinished(() => platform[Symbol.asyncDispose]());
-  if (!platform.admin.hasOrganization('acme')) platform.admin.createOrganization('acme');
-  const token = platform.admin.createToken({ organization: 'acme' });
+  if (!(await platform.admin.hasOrganization('acme'))) await platform.admin.createOrganization('acme');
+  const token = await platform.admin.createToken({ organization: 'acme' });
   return { ...platform, dir, token, log, call: (call) => callPlatform(platform.url, { token, ...call }) };
 }
 

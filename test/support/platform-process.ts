@@ -14,9 +14,9 @@ const platform = await openPlatform({
   log: { info: ignore, error: ignore, debug: ignore },
 });
 const name = { organization: 'acme', sprite: 'dev-1' } as const;
-platform.admin.createOrganization('acme');
-platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
+await platform.admin.createOrganization('acme');
+await platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
 await platform.admin.startMachine(name);
-process.stdout.write(`${JSON.stringify({ url: platform.url, machine: platform.admin.readMachine(name) })}\n`);
+process.stdout.write(`${JSON.stringify({ url: platform.url, machine: await platform.admin.readMachine(name) })}\n`);
 if (process.argv[3] === 'exit') setTimeout(() => process.exit(3), 500);
 if (process.argv[3] === 'close') setTimeout(() => platform[Symbol.asyncDispose](), 500);

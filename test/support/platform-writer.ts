@@ -12,8 +12,8 @@ await using platform = await openPlatform({
   version: '0.0.0',
   log: { info: ignore, error: ignore, debug: ignore },
 });
-if (!platform.admin.hasOrganization('acme')) platform.admin.createOrganization('acme');
-const token = platform.admin.createToken({ organization: 'acme' });
+if (!(await platform.admin.hasOrganization('acme'))) await platform.admin.createOrganization('acme');
+const token = await platform.admin.createToken({ organization: 'acme' });
 const headers = { authorization: `Bearer ${token.reveal()}`, 'content-type': 'application/json' };
 const post = (path: string, body: unknown) =>
   fetch(platform.url + path, { method: 'POST', headers, body: JSON.stringify(body) });

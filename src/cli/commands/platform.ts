@@ -46,8 +46,8 @@ export async function run(invocation: Invocation): Promise<number> {
     }
     case 'rotate': {
       checkOperands(word, [], rest);
-      await using offline = openAdmin(invocation);
-      const { rotated, unreadable } = offline.rotateKeys();
+      await using offline = await openAdmin(invocation);
+      const { rotated, unreadable } = await offline.rotateKeys();
       invocation.out.line(`${rotated} credentials are closed with the first key now`);
       for (const id of unreadable)
         invocation.out.note(`the credential of ${id} opens with none of the keys; it was left`);
@@ -66,8 +66,8 @@ async function changeRecords(invocation: Invocation, word: string): Promise<numb
     throw new UsageError(`platform: there is nothing called ${[word, verb].join(' ').trim()}; there are ${known}`);
   }
   checkOperands(`${word} ${verb}`, command.operands, operands);
-  await using offline = openAdmin(invocation);
-  for (const line of toTable(command.run(offline.admin, operands, invocation))) invocation.out.line(line);
+  await using offline = await openAdmin(invocation);
+  for (const line of toTable(await command.run(offline.admin, operands, invocation))) invocation.out.line(line);
   return exitCode.ok;
 }
 
@@ -80,7 +80,7 @@ function toDir({ text, env }: Invocation): string {
   return text('dir') ?? env.REMORA_PLATFORM_DIR ?? DEFAULT_DIR;
 }
 
-function openAdmin(invocation: Invocation): OfflineAdmin {
+function openAdmin(invocation: Invocation): Promise<OfflineAdmin> {
   const { text, env } = invocation;
   const note = (fields: object, message: string) => invocation.out.note(`${message} ${JSON.stringify(fields)}`);
   const providers = text('providers');
@@ -119,7 +119,7 @@ async function serve(invocation: Invocation): Promise<number> {
     version,
     log,
   });
-  if (organization !== undefined && tokenFile !== undefined) writeToken(platform, organization, tokenFile);
+  if (organization !== undefined && tokenFile !== undefined) await writeToken(platform, organization, tokenFile);
   log.info({ url: platform.url }, 'serving');
   await stop.stopped;
   log.info({}, 'stopping');
@@ -133,8 +133,8 @@ function toSpread(text: string): number {
 }
 
 /** A file that is there is left as it is: it holds the token of an earlier start, which goes on being good. */
-function writeToken({ admin }: Platform, organization: string, path: string): void {
-  if (!admin.hasOrganization(organization)) admin.createOrganization(organization);
+async function writeToken({ admin }: Platform, organization: string, path: string): Promise<void> {
+  if (!(await admin.hasOrganization(organization))) await admin.createOrganization(organization);
   if (existsSync(path)) return;
-  writeFileSync(path, `${admin.createToken({ organization }).reveal()}\n`, { mode: 0o600, flag: 'wx' });
+  writeFileSync(path, `${(await admin.createToken({ organization })).reveal()}\n`, { mode: 0o600, flag: 'wx' });
 }

@@ -69,18 +69,18 @@ export interface SeedDeps {
 
 export async function seedPlatform({ admin, providerUrl, deleteConnector }: SeedDeps): Promise<Seeded> {
   const { organization, sprite } = DEV_SPRITE;
-  if (!admin.hasOrganization(organization)) admin.createOrganization(organization);
-  if (admin.findSprite(DEV_SPRITE) === undefined) {
-    admin.createSprite({ organization, name: sprite, labels: ['team-a'] });
+  if (!(await admin.hasOrganization(organization))) await admin.createOrganization(organization);
+  if ((await admin.findSprite(DEV_SPRITE)) === undefined) {
+    await admin.createSprite({ organization, name: sprite, labels: ['team-a'] });
   }
-  const known = new Set(admin.listConnectors(organization).map(({ id }) => id));
+  const known = new Set((await admin.listConnectors(organization)).map(({ id }) => id));
   for (const connector of sampleConnectors) {
     if (known.has(connector.id)) continue;
-    admin.createConnector({ organization, ...connector, api_key: newKey() });
+    await admin.createConnector({ organization, ...connector, api_key: newKey() });
   }
-  const token = admin.createToken({ organization });
+  const token = await admin.createToken({ organization });
   if (known.has(CUSTOM_CONNECTOR_ID)) await deleteConnector(token, CUSTOM_CONNECTOR_ID);
-  admin.createConnector({
+  await admin.createConnector({
     organization,
     id: CUSTOM_CONNECTOR_ID,
     provider: 'custom_api',
@@ -90,8 +90,8 @@ export async function seedPlatform({ admin, providerUrl, deleteConnector }: Seed
   });
   return {
     token,
-    spriteToken: admin.createToken({ organization, sprite }),
-    connectors: admin.listConnectors(organization).map(({ id, provider }) => ({ id, provider })),
+    spriteToken: await admin.createToken({ organization, sprite }),
+    connectors: (await admin.listConnectors(organization)).map(({ id, provider }) => ({ id, provider })),
   };
 }
 

@@ -102,7 +102,7 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
   });
 
   await platform.admin.startMachine(DEV_SPRITE);
-  const machine = platform.admin.readMachine(DEV_SPRITE);
+  const machine = await platform.admin.readMachine(DEV_SPRITE);
   const agentLog = join(machine.dir, 'agent.log');
   await awaitAgent(socket.path, { limit_ms: AGENT_LIMIT_MS, settle_ms: SETTLE_MS, signal }).catch((error: unknown) => {
     throw new Error(`${error instanceof Error ? error.message : String(error)}; its log is ${agentLog}`, {

@@ -13,7 +13,11 @@ export interface RecordCommand {
   /** What follows the two words. */
   readonly operands: readonly string[];
   /** Rows of a table; one without a heading is printed as it is. */
-  run(admin: OfflineAdmin['admin'], operands: readonly string[], flags: Pick<Invocation, 'text' | 'has'>): string[][];
+  run(
+    admin: OfflineAdmin['admin'],
+    operands: readonly string[],
+    flags: Pick<Invocation, 'text' | 'has'>,
+  ): Promise<string[][]>;
 }
 
 const LIMIT_MAX = 1_000_000;
@@ -21,33 +25,35 @@ const LIMIT_MAX = 1_000_000;
 export const recordCommands: Readonly<Record<string, RecordCommand>> = {
   'organization create': {
     operands: ['NAME'],
-    run(admin, [name = ''], { text }) {
+    async run(admin, [name = ''], { text }) {
       const limits = toLimits(text);
-      admin.createOrganization(name);
-      admin.setLimits(name, limits);
+      await admin.createOrganization(name);
+      await admin.setLimits(name, limits);
       return [[name]];
     },
   },
   'organization limit': {
     operands: ['NAME'],
-    run(admin, [name = ''], { text }) {
-      const { running_limit, warm_limit } = admin.setLimits(name, toLimits(text));
+    async run(admin, [name = ''], { text }) {
+      const { running_limit, warm_limit } = await admin.setLimits(name, toLimits(text));
       return [[name, `running ${running_limit ?? 'any'}`, `warm ${warm_limit ?? 'any'}`]];
     },
   },
   'organization list': {
     operands: [],
-    run: (admin) => [
+    run: async (admin) => [
       ['NAME', 'RUNNING LIMIT', 'WARM LIMIT'],
-      ...admin
-        .listOrganizations()
-        .map(({ slug, running_limit, warm_limit }) => [slug, String(running_limit ?? '-'), String(warm_limit ?? '-')]),
+      ...(await admin.listOrganizations()).map(({ slug, running_limit, warm_limit }) => [
+        slug,
+        String(running_limit ?? '-'),
+        String(warm_limit ?? '-'),
+      ]),
     ],
   },
   'token create': {
     operands: ['ORGANIZATION'],
-    run(admin, [organization = ''], { text, has }) {
-      const token = admin.createToken({
+    async run(admin, [organization = ''], { text, has }) {
+      const token = await admin.createToken({
         organization,
         name: text('name') ?? null,
         user_id: text('user') ?? null,
@@ -60,60 +66,66 @@ export const recordCommands: Readonly<Record<string, RecordCommand>> = {
   },
   'token list': {
     operands: ['ORGANIZATION'],
-    run: (admin, [organization = '']) => [
+    run: async (admin, [organization = '']) => [
       ['ID', 'NAME', 'OF', 'ACCESS', 'USER', 'CREATED', 'EXPIRES'],
-      ...admin
-        .listTokens(organization)
-        .map((row) => [
-          row.id,
-          row.name ?? '-',
-          row.machine_id === null ? (row.sprite_id ?? 'organization') : `machine ${row.machine_id}`,
-          row.access,
-          row.user_id ?? '-',
-          toDay(row.created_at),
-          row.expires_at === null ? 'never' : toDay(row.expires_at),
-        ]),
+      ...(await admin.listTokens(organization)).map((row) => [
+        row.id,
+        row.name ?? '-',
+        row.machine_id === null ? (row.sprite_id ?? 'organization') : `machine ${row.machine_id}`,
+        row.access,
+        row.user_id ?? '-',
+        toDay(row.created_at),
+        row.expires_at === null ? 'never' : toDay(row.expires_at),
+      ]),
     ],
   },
   'token revoke': {
     operands: ['ORGANIZATION', 'ID'],
-    run(admin, [organization = '', id = '']) {
-      admin.revokeToken(organization, id);
+    async run(admin, [organization = '', id = '']) {
+      await admin.revokeToken(organization, id);
       return [[`${id} is revoked; calls that are under way end within two seconds`]];
     },
   },
   'sprite create': {
     operands: ['ORGANIZATION', 'NAME'],
-    run(admin, [organization = '', name = ''], { text }) {
-      const sprite = admin.createSprite({ organization, name, ...toLabels(text), url_settings: toUrlSettings(text) });
+    async run(admin, [organization = '', name = ''], { text }) {
+      const sprite = await admin.createSprite({
+        organization,
+        name,
+        ...toLabels(text),
+        url_settings: toUrlSettings(text),
+      });
       return [[sprite.id, sprite.name, sprite.url]];
     },
   },
   'sprite update': {
     operands: ['ORGANIZATION', 'NAME'],
-    run(admin, [organization = '', sprite = ''], { text }) {
-      const before = admin.findSprite({ organization, sprite })?.url_settings?.auth;
+    async run(admin, [organization = '', sprite = ''], { text }) {
+      const before = (await admin.findSprite({ organization, sprite }))?.url_settings?.auth;
       const change = { ...toLabels(text), url_settings: toUrlSettings(text, before) };
-      const { name, labels = [], url_settings } = admin.updateSprite({ organization, sprite }, change);
+      const { name, labels = [], url_settings } = await admin.updateSprite({ organization, sprite }, change);
       return [[name, labels.join(',') || '-', JSON.stringify(url_settings)]];
     },
   },
   'sprite list': {
     operands: ['ORGANIZATION'],
-    run: (admin, [organization = ''], { text }) => [
+    run: async (admin, [organization = ''], { text }) => [
       ['NAME', 'STATUS', 'LABELS', 'ID'],
-      ...admin
-        .listSprites(organization, text('after'))
-        .map(({ name, status, labels = [], id }) => [name, status, labels.join(',') || '-', id]),
+      ...(await admin.listSprites(organization, text('after'))).map(({ name, status, labels = [], id }) => [
+        name,
+        status,
+        labels.join(',') || '-',
+        id,
+      ]),
     ],
   },
   'connector create': {
     operands: ['ORGANIZATION', 'PROVIDER'],
-    run(admin, [organization = '', provider = ''], { text }) {
+    async run(admin, [organization = '', provider = ''], { text }) {
       const keyFile = text('api-key-file');
       if (keyFile === undefined)
         throw new UsageError('platform connector create: --api-key-file names a file, or - for the input');
-      const connector = admin.createConnector({
+      const connector = await admin.createConnector({
         organization,
         provider,
         api_key: new Secret(readFileSync(keyFile === '-' ? 0 : keyFile, 'utf8').trim()),
@@ -125,17 +137,15 @@ export const recordCommands: Readonly<Record<string, RecordCommand>> = {
   },
   'connector list': {
     operands: ['ORGANIZATION'],
-    run: (admin, [organization = '']) => [
+    run: async (admin, [organization = '']) => [
       ['ID', 'PROVIDER', 'TYPE', 'ACCOUNT', 'POLICY'],
-      ...admin
-        .listConnectors(organization)
-        .map((row) => [
-          row.id,
-          row.provider,
-          row.connection_type ?? '-',
-          row.provider_account_name ?? row.provider_account_id,
-          JSON.stringify(row.access_policy ?? {}),
-        ]),
+      ...(await admin.listConnectors(organization)).map((row) => [
+        row.id,
+        row.provider,
+        row.connection_type ?? '-',
+        row.provider_account_name ?? row.provider_account_id,
+        JSON.stringify(row.access_policy ?? {}),
+      ]),
     ],
   },
 };

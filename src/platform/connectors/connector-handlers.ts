@@ -16,23 +16,21 @@ export interface ConnectorHandlerDeps {
 export function createConnectorHandlers(deps: ConnectorHandlerDeps): Handlers<typeof connectorOperations, Principal> {
   const { service, toResponse } = deps;
   return {
-    listConnections({ principal, query }) {
-      return {
-        connections: service
-          .list(organizationOf(principal).id, query.provider)
-          .map((row) => toResponse(row).connection),
-      };
+    async listConnections({ principal, query }) {
+      const rows = await service.list(organizationOf(principal).id, query.provider);
+      return { connections: rows.map((row) => toResponse(row).connection) };
     },
     async createApiKeyConnection({ principal, body }) {
       const { organization_id, user_id } = toOwner(principal);
       if (deps.verifyKeys) await service.verify(body);
-      return toResponse(service.create(organization_id, { ...body, user_id }));
+      return toResponse(await service.create(organization_id, { ...body, user_id }));
     },
-    readConnection: ({ principal, params }) => toResponse(service.find(organizationOf(principal).id, params.id)),
-    updateConnection: ({ principal, params, body }) =>
-      toResponse(service.setPolicy(organizationOf(principal).id, params.id, body.access_policy)),
-    replaceConnection: ({ principal, params, body }) =>
-      toResponse(service.setPolicy(organizationOf(principal).id, params.id, body.access_policy)),
+    readConnection: async ({ principal, params }) =>
+      toResponse(await service.find(organizationOf(principal).id, params.id)),
+    updateConnection: async ({ principal, params, body }) =>
+      toResponse(await service.setPolicy(organizationOf(principal).id, params.id, body.access_policy)),
+    replaceConnection: async ({ principal, params, body }) =>
+      toResponse(await service.setPolicy(organizationOf(principal).id, params.id, body.access_policy)),
     async deleteConnection({ principal, params }) {
       await service.delete(organizationOf(principal).id, params.id);
     },

@@ -28,11 +28,11 @@ export interface ConnectorService {
   /** Asks the provider whether it takes the key, where it can be asked. Throws `invalid_request` naming the field. */
   verify(connector: NewApiKeyConnector): Promise<void>;
   /** Throws `invalid_request` naming the field, `already_exists` for a taken id. */
-  create(organization_id: string, connector: NewApiKeyConnector): ConnectorRow;
+  create(organization_id: string, connector: NewApiKeyConnector): Promise<ConnectorRow>;
   /** Throws `not_found`, also for a connector of another organization. */
-  find(organization_id: string, id: string): ConnectorRow;
-  list(organization_id: string, provider?: string): readonly ConnectorRow[];
-  setPolicy(organization_id: string, id: string, policy: AccessPolicyRequest): ConnectorRow;
+  find(organization_id: string, id: string): Promise<ConnectorRow>;
+  list(organization_id: string, provider?: string): Promise<readonly ConnectorRow[]>;
+  setPolicy(organization_id: string, id: string, policy: AccessPolicyRequest): Promise<ConnectorRow>;
   /** Then ends the credential at the provider; that this fails is logged. */
   delete(organization_id: string, id: string): Promise<void>;
   /** For whoever changes a connector in another way. */
@@ -62,8 +62,8 @@ export function createConnectorService(deps: ConnectorServiceDeps): ConnectorSer
   const accountKey = vault.derive('account id');
   const listeners: ((id: string) => void)[] = [];
 
-  function find(organization_id: string, id: string): ConnectorRow {
-    const row = connectors.find(organization_id, id);
+  async function find(organization_id: string, id: string): Promise<ConnectorRow> {
+    const row = await connectors.find(organization_id, id);
     if (row === undefined) throw notFound();
     return row;
   }
@@ -98,7 +98,7 @@ export function createConnectorService(deps: ConnectorServiceDeps): ConnectorSer
       if (status === 401 || status === 403)
         throw refuse('api_key', `${entry.display_name} does not take it (${status})`);
     },
-    create(organization_id, given) {
+    async create(organization_id, given) {
       const { entry, base_api_url } = check(given);
       const id = given.id ?? `conn_${randomHex(10)}`;
       if (!CONNECTOR_ID.test(id)) throw refuse('id', 'expected up to 64 letters, digits, dashes and underscores');
@@ -113,20 +113,23 @@ export function createConnectorService(deps: ConnectorServiceDeps): ConnectorSer
         access_policy: given.access_policy === undefined ? null : JSON.stringify(given.access_policy),
         closed: vault.close({ organization_id, connector_id: id }, new Secret(given.api_key)),
       } as const;
-      if (!connectors.insert(row, clock.wall_ms())) throw new RemoraError('already_exists', `the id ${id} is taken`);
+      if (!(await connectors.insert(row, clock.wall_ms()))) {
+        throw new RemoraError('already_exists', `the id ${id} is taken`);
+      }
       tell(id);
-      return find(organization_id, id);
+      return await find(organization_id, id);
     },
     find,
     list: (organization_id, provider) => connectors.list(organization_id, provider),
-    setPolicy(organization_id, id, policy) {
-      if (!connectors.setPolicy(organization_id, id, JSON.stringify(policy), clock.wall_ms())) throw notFound();
+    async setPolicy(organization_id, id, policy) {
+      const text = JSON.stringify(policy);
+      if (!(await connectors.setPolicy(organization_id, id, text, clock.wall_ms()))) throw notFound();
       tell(id);
-      return find(organization_id, id);
+      return await find(organization_id, id);
     },
     async delete(organization_id, id) {
-      const row = find(organization_id, id);
-      if (!connectors.delete(organization_id, id)) throw notFound();
+      const row = await find(organization_id, id);
+      if (!(await connectors.delete(organization_id, id))) throw notFound();
       tell(id);
       const entry = catalogue.find(row.provider);
       if (entry === undefined) return;

@@ -6,7 +6,6 @@ import type { oauthOperations } from '../../contract/oauth.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Handlers } from '../../http/handler.ts';
-import type { Sqlite } from '../../sqlite/open.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
 import type { OAuthClient } from '../oauth/oauth-client.ts';
@@ -15,6 +14,7 @@ import { createOAuthService } from '../oauth/oauth-service.ts';
 import { createStateStore } from '../oauth/state-store.ts';
 import { createTokenEndpoint } from '../oauth/token-endpoint.ts';
 import { createProvisionService } from '../provisioning/provision-service.ts';
+import type { Storage } from '../storage/storage.ts';
 import type { Principal } from '../tokens/principal.ts';
 import { createGuardedConnector, type Resolve, resolveBySystem } from '../upstream/guarded-connector.ts';
 import { createProviderFetch } from '../upstream/provider-fetch.ts';
@@ -27,7 +27,7 @@ import { type Credentials, createCredentials, type RefreshOutcome } from './cred
 import { revokeCredential } from './revoke-credential.ts';
 
 export interface ConnectorsDeps {
-  readonly db: Sqlite;
+  readonly storage: Storage;
   readonly connectors: ConnectorStore;
   readonly catalogue: Catalogue;
   readonly vault: Vault;
@@ -53,7 +53,7 @@ export interface Connectors extends AsyncDisposable {
 const CONNECT_TIMEOUT_MS = 10_000;
 
 export function createConnectors(deps: ConnectorsDeps): Connectors {
-  const { connectors, catalogue, vault, clock, platformUrl, log, managementKeys } = deps;
+  const { storage, connectors, catalogue, vault, clock, platformUrl, log, managementKeys } = deps;
   const clients = new Map(deps.oauthClients.map((client) => [client.provider, client]));
   const plain = new Agent({ ...pool, connect: { timeout: CONNECT_TIMEOUT_MS } });
   const resolve = deps.resolve ?? resolveBySystem;
@@ -65,7 +65,7 @@ export function createConnectors(deps: ConnectorsDeps): Connectors {
   const guardedFetch = createProviderFetch(guarded);
   const endpoint = createTokenEndpoint(fetch);
   const { onRefresh } = deps;
-  const credentials = createCredentials({ connectors, vault, clients, endpoint, clock, log, onRefresh });
+  const credentials = createCredentials({ storage, connectors, vault, clients, endpoint, clock, log, onRefresh });
   const provisioning = createProvisionService({ connectors, catalogue, vault, clock, fetch, managementKeys });
   const revokeDeps = { fetch, clients, revokeKey: provisioning.revoke };
   const service = createConnectorService({
@@ -77,8 +77,9 @@ export function createConnectors(deps: ConnectorsDeps): Connectors {
     fetchFor: (entry) => (dispatcherFor(entry) === plain ? fetch : guardedFetch),
     revoke: (entry, row) => revokeCredential(revokeDeps, entry, credentials.read(row)),
   });
-  const states = createStateStore(deps.db);
+  const states = createStateStore(storage);
   const oauth = createOAuthService({
+    storage,
     states,
     connectors,
     service,

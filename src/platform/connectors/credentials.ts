@@ -7,11 +7,14 @@ import type { CatalogueEntry, Injection } from '../catalogue/catalogue-entry.ts'
 import type { OAuthClient } from '../oauth/oauth-client.ts';
 import { toGrantedScopes } from '../oauth/scopes.ts';
 import { RefusedByProvider, type TokenEndpoint } from '../oauth/token-endpoint.ts';
+import type { Storage } from '../storage/storage.ts';
 import type { Vault } from '../vault/vault.ts';
 import type { ConnectorRow, ConnectorStore } from './connector-store.ts';
 import { type Credential, parseCredential, toStoredCredential } from './credential.ts';
 
 export interface OpenedCredential {
+  /** Whether the call had to wait for it, so that what it was let in by may be another by now. */
+  readonly renewed: boolean;
   readonly secret: Secret;
   readonly injection: Injection;
 }
@@ -27,6 +30,7 @@ export interface Credentials {
 }
 
 export interface CredentialsDeps {
+  readonly storage: Pick<Storage, 'exclusively'>;
   readonly connectors: ConnectorStore;
   readonly vault: Vault;
   readonly clients: ReadonlyMap<string, OAuthClient>;
@@ -57,15 +61,15 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
     return row.token_expires_at === null || row.token_expires_at > clock.wall_ms() + margin_ms;
   }
 
-  function again(row: ConnectorRow): ConnectorRow {
-    const found = connectors.find(row.organization_id, row.id);
+  async function again(row: ConnectorRow): Promise<ConnectorRow> {
+    const found = await connectors.find(row.organization_id, row.id);
     if (found === undefined) throw new RemoraError('unknown_connector', 'the connector was deleted');
     return found;
   }
 
   /** Resolves with the row whose token is to be used. */
   async function renew(given: ConnectorRow, entry: CatalogueEntry): Promise<ConnectorRow> {
-    const row = again(given);
+    const row = await again(given);
     if (isGood(row, MARGIN_MS)) return row;
     const client = deps.clients.get(row.provider);
     const credential = read(row);
@@ -90,22 +94,22 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
         scopes: toGrantedScopes(tokens.scope, row.scopes ?? '') || null,
         token_expires_at: tokens.expires_in_s === undefined ? null : now_ms + tokens.expires_in_s * 1_000,
       };
-      deps.onRefresh?.(connectors.setCredential(row, change, now_ms) ? 'renewed' : 'lost_race');
-      return again(row);
+      deps.onRefresh?.((await connectors.setCredential(row, change, now_ms)) ? 'renewed' : 'lost_race');
+      return await again(row);
     } catch (error) {
-      return afterFailure(row, error);
+      return await afterFailure(row, error);
     }
   }
 
-  function afterFailure(row: ConnectorRow, error: unknown): ConnectorRow {
-    const current = again(row);
+  async function afterFailure(row: ConnectorRow, error: unknown): Promise<ConnectorRow> {
+    const current = await again(row);
     if (current.credential_version !== row.credential_version) {
       deps.onRefresh?.('lost_race');
       return current;
     }
     if (error instanceof RefusedByProvider && error.code === 'invalid_grant') {
       deps.onRefresh?.('refused');
-      connectors.endAuthorization(row, clock.wall_ms());
+      await connectors.endAuthorization(row, clock.wall_ms());
       deps.log.info({ connector: row.id, provider: row.provider }, 'a provider ended an authorization');
       return orEnded(row);
     }
@@ -134,7 +138,9 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
   function renewOnce(row: ConnectorRow, entry: CatalogueEntry): Promise<ConnectorRow> {
     const running = renewals.get(row.id);
     if (running !== undefined) return running;
-    const renewal = renew(row, entry).finally(() => renewals.delete(row.id));
+    const renewal = deps.storage
+      .exclusively(`renewal of ${row.id}`, () => renew(row, entry))
+      .finally(() => renewals.delete(row.id));
     renewals.set(row.id, renewal);
     return renewal;
   }
@@ -150,14 +156,14 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
   return {
     read,
     async open(row, entry) {
-      const isFresh = row.connection_type !== 'oauth' || isGood(row, MARGIN_MS) || isPaused(row);
-      const credential = read(isFresh ? row : await renewOnce(row, entry));
+      const renewed = row.connection_type === 'oauth' && !isGood(row, MARGIN_MS) && !isPaused(row);
+      const credential = read(renewed ? await renewOnce(row, entry) : row);
       switch (credential.type) {
         case 'oauth':
-          return { secret: credential.access_token, injection: entry.oauth?.injection ?? entry.injection };
+          return { secret: credential.access_token, injection: entry.oauth?.injection ?? entry.injection, renewed };
         case 'api_key':
         case 'provisioned':
-          return { secret: credential.api_key, injection: entry.injection };
+          return { secret: credential.api_key, injection: entry.injection, renewed };
         default:
           return credential satisfies never;
       }

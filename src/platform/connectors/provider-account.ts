@@ -15,7 +15,7 @@ export async function askProvider(
   fetch: ProviderFetch,
   entry: CatalogueEntry,
   address: string,
-  credential: OpenedCredential,
+  credential: Pick<OpenedCredential, 'secret' | 'injection'>,
   path: string,
 ): Promise<ProviderAnswer> {
   const { secret, injection } = credential;

@@ -2,13 +2,14 @@
 // something was written.
 import type { GatewayChange } from '../../contract/gateway.ts';
 import type { EventSink } from '../../http/event-sink.ts';
+import { StorageFailure } from '../storage/storage.ts';
 
 /** Of one sprite. A copy of its machine, or an agent that forgets to hang up, must not take every connection. */
 const READERS_PER_SPRITE = 4;
 
 export interface ChangeFeed {
   /** Sends the version of now, and from then on each other one. */
-  follow(sprite_id: string, since: string | undefined, sink: EventSink<GatewayChange>): void;
+  follow(sprite_id: string, since: string | undefined, sink: EventSink<GatewayChange>): Promise<void>;
   /** Something was written: looks at every reader soon, and once for all that is written until then. */
   check(): void;
 }
@@ -16,55 +17,71 @@ export interface ChangeFeed {
 interface Reader {
   readonly sprite_id: string;
   readonly sink: EventSink<GatewayChange>;
-  version: string;
+  /** Undefined until it was told one. */
+  version: string | undefined;
 }
 
 /** `versionOf`: undefined for a sprite that is gone, whose readers are ended. */
-export function createChangeFeed(versionOf: (sprite_id: string) => string | undefined): ChangeFeed {
+export function createChangeFeed(versionOf: (sprite_id: string) => Promise<string | undefined>): ChangeFeed {
   const readers = new Set<Reader>();
-  let _checking: NodeJS.Immediate | undefined;
+  let isComparing = false;
+  let isWanted = false;
 
-  function compare(): void {
-    _checking = undefined;
-    const versions = new Map<string, string | undefined>();
-    for (const reader of [...readers]) {
-      const { sprite_id, sink } = reader;
-      if (!versions.has(sprite_id)) versions.set(sprite_id, tryVersionOf(sprite_id));
-      const version = versions.get(sprite_id);
-      if (version === undefined) sink.end();
-      else if (version !== reader.version) {
-        reader.version = version;
-        sink.send({ type: 'changed', version });
-      }
+  async function compare(): Promise<void> {
+    while (isWanted) {
+      isWanted = false;
+      const greeted = [...readers].filter((reader) => reader.version !== undefined);
+      const ids = [...new Set(greeted.map((reader) => reader.sprite_id))];
+      const versions = new Map(await Promise.all(ids.map(async (id) => [id, await tryVersionOf(id)] as const)));
+      for (const reader of greeted) tell(reader, versions.get(reader.sprite_id));
+    }
+    isComparing = false;
+  }
+
+  function tell(reader: Reader, version: string | undefined | 'unknown'): void {
+    if (version === 'unknown' || version === reader.version) return;
+    if (version === undefined) {
+      reader.sink.end();
+      return;
+    }
+    reader.version = version;
+    reader.sink.send({ type: 'changed', version });
+  }
+
+  /** A reader that is ended asks again, and then hears what is wrong. That the database cannot be asked changes nothing. */
+  async function tryVersionOf(sprite_id: string): Promise<string | undefined> {
+    try {
+      return await versionOf(sprite_id);
+    } catch (error) {
+      return error instanceof StorageFailure ? 'unknown' : undefined;
     }
   }
 
-  /** A reader that is ended asks again, and then hears what is wrong. */
-  function tryVersionOf(sprite_id: string): string | undefined {
-    try {
-      return versionOf(sprite_id);
-    } catch {
-      return undefined;
-    }
+  function check(): void {
+    isWanted = true;
+    if (isComparing) return;
+    isComparing = true;
+    setImmediate(compare);
   }
 
   return {
-    follow(sprite_id, since, sink) {
-      const version = versionOf(sprite_id);
+    async follow(sprite_id, since, sink) {
+      const own = [...readers].filter((other) => other.sprite_id === sprite_id);
+      if (own.length >= READERS_PER_SPRITE) own[0]?.sink.end();
+      const reader: Reader = { sprite_id, sink, version: undefined };
+      readers.add(reader);
+      sink.onClose(() => readers.delete(reader));
+      const version = await versionOf(sprite_id);
       if (version === undefined) {
         sink.end();
         return;
       }
-      const own = [...readers].filter((other) => other.sprite_id === sprite_id);
-      if (own.length >= READERS_PER_SPRITE) own[0]?.sink.end();
-      const reader = { sprite_id, sink, version };
-      readers.add(reader);
-      sink.onClose(() => readers.delete(reader));
+      reader.version = version;
       sink.send({ type: 'hello', version });
       if (since !== undefined && since !== version) sink.send({ type: 'changed', version });
+      // What was written while the version was asked for passed this reader by.
+      check();
     },
-    check() {
-      _checking ??= setImmediate(compare);
-    },
+    check,
   };
 }

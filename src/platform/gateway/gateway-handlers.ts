@@ -14,13 +14,16 @@ import { TUNNEL_IDLE_MS } from '../../http/tunnel.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
 import type { ConnectorService } from '../connectors/connector-service.ts';
-import type { ConnectorRow, ConnectorStore } from '../connectors/connector-store.ts';
+import type { ConnectorStore } from '../connectors/connector-store.ts';
 import type { Credentials } from '../connectors/credentials.ts';
-import type { Lives } from '../lives/lives.ts';
+import { checkLife, type Lives } from '../lives/lives.ts';
 import { parseLifeHeaders } from '../lives/parse-life-headers.ts';
-import type { SpriteRow, SpriteStore } from '../sprites/sprite-store.ts';
+import type { SpriteStore } from '../sprites/sprite-store.ts';
+import type { Caller } from '../tokens/caller-store.ts';
 import { organizationOf, type Principal } from '../tokens/principal.ts';
+import type { Recheck } from '../tokens/recheck.ts';
 import { createChangeFeed } from './change-feed.ts';
+import { findConnector } from './find-connector.ts';
 import { defaultGatewayLimits, type GatewayLimits } from './gateway-limits.ts';
 import { toGatewayList } from './gateway-list.ts';
 import { toGatewayVersion } from './gateway-version.ts';
@@ -37,8 +40,8 @@ export interface GatewayDeps {
   readonly catalogue: Catalogue;
   readonly credentials: Credentials;
   /** Throws `unauthorized` when the token of a caller opens nothing any more. */
-  readonly recheck: (principal: Principal) => void;
-  readonly lives: Lives;
+  readonly recheck: Recheck;
+  readonly lives: Pick<Lives, 'onReplaced'>;
   /** The one for addresses that users give, or the one for those of the catalogue. */
   readonly dispatcherFor: (entry: CatalogueEntry) => Dispatcher;
   /** Of WebSockets without a byte either way; ten minutes when absent, 0 = no limit. */
@@ -49,81 +52,66 @@ export interface GatewayDeps {
   readonly log: { info(fields: object, message: string): void };
 }
 
+/** So long calls go on while the database cannot be asked whether they still may. */
+const STORAGE_GRACE_MS = 30_000;
+
 export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewayOperations, Principal> {
   const policyOf = createPolicyCache();
-  const calls = createOpenCalls();
   const { connector, sprite } = deps.limits ?? defaultGatewayLimits;
   const now_ms = () => performance.now();
+  const calls = createOpenCalls({ grace_ms: STORAGE_GRACE_MS, now_ms });
   const ofConnector = createCallLimits({ limit: connector, noun: 'connector', now_ms });
   const ofSprite = createCallLimits({ limit: sprite, noun: 'sprite', now_ms });
-  const feed = createChangeFeed((sprite_id) => {
-    const sprite = deps.sprites.find(sprite_id);
-    return sprite && toGatewayVersion(sprite, deps.connectors.list(sprite.organization_id, undefined));
+  const feed = createChangeFeed(async (sprite_id) => {
+    const sprite = await deps.sprites.find(sprite_id);
+    return sprite && toGatewayVersion(sprite, await deps.connectors.list(sprite.organization_id, undefined));
   });
   deps.service.onChange((id) => {
-    calls.recheck(id);
+    void calls.recheck(id);
     feed.check();
   });
   deps.onSpriteChange(() => {
-    calls.recheck();
+    void calls.recheck();
     feed.check();
   });
-  deps.lives.onReplaced(() => calls.recheck());
-
-  /** One body for a connector that is not there, of another organization, or of another provider. */
-  function findConnector(organization_id: string, provider: string, id: string): [ConnectorRow, CatalogueEntry] {
-    const row = deps.connectors.find(organization_id, id);
-    const entry = row === undefined ? undefined : deps.catalogue.find(row.provider);
-    if (row === undefined || entry === undefined || row.provider !== provider) {
-      throw new RemoraError('unknown_connector', 'there is no such connector; GET /v1/gateway/list names yours');
-    }
-    return [row, entry];
-  }
-
-  /** As it is now, because labels may change while a call is open. */
-  function currentSprite(principal: Principal): SpriteRow | undefined {
-    if (principal.type !== 'sprite') return undefined;
-    const sprite = deps.sprites.find(principal.sprite.id);
-    if (sprite === undefined) throw new RemoraError('forbidden', 'the sprite that is calling was deleted');
-    return sprite;
-  }
+  deps.lives.onReplaced(() => void calls.recheck());
 
   return {
-    watchGateway({ principal, query }, sink) {
-      if (principal.type === 'sprite') feed.follow(principal.sprite.id, query.since, sink);
+    async watchGateway({ principal, query }, sink) {
+      if (principal.type === 'sprite') await feed.follow(principal.sprite.id, query.since, sink);
     },
-    listGateway({ principal }) {
+    async listGateway({ principal }) {
       const organization = organizationOf(principal);
       const identity = toIdentity(principal);
-      const usable = deps.connectors
-        .list(organization.id, undefined)
-        .filter((row) => identity === null || isGranted(policyOf(row.access_policy), identity));
+      const rows = await deps.connectors.list(organization.id, undefined);
+      const usable = rows.filter((row) => identity === null || isGranted(policyOf(row.access_policy), identity));
       return toGatewayList(usable, deps.catalogue, deps.platformUrl());
     },
     async gateway({ request, principal, upgrade }, response) {
       const started_ms = performance.now();
-      const organization = organizationOf(principal);
+      if (principal.type === 'anonymous') throw new RemoraError('unauthorized', 'the gateway serves nobody unknown');
       const target = parseGatewayTarget(request.method ?? '', request.url ?? '', request.rawHeaders);
       if (target.type === 'reject') {
         throw new RemoraError(target.code, target.message, { details: target.details });
       }
-      const identity = toIdentity(principal);
       const life = parseLifeHeaders(request.headers);
-      const admit = () => {
-        deps.recheck(principal);
-        if (principal.type === 'sprite' && life !== undefined) deps.lives.check(principal.sprite.id, life);
-        const [row, entry] = findConnector(organization.id, target.provider, target.connector_id);
-        const identity = currentSprite(principal) ?? null;
-        const decision = decide(policyOf(row.access_policy), identity, target.path);
+      const judge = async (caller: Caller) => {
+        if (caller.type === 'sprite' && life !== undefined) checkLife(caller.life, life);
+        const found = await findConnector(deps, caller.organization.id, target.provider, target.connector_id);
+        const decision = decide(policyOf(found.row.access_policy), toIdentity(caller), target.path);
         if (decision.type === 'deny') throw new RemoraError(decision.code, decision.message);
-        return { row, entry };
+        return found;
       };
-      const judged = admit();
-      using _ofSprite = ofSprite.admit(principal.type === 'sprite' ? principal.sprite.id : organization.id);
+      const recheck = async () => await judge(await deps.recheck(principal));
+      // Before the first look, so that no change after it is missed.
+      using open = calls.begin(target.connector_id, { recheck });
+      const judged = await judge(principal);
+      using _ofSprite = ofSprite.admit(principal.type === 'sprite' ? principal.sprite.id : principal.organization.id);
       using _ofConnector = ofConnector.admit(judged.row.id);
-      const { secret, injection } = await deps.credentials.open(judged.row, judged.entry);
+      const { secret, injection, renewed } = await deps.credentials.open(judged.row, judged.entry);
       // A credential that had to be renewed took its time, and the policy may be another one by now.
-      const { row, entry } = admit();
+      const { row, entry } = renewed ? await recheck() : judged;
+      open.signal.throwIfAborted();
       const tunnel = toTunnel(request, upgrade, deps.websocketIdle_ms ?? TUNNEL_IDLE_MS);
       const address = entry.address.type === 'fixed' ? entry.address.url : row.base_api_url;
       if (address === null) throw new RemoraError('internal', 'the connector has no address');
@@ -132,7 +120,6 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
         path: target.path,
         rawHeaders,
       });
-      using open = calls.begin(row.id, { recheck: admit });
       const {
         ended,
         reason: ownReason,
@@ -151,7 +138,7 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
       const ms = Math.round(performance.now() - started_ms);
       const where = {
         connector: row.id,
-        sprite: identity?.name,
+        sprite: toIdentity(principal)?.name,
         method: target.method,
         path: withoutQuery(target.path),
       };

@@ -1,45 +1,61 @@
 // The calls that go through each connector now, and which of them a changed policy ends.
+import { StorageFailure } from '../storage/storage.ts';
 
 export interface OpenCall {
   /** Throws when the call would not be allowed now. */
-  readonly recheck: () => void;
+  readonly recheck: () => Promise<unknown>;
 }
 
 export interface OpenCalls {
   /** Dispose when the call is over; the signal's reason is why it was ended. */
   begin(connector_id: string, call: OpenCall): Disposable & { readonly signal: AbortSignal };
-  /** Ends every call that does not pass its check any more, of one connector or of all. */
-  recheck(connector_id?: string): void;
+  /** Ends every call that does not pass its check any more, of one connector or of all. Never throws. */
+  recheck(connector_id?: string): Promise<void>;
+}
+
+export interface OpenCallsOptions {
+  /** How long a call goes on that cannot be checked because the database cannot be asked. */
+  readonly grace_ms: number;
+  /** Monotonic milliseconds. */
+  readonly now_ms: () => number;
 }
 
 interface Entry extends OpenCall {
   readonly controller: AbortController;
+  /** When it was allowed last. */
+  passed_ms: number;
 }
 
-export function createOpenCalls(): OpenCalls {
+export function createOpenCalls({ grace_ms, now_ms }: OpenCallsOptions): OpenCalls {
   const open = new Map<string, Set<Entry>>();
+
+  async function check(entry: Entry): Promise<void> {
+    const asked_ms = now_ms();
+    try {
+      await entry.recheck();
+      entry.passed_ms = Math.max(entry.passed_ms, asked_ms);
+    } catch (error) {
+      const isUnknown = error instanceof StorageFailure && now_ms() - entry.passed_ms < grace_ms;
+      if (!isUnknown) entry.controller.abort(error);
+    }
+  }
+
   return {
     begin(connector_id, call) {
       const calls = open.get(connector_id) ?? new Set();
-      const entry: Entry = { ...call, controller: new AbortController() };
+      const entry: Entry = { ...call, controller: new AbortController(), passed_ms: now_ms() };
       open.set(connector_id, calls.add(entry));
       return {
         signal: entry.controller.signal,
         [Symbol.dispose]() {
           calls.delete(entry);
-          if (calls.size === 0) open.delete(connector_id);
+          if (calls.size === 0 && open.get(connector_id) === calls) open.delete(connector_id);
         },
       };
     },
-    recheck(connector_id) {
+    async recheck(connector_id) {
       const calls = connector_id === undefined ? [...open.values()] : [open.get(connector_id) ?? new Set()];
-      for (const entry of calls.flatMap((set) => [...set])) {
-        try {
-          entry.recheck();
-        } catch (error) {
-          entry.controller.abort(error);
-        }
-      }
+      await Promise.all(calls.flatMap((set) => [...set]).map(check));
     },
   };
 }

@@ -1,17 +1,16 @@
-// The fence: of all the copies of a machine that call with its token, one life is served (resume.md, section 3). Asked at every
-// call, so what is known is in memory, and written down when it changes.
+// The fence: of all the copies of a machine that call with its token, one life is served (resume.md, section 3). What is known comes
+// with the token at every call, because another process on the database may have met a newer life.
 import type { MachineLife } from '../../contract/resume-reports.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { judgeLife, type LifeVerdict } from './judge-life.ts';
 import type { LifeStore } from './life-store.ts';
 
 export interface Lives {
-  /** Takes a newer life as the one that counts. Throws `incarnation_conflict` or `rewound` with the known generation. */
-  admit(sprite_id: string, claimed: MachineLife): void;
-  /** As `admit`, and changes nothing. */
-  check(sprite_id: string, claimed: MachineLife): void;
-  /** The machine boots anew or is no more: the next life that calls is the one that counts. */
-  forget(sprite_id: string): void;
+  /**
+   * Takes a newer life than `known` as the one that counts. Throws `incarnation_conflict` or `rewound` with the known
+   * generation.
+   */
+  admit(sprite_id: string, known: MachineLife | undefined, claimed: MachineLife): Promise<void>;
   /** Told after a newer life was taken in place of another. */
   onReplaced(listener: () => void): void;
 }
@@ -22,37 +21,28 @@ const messages: Readonly<Record<Exclude<LifeVerdict, 'same' | 'newer'>, string>>
 };
 
 export function createLives(store: LifeStore): Lives {
-  const known = new Map<string, MachineLife | undefined>();
   const listeners: (() => void)[] = [];
-
-  function lifeOf(sprite_id: string): MachineLife | undefined {
-    if (!known.has(sprite_id)) known.set(sprite_id, store.load(sprite_id));
-    return known.get(sprite_id);
-  }
-
-  function judge(sprite_id: string, claimed: MachineLife): 'same' | 'newer' {
-    const life = lifeOf(sprite_id);
-    const verdict = judgeLife(life, claimed);
-    if (verdict === 'same' || verdict === 'newer') return verdict;
-    const code = verdict === 'conflict' ? 'incarnation_conflict' : 'rewound';
-    throw new RemoraError(code, messages[verdict], { details: { generation: life?.generation } });
-  }
-
   return {
-    admit(sprite_id, claimed) {
-      if (judge(sprite_id, claimed) === 'same') return;
-      const replaced = lifeOf(sprite_id) !== undefined;
-      store.save(sprite_id, claimed);
-      known.set(sprite_id, claimed);
-      if (replaced) for (const listener of listeners) listener();
-    },
-    check(sprite_id, claimed) {
-      judge(sprite_id, claimed);
-    },
-    forget(sprite_id) {
-      store.save(sprite_id, undefined);
-      known.delete(sprite_id);
+    async admit(sprite_id, given, claimed) {
+      let known = given;
+      while (checkLife(known, claimed) === 'newer') {
+        if (await store.replace(sprite_id, claimed)) {
+          if (known !== undefined) for (const listener of listeners) listener();
+          return;
+        }
+        // Another life has called in between, or the machine is gone.
+        known = await store.load(sprite_id);
+        if (known === undefined) return;
+      }
     },
     onReplaced: (listener) => void listeners.push(listener),
   };
+}
+
+/** Throws `incarnation_conflict` or `rewound` with the known generation. */
+export function checkLife(known: MachineLife | undefined, claimed: MachineLife): 'same' | 'newer' {
+  const verdict = judgeLife(known, claimed);
+  if (verdict === 'same' || verdict === 'newer') return verdict;
+  const code = verdict === 'conflict' ? 'incarnation_conflict' : 'rewound';
+  throw new RemoraError(code, messages[verdict], { details: { generation: known?.generation } });
 }

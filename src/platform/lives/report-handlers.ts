@@ -22,19 +22,20 @@ export interface ReportHandlerDeps {
 
 export function createReportHandlers(deps: ReportHandlerDeps): Handlers<typeof resumeReportOperations, Principal> {
   return {
-    reportResume({ principal, params, body, request }) {
-      const machine = findMachineFor(principal, params, deps.machines);
+    async reportResume({ principal, params, body, request }) {
+      const machine = await findMachineFor(principal, params, deps.machines);
       const called = parseLifeHeaders(request.headers);
       if (called !== undefined && judgeLife(called, body) !== 'same') {
         throw new RemoraError('invalid_request', 'the body tells of another life than the headers of the call');
       }
       const { generation, incarnation } = body;
-      deps.lives.admit(machine.sprite_id, { generation, incarnation });
-      if (body.version !== undefined) deps.machines.setAgentVersion(machine.id, body.version);
+      const known = await deps.store.load(machine.sprite_id);
+      await deps.lives.admit(machine.sprite_id, known, { generation, incarnation });
+      if (body.version !== undefined) await deps.machines.setAgentVersion(machine.id, body.version);
       deps.log.info({ machine: machine.id, ...body }, 'a machine reported the life it is in');
       return {
         server_time: toDateTime(deps.clock.wall_ms()),
-        reconnect_spread_ms: deps.store.hasSeveral() ? deps.reconnectSpread_ms : 0,
+        reconnect_spread_ms: (await deps.store.hasSeveral()) ? deps.reconnectSpread_ms : 0,
       };
     },
   };

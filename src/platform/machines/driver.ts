@@ -35,8 +35,8 @@ export interface MachineDriver extends AsyncDisposable {
   /** Removes what a machine that does not run has left on disk. */
   discard(id: string): Promise<void>;
   state(id: string): DriverState;
-  /** Runs when a life has ended, for whatever reason, and nothing is left of it. */
-  onExit(listener: (id: string, exit: LifeEnd) => void): void;
+  /** Runs when a life has ended, for whatever reason, and nothing is left of it. What it throws is what `stop` throws. */
+  onExit(listener: (id: string, exit: LifeEnd) => Promise<void>): void;
 }
 
 export interface StopOptions {

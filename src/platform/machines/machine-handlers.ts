@@ -26,31 +26,31 @@ export function createMachineHandlers(deps: MachineHandlerDeps): Handlers<typeof
   const findFor = (principal: Principal, path: MachinePath) => findMachineFor(principal, path, machines);
 
   return {
-    readMachine: ({ principal, params }) => toMachineRecord(findFor(principal, params)),
-    suspendMachine({ principal, params }) {
-      service.suspend(findFor(principal, params).id);
+    readMachine: async ({ principal, params }) => toMachineRecord(await findFor(principal, params)),
+    async suspendMachine({ principal, params }) {
+      await service.suspend((await findFor(principal, params)).id);
       return { ok: true };
     },
     async waitMachine({ principal, params, query, signal }) {
-      const { id } = findFor(principal, params);
+      const { id } = await findFor(principal, params);
       const { state, instance_id, timeout } = query;
       await service.wait(id, { state, instance_id, timeout_ms: timeout * 1_000, signal });
       return { ok: true };
     },
     async startMachine({ principal, params }) {
-      const previous_state = await service.start(findFor(principal, params).id);
+      const previous_state = await service.start((await findFor(principal, params)).id);
       return { previous_state, migrated: false };
     },
-    stopMachine({ principal, params, body }) {
-      const { id } = findFor(principal, params);
+    async stopMachine({ principal, params, body }) {
+      const { id } = await findFor(principal, params);
       // Not awaited: the call may come from the machine itself, which cannot end before its own call is answered.
       service.stop(id, toStopOptions(body)).catch((error: unknown) => {
         deps.log.error({ err: error, machine: id }, 'a machine could not be stopped');
       });
       return { ok: true };
     },
-    setMachineRole({ principal, params, body }) {
-      machines.setRole(findFor(principal, params).id, body.value);
+    async setMachineRole({ principal, params, body }) {
+      await machines.setRole((await findFor(principal, params)).id, body.value);
     },
   };
 }

@@ -8,7 +8,7 @@ import {
   machineExit,
   machineStatus,
 } from '../../contract/machines.ts';
-import type { Sqlite } from '../../sqlite/open.ts';
+import type { Sql } from '../storage/storage.ts';
 
 export interface MachineRow {
   readonly id: string;
@@ -26,6 +26,8 @@ export interface MachineRow {
   readonly role: MachineRole | null;
   /** Of the agent that reported last; null before the first report. */
   readonly agent_version: string | null;
+  /** The platform process that runs it and has its disk; null until it starts for the first time. */
+  readonly host: string | null;
   readonly created_at: number;
   /** When the configuration changed last. */
   readonly updated_at: number;
@@ -33,23 +35,26 @@ export interface MachineRow {
 
 export type NewMachine = Omit<
   MachineRow,
-  'state' | 'instance_id' | 'last_exit' | 'role' | 'agent_version' | 'created_at' | 'updated_at'
+  'state' | 'instance_id' | 'last_exit' | 'role' | 'agent_version' | 'host' | 'created_at' | 'updated_at'
 >;
 
 export interface MachineStore {
-  insert(machine: NewMachine, now_ms: number): void;
-  find(id: string): MachineRow | undefined;
-  findBySprite(sprite_id: string): MachineRow | undefined;
-  /** The machines whose recorded state is not `stopped`. */
-  listAwake(): readonly MachineRow[];
+  insert(machine: NewMachine, now_ms: number): Promise<void>;
+  find(id: string): Promise<MachineRow | undefined>;
+  findBySprite(sprite_id: string): Promise<MachineRow | undefined>;
+  /** The machines of a host whose recorded state is not `stopped`, with those that never had a host. */
+  listAwake(host: string): Promise<readonly MachineRow[]>;
   /** How many machines of an organization are in one of these states. */
-  count(organization_id: string, states: readonly MachineStatus[]): number;
-  setState(id: string, state: MachineStatus): void;
-  setInstance(id: string, instance_id: string): void;
-  setLastExit(id: string, exit: MachineExit): void;
-  setRole(id: string, role: MachineRole): void;
-  setAgentVersion(id: string, version: string): void;
-  delete(id: string): void;
+  count(organization_id: string, states: readonly MachineStatus[]): Promise<number>;
+  /** False when the machine is not in the state `from` any more. */
+  move(id: string, from: MachineStatus, to: MachineStatus): Promise<boolean>;
+  /** From now on the machine is of this host. False when it is of another one. */
+  claim(id: string, host: string): Promise<boolean>;
+  setInstance(id: string, instance_id: string): Promise<void>;
+  setLastExit(id: string, exit: MachineExit): Promise<void>;
+  setRole(id: string, role: MachineRole): Promise<void>;
+  setAgentVersion(id: string, version: string): Promise<void>;
+  delete(id: string): Promise<void>;
 }
 
 interface StoredMachine extends Omit<MachineRow, 'config' | 'state' | 'last_exit'> {
@@ -58,52 +63,61 @@ interface StoredMachine extends Omit<MachineRow, 'config' | 'state' | 'last_exit
   readonly last_exit: string | null;
 }
 
-export function createMachineStore(db: Sqlite): MachineStore {
-  const insert = db.prepare<[string, string, string, string, string, string, string, string, number, number]>(
-    `INSERT INTO machines (id, app, organization_id, sprite_id, name, region, private_ip, config, state, instance_id,
-                           created_at, updated_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'stopped', '', ?, ?)`,
-  );
-  const byId = db.prepare<[string], StoredMachine>('SELECT * FROM machines WHERE id = ?');
-  const bySprite = db.prepare<[string], StoredMachine>('SELECT * FROM machines WHERE sprite_id = ?');
-  const awake = db.prepare<[], StoredMachine>("SELECT * FROM machines WHERE state <> 'stopped'");
-  const count = db.prepare<[string, string], { count: number }>(
-    `SELECT count(*) AS count FROM machines
-     WHERE organization_id = ? AND state IN (SELECT value FROM json_each(?))`,
-  );
-  const state = db.prepare<[string, string]>('UPDATE machines SET state = ? WHERE id = ?');
-  const instance = db.prepare<[string, string]>('UPDATE machines SET instance_id = ? WHERE id = ?');
-  const exit = db.prepare<[string, string]>('UPDATE machines SET last_exit = ? WHERE id = ?');
-  const role = db.prepare<[string, string]>('UPDATE machines SET role = ? WHERE id = ?');
-  const version = db.prepare<[string, string]>('UPDATE machines SET agent_version = ? WHERE id = ?');
-  const remove = db.prepare<[string]>('DELETE FROM machines WHERE id = ?');
+const KNOWN_STATES = "'starting', 'running', 'suspending', 'suspended', 'stopped'";
+
+export function createMachineStore(sql: Sql): MachineStore {
   return {
-    insert(machine, now_ms) {
+    async insert(machine, now_ms) {
       const { id, app, organization_id, sprite_id, name, region, private_ip } = machine;
-      const config = JSON.stringify(machine.config);
-      insert.run(id, app, organization_id, sprite_id, name, region, private_ip, config, now_ms, now_ms);
+      await sql.run(
+        `INSERT INTO machines (id, app, organization_id, sprite_id, name, region, private_ip, config, state, instance_id,
+                               created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'stopped', '', $9, $9)`,
+        [id, app, organization_id, sprite_id, name, region, private_ip, JSON.stringify(machine.config), now_ms],
+      );
     },
-    find: (id) => toRow(byId.get(id)),
-    findBySprite: (sprite_id) => toRow(bySprite.get(sprite_id)),
-    listAwake: () => awake.all().map(parseRow),
-    count: (organization_id, states) => count.get(organization_id, JSON.stringify(states))?.count ?? 0,
-    setState(id, value) {
-      state.run(value, id);
+    async find(id) {
+      return toRow(await sql.one<StoredMachine>('SELECT * FROM machines WHERE id = $1', [id]));
     },
-    setInstance(id, value) {
-      instance.run(value, id);
+    async findBySprite(sprite_id) {
+      return toRow(await sql.one<StoredMachine>('SELECT * FROM machines WHERE sprite_id = $1', [sprite_id]));
     },
-    setLastExit(id, value) {
-      exit.run(JSON.stringify(value), id);
+    async listAwake(host) {
+      const text = "SELECT * FROM machines WHERE state <> 'stopped' AND (host = $1 OR host IS NULL)";
+      return (await sql.all<StoredMachine>(text, [host])).map(parseRow);
     },
-    setRole(id, value) {
-      role.run(value, id);
+    async count(organization_id, states) {
+      const places = states.map((_, index) => `$${index + 2}`).join(', ');
+      const found = await sql.one<{ count: number }>(
+        `SELECT count(*) AS count FROM machines WHERE organization_id = $1 AND state IN (${places})`,
+        [organization_id, ...states],
+      );
+      return found?.count ?? 0;
     },
-    setAgentVersion(id, value) {
-      version.run(value, id);
+    // A state that cannot be read counts as `stopped`, and can be left like that.
+    async move(id, from, to) {
+      const text = `UPDATE machines SET state = $1
+                    WHERE id = $2 AND CASE WHEN state IN (${KNOWN_STATES}) THEN state ELSE 'stopped' END = $3`;
+      return (await sql.run(text, [to, id, from])) > 0;
     },
-    delete(id) {
-      remove.run(id);
+    async claim(id, host) {
+      const text = 'UPDATE machines SET host = $1 WHERE id = $2 AND (host IS NULL OR host = $1)';
+      return (await sql.run(text, [host, id])) > 0;
+    },
+    async setInstance(id, value) {
+      await sql.run('UPDATE machines SET instance_id = $1 WHERE id = $2', [value, id]);
+    },
+    async setLastExit(id, value) {
+      await sql.run('UPDATE machines SET last_exit = $1 WHERE id = $2', [JSON.stringify(value), id]);
+    },
+    async setRole(id, value) {
+      await sql.run('UPDATE machines SET role = $1 WHERE id = $2', [value, id]);
+    },
+    async setAgentVersion(id, value) {
+      await sql.run('UPDATE machines SET agent_version = $1 WHERE id = $2', [value, id]);
+    },
+    async delete(id) {
+      await sql.run('DELETE FROM machines WHERE id = $1', [id]);
     },
   };
 }

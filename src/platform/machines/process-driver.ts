@@ -33,7 +33,7 @@ const KILL_DEADLINE_MS = 10_000;
 export function createProcessDriver(options: ProcessDriverOptions): MachineDriver {
   const lives = new Map<string, Life>();
   const booting = new Set<Promise<void>>();
-  const listeners: ((id: string, exit: LifeEnd) => void)[] = [];
+  const listeners: ((id: string, exit: LifeEnd) => Promise<void>)[] = [];
   let closed = false;
   /** The last line of defence: when this process ends in any way that still runs code, no machine is left. */
   const onProcessExit = () => {
@@ -59,7 +59,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
     await endRest(spawned.pid);
     lives.delete(id);
     clearProcessNote(options.dir, id);
-    for (const listener of listeners) listener(id, exit);
+    for (const listener of listeners) await listener(id, exit);
   }
 
   return {

@@ -25,7 +25,7 @@ export interface SpawnOptions {
   readonly platformUrl: () => string;
   readonly nodeUrl?: string | undefined;
   /** A new token for the machine; earlier ones end. */
-  readonly createToken: (machine_id: string) => Secret;
+  readonly createToken: (machine_id: string) => Promise<Secret>;
 }
 
 export interface SpawnedProcess {
@@ -47,7 +47,7 @@ export async function spawnMachine(spec: MachineSpec, options: SpawnOptions): Pr
   }
   const dir = join(options.dir, spec.id);
   mkdirSync(join(dir, 'state'), { recursive: true, mode: 0o700 });
-  const tokenFile = writeTokenFile(dir, options.createToken(spec.id));
+  const tokenFile = writeTokenFile(dir, await options.createToken(spec.id));
   const log = openLog(dir);
   try {
     const child = spawn(command.command, command.args, {

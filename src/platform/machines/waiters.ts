@@ -18,8 +18,8 @@ export interface Situation {
 }
 
 export interface Waiters {
-  /** Throws `timeout`, `invalid_state` when the state can no longer come, `too_many_requests` over the cap. */
-  wait(id: string, now: Situation, wanted: WaitFor): Promise<void>;
+  /** `look`: the machine as it is recorded. Throws what that throws, `timeout`, `invalid_state` when the state can no longer come, `too_many_requests` over the cap. */
+  wait(id: string, look: () => Promise<Situation>, wanted: WaitFor): Promise<void>;
   /** The machine has moved. */
   tell(id: string, now: Situation): void;
   /** The machine, or all of them, will not move any more. */
@@ -30,7 +30,7 @@ const CAP_PER_MACHINE = 256;
 
 interface Waiter {
   readonly wanted: WaitFor;
-  readonly done: (error?: RemoraError) => void;
+  readonly done: (error?: unknown) => void;
 }
 
 export function createWaiters(): Waiters {
@@ -53,40 +53,40 @@ export function createWaiters(): Waiters {
   }
 
   return {
-    async wait(id, now, wanted) {
-      const verdict = judgeWait(now, wanted);
-      if (verdict === 'satisfied') return;
-      if (verdict === 'lost') throw lost(now);
-      await new Promise<void>((resolve, reject) => {
-        const waiter: Waiter = {
-          wanted,
-          done(error) {
-            clearTimeout(timer);
-            wanted.signal.removeEventListener('abort', onAbort);
-            remove(id, waiter);
-            if (error === undefined) resolve();
-            else reject(error);
-          },
-        };
-        const onAbort = () => waiter.done(new RemoraError('timeout', 'the caller went away'));
-        add(id, waiter);
-        const timer = setTimeout(() => waiter.done(timedOut(wanted)), wanted.timeout_ms);
-        wanted.signal.addEventListener('abort', onAbort);
-        if (wanted.signal.aborted) onAbort();
-      });
+    async wait(id, look, wanted) {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const waiter: Waiter = {
+        wanted,
+        done(error) {
+          clearTimeout(timer);
+          wanted.signal.removeEventListener('abort', onAbort);
+          remove(id, waiter);
+          if (error === undefined) resolve();
+          else reject(error);
+        },
+      };
+      const onAbort = () => waiter.done(new RemoraError('timeout', 'the caller went away'));
+      add(id, waiter);
+      const timer = setTimeout(() => waiter.done(timedOut(wanted)), wanted.timeout_ms);
+      wanted.signal.addEventListener('abort', onAbort);
+      if (wanted.signal.aborted) onAbort();
+      // Looked at when the waiter is in its place, so that no move is missed.
+      await Promise.all([promise, look().then((now) => judge(waiter, now), waiter.done)]);
     },
     tell(id, now) {
-      for (const waiter of [...(waiting.get(id) ?? [])]) {
-        const verdict = judgeWait(now, waiter.wanted);
-        if (verdict === 'satisfied') waiter.done();
-        else if (verdict === 'lost') waiter.done(lost(now));
-      }
+      for (const waiter of [...(waiting.get(id) ?? [])]) judge(waiter, now);
     },
     end(id, error) {
       const sets = id === undefined ? [...waiting.values()] : [waiting.get(id) ?? new Set<Waiter>()];
       for (const waiter of sets.flatMap((set) => [...set])) waiter.done(error);
     },
   };
+}
+
+function judge(waiter: Waiter, now: Situation): void {
+  const verdict = judgeWait(now, waiter.wanted);
+  if (verdict === 'satisfied') waiter.done();
+  else if (verdict === 'lost') waiter.done(lost(now));
 }
 
 /** `lost`: the life that is meant is over, or was never. */

@@ -12,13 +12,13 @@ export interface NoticeHandlerDeps {
 
 export function createNoticeHandlers(deps: NoticeHandlerDeps): Handlers<typeof portNoticeOperations, Principal> {
   return {
-    postPortNotices({ principal, params, body }) {
-      const { id } = deps.sprites.findFor(principal, params.name);
-      return { accepted: deps.notices.append(id, body.notices) };
+    async postPortNotices({ principal, params, body }) {
+      const { id } = await deps.sprites.findFor(principal, params.name);
+      return { accepted: await deps.notices.append(id, body.notices) };
     },
-    listSpritePorts({ principal, params }) {
-      const { id } = deps.sprites.findFor(principal, params.name);
-      return { ports: [...deps.notices.listOpen(id)] };
+    async listSpritePorts({ principal, params }) {
+      const { id } = await deps.sprites.findFor(principal, params.name);
+      return { ports: [...(await deps.notices.listOpen(id))] };
     },
   };
 }

@@ -8,10 +8,11 @@ import { randomHex, randomToken } from '../../core/urandom.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { CatalogueEntry, OAuthSettings } from '../catalogue/catalogue-entry.ts';
 import type { ConnectorService } from '../connectors/connector-service.ts';
-import type { ConnectorRow, ConnectorStore } from '../connectors/connector-store.ts';
+import { type ConnectorRow, type ConnectorStore, createConnectorStore } from '../connectors/connector-store.ts';
 import { toStoredCredential } from '../connectors/credential.ts';
 import { askProvider, type ProviderAccount, toAccount } from '../connectors/provider-account.ts';
 import { refuseField } from '../connectors/refuse-field.ts';
+import type { Storage } from '../storage/storage.ts';
 import type { ProviderFetch } from '../upstream/provider-fetch.ts';
 import type { Vault } from '../vault/vault.ts';
 import { toAuthorizeUrl } from './authorize-url.ts';
@@ -22,7 +23,7 @@ import { type CodeGrant, type OAuthTokens, RefusedByProvider, type TokenEndpoint
 
 export interface OAuthService {
   /** Throws `invalid_request` naming the field. */
-  authorize(organization_id: string, provider: string, request: OAuthAuthorizeRequest): OAuthAuthorizeResponse;
+  authorize(organization_id: string, provider: string, request: OAuthAuthorizeRequest): Promise<OAuthAuthorizeResponse>;
   /** Throws `invalid_request`, also for what the provider refuses, and `upstream_failed` or `upstream_timeout`. */
   complete(owner: ConnectorOwner, provider: string, request: OAuthCallbackRequest): Promise<ConnectorRow>;
 }
@@ -33,6 +34,7 @@ export interface ConnectorOwner {
 }
 
 export interface OAuthServiceDeps {
+  readonly storage: Pick<Storage, 'transaction'>;
   readonly states: StateStore;
   readonly connectors: ConnectorStore;
   readonly service: ConnectorService;
@@ -51,7 +53,7 @@ const STATES_MAX = 1_000;
 const SECRET_BYTES = 32;
 
 export function createOAuthService(deps: OAuthServiceDeps): OAuthService {
-  const { states, connectors, vault, clock } = deps;
+  const { storage, states, connectors, vault, clock } = deps;
 
   function providerOf(provider: string): { entry: CatalogueEntry; settings: OAuthSettings; client: OAuthClient } {
     const entry = deps.catalogue.find(provider);
@@ -66,15 +68,16 @@ export function createOAuthService(deps: OAuthServiceDeps): OAuthService {
     return { entry, settings: entry.oauth, client };
   }
 
-  function toScopes(
+  async function toScopes(
     organization_id: string,
     provider: string,
     request: OAuthAuthorizeRequest,
     defaults: string[],
-  ): string[] {
+  ): Promise<string[]> {
     const base = request.scopes === undefined ? undefined : parseScopes('scopes', request.scopes);
     if (request.add_scopes === undefined) return base ?? defaults;
-    const granted = connectors.list(organization_id, provider).flatMap((row) => row.scopes?.split(',') ?? []);
+    const rows = await connectors.list(organization_id, provider);
+    const granted = rows.flatMap((row) => row.scopes?.split(',') ?? []);
     const known = base ?? (granted.length > 0 ? granted : defaults);
     return joinScopes(known, parseScopes('add_scopes', request.add_scopes));
   }
@@ -106,42 +109,42 @@ export function createOAuthService(deps: OAuthServiceDeps): OAuthService {
   }
 
   /** The connector of the same account, with the new credential; or a new one. */
-  function save(
-    { organization_id, user_id }: ConnectorOwner,
+  async function save(
+    owner: ConnectorOwner,
     provider: string,
     account: ProviderAccount,
     grant: { readonly tokens: OAuthTokens; readonly asked: string; readonly policy: AccessPolicyRequest | undefined },
-  ): ConnectorRow {
+  ): Promise<ConnectorRow> {
+    const { organization_id, user_id } = owner;
     const { tokens, policy } = grant;
-    const now_ms = clock.wall_ms();
-    const known = connectors.findAccount(organization_id, provider, account.id);
-    const id = known?.id ?? `conn_${randomHex(10)}`;
     const { access_token, refresh_token } = tokens;
-    const credential = {
-      closed: vault.close(
-        { organization_id, connector_id: id },
-        toStoredCredential({ type: 'oauth', access_token, refresh_token }),
-      ),
-      scopes: toGrantedScopes(tokens.scope, grant.asked) || null,
-      token_expires_at: tokens.expires_in_s === undefined ? null : now_ms + tokens.expires_in_s * 1_000,
-      provider_account_name: account.name,
-    };
+    const secret = toStoredCredential({ type: 'oauth', access_token, refresh_token });
     const access_policy = policy === undefined ? {} : { access_policy: JSON.stringify(policy) };
-    if (known !== undefined && connectors.setCredential(known, { ...credential, ...access_policy }, now_ms)) {
-      deps.service.changed(id);
-    } else {
+    const id = await storage.transaction(async (sql) => {
+      const inside = createConnectorStore(sql);
+      const now_ms = clock.wall_ms();
+      const known = await inside.findAccount(organization_id, provider, account.id);
+      const id = known?.id ?? `conn_${randomHex(10)}`;
+      const credential = {
+        closed: vault.close({ organization_id, connector_id: id }, secret),
+        scopes: toGrantedScopes(tokens.scope, grant.asked) || null,
+        token_expires_at: tokens.expires_in_s === undefined ? null : now_ms + tokens.expires_in_s * 1_000,
+        provider_account_name: account.name,
+      };
+      if (known !== undefined && (await inside.setCredential(known, { ...credential, ...access_policy }, now_ms)))
+        return id;
       const connection_type = 'oauth';
       const row = { id, organization_id, provider, provider_account_id: account.id, connection_type, user_id } as const;
       const whole = { ...row, ...credential, access_policy: null, ...access_policy, base_api_url: null };
-      if (!connectors.insert(whole, now_ms)) {
-        throw new RemoraError('conflict', 'the connector was changed by another call; authorize it again');
-      }
-    }
-    return deps.service.find(organization_id, id);
+      if (await inside.insert(whole, now_ms)) return id;
+      throw new RemoraError('conflict', 'the connector was changed by another call; authorize it again');
+    }, `account ${account.id} at ${provider} of ${organization_id}`);
+    deps.service.changed(id);
+    return await deps.service.find(organization_id, id);
   }
 
   return {
-    authorize(organization_id, provider, request) {
+    async authorize(organization_id, provider, request) {
       const { settings, client } = providerOf(provider);
       const redirect_uri = request.redirect_uri ?? toCallback(deps.platformUrl(), provider);
       if (redirect_uri !== toCallback(deps.platformUrl(), provider) && !client.redirect_uris.includes(redirect_uri)) {
@@ -150,19 +153,21 @@ export function createOAuthService(deps: OAuthServiceDeps): OAuthService {
           'it is not one that the operator registered; it is compared letter by letter',
         );
       }
-      const scopes = toScopes(organization_id, provider, request, settings.scopes);
+      const scopes = await toScopes(organization_id, provider, request, settings.scopes);
       const state = request.state ?? randomToken(SECRET_BYTES);
       if (!/^[\x21-\x7e]+$/.test(state)) throw refuseField('query.state', 'it may hold visible ASCII only');
-      if (states.count(organization_id) >= STATES_MAX) {
-        const message = `${STATES_MAX} authorizations have been begun and not finished; they expire after ten minutes`;
-        throw new RemoraError('too_many_requests', message, { retryAfter_ms: STATE_LIFE_MS });
-      }
       const verifier = randomToken(SECRET_BYTES);
       const key = { organization_id, provider, state };
       const closed = vault.close(toStatePlace(key), new Secret(verifier));
       const now_ms = clock.wall_ms();
       const pending = { redirect_uri, scopes: scopes.join(','), closed };
-      if (!states.insert(key, pending, now_ms, now_ms + STATE_LIFE_MS)) {
+      const term = { now_ms, expires_at: now_ms + STATE_LIFE_MS, cap: STATES_MAX };
+      const verdict = await states.insert(key, pending, term);
+      if (verdict === 'full') {
+        const message = `${STATES_MAX} authorizations have been begun and not finished; they expire after ten minutes`;
+        throw new RemoraError('too_many_requests', message, { retryAfter_ms: STATE_LIFE_MS });
+      }
+      if (verdict === 'taken') {
         throw refuseField('query.state', 'it is in use; take another one for each authorization');
       }
       const { client_id } = client;
@@ -172,7 +177,7 @@ export function createOAuthService(deps: OAuthServiceDeps): OAuthService {
       providerOf(provider);
       const { state = '', redirect_uri } = request;
       const key = { organization_id: owner.organization_id, provider, state };
-      const pending = states.take(key, clock.wall_ms());
+      const pending = await states.take(key, clock.wall_ms());
       if (pending === undefined) {
         throw refuseField('body.state', 'it is unknown, was used before, or is older than ten minutes; begin again');
       }
@@ -182,7 +187,7 @@ export function createOAuthService(deps: OAuthServiceDeps): OAuthService {
       const verifier = vault.open(toStatePlace(key), pending.closed).reveal();
       const tokens = await exchange(provider, { code: request.code, redirect_uri: pending.redirect_uri, verifier });
       const account = await findAccount(provider, tokens);
-      return save(owner, provider, account, { tokens, asked: pending.scopes, policy: request.access_policy });
+      return await save(owner, provider, account, { tokens, asked: pending.scopes, policy: request.access_policy });
     },
   };
 }

@@ -1,6 +1,6 @@
 // Authorizations that were begun and not finished: what a state stands for. Each is taken once.
 import { createHash } from 'node:crypto';
-import type { Sqlite } from '../../sqlite/open.ts';
+import type { Storage } from '../storage/storage.ts';
 import type { ClosedSecret } from '../vault/vault.ts';
 
 /** What a state is bound to: it means nothing in another organization or at another provider. */
@@ -19,12 +19,16 @@ export interface PendingAuthorization {
 }
 
 export interface StateStore {
-  /** False when the state is in use. Forgets what has expired. */
-  insert(key: StateKey, pending: PendingAuthorization, now_ms: number, expires_at: number): boolean;
+  /** `taken` when the state is in use, `full` when the organization has begun `cap` others. Forgets what has expired. */
+  insert(key: StateKey, pending: PendingAuthorization, term: StateTerm): Promise<'stored' | 'taken' | 'full'>;
   /** Undefined for one that is unknown, was taken before, or has expired. */
-  take(key: StateKey, now_ms: number): PendingAuthorization | undefined;
-  /** How many an organization has begun. */
-  count(organization_id: string): number;
+  take(key: StateKey, now_ms: number): Promise<PendingAuthorization | undefined>;
+}
+
+export interface StateTerm {
+  readonly now_ms: number;
+  readonly expires_at: number;
+  readonly cap: number;
 }
 
 interface StoredState extends ClosedSecret {
@@ -32,34 +36,35 @@ interface StoredState extends ClosedSecret {
   readonly scopes: string;
 }
 
-export function createStateStore(db: Sqlite): StateStore {
-  const insert = db.prepare<[Buffer, string, string, string, string, string, Buffer, Buffer, number]>(
-    `INSERT INTO oauth_states (lookup, organization_id, provider, redirect_uri, scopes, key_id, data_key, secret, expires_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-  );
-  const take = db.prepare<[Buffer, number], StoredState>(
-    `DELETE FROM oauth_states WHERE lookup = ? AND expires_at > ?
-     RETURNING redirect_uri, scopes, key_id, data_key, secret`,
-  );
-  const expire = db.prepare<[number]>('DELETE FROM oauth_states WHERE expires_at <= ?');
-  const count = db.prepare<[string], { count: number }>(
-    'SELECT count(*) AS count FROM oauth_states WHERE organization_id = ?',
-  );
+const insert = `
+INSERT INTO oauth_states (lookup, organization_id, provider, redirect_uri, scopes, key_id, data_key, secret, expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`;
+
+const take = `
+DELETE FROM oauth_states WHERE lookup = $1 AND expires_at > $2
+RETURNING redirect_uri, scopes, key_id, data_key, secret`;
+
+export function createStateStore(storage: Pick<Storage, 'one' | 'transaction'>): StateStore {
   return {
-    insert(key, { redirect_uri, scopes, closed }, now_ms, expires_at) {
-      expire.run(now_ms);
-      const { key_id, data_key, secret } = closed;
-      const { organization_id, provider } = key;
-      const values = [organization_id, provider, redirect_uri, scopes, key_id, data_key, secret, expires_at] as const;
-      return insert.run(toLookup(key), ...values).changes > 0;
-    },
-    take(key, now_ms) {
-      const stored = take.get(toLookup(key), now_ms);
+    insert: (key, { redirect_uri, scopes, closed }, { now_ms, expires_at, cap }) =>
+      storage.transaction(async (sql) => {
+        await sql.run('DELETE FROM oauth_states WHERE expires_at <= $1', [now_ms]);
+        const { organization_id, provider } = key;
+        const begun = await sql.one<{ count: number }>(
+          'SELECT count(*) AS count FROM oauth_states WHERE organization_id = $1',
+          [organization_id],
+        );
+        if ((begun?.count ?? 0) >= cap) return 'full';
+        const { key_id, data_key, secret } = closed;
+        const values = [organization_id, provider, redirect_uri, scopes, key_id, data_key, secret, expires_at];
+        return (await sql.run(insert, [toLookup(key), ...values])) > 0 ? 'stored' : 'taken';
+      }, `states of ${key.organization_id}`),
+    async take(key, now_ms) {
+      const stored = await storage.one<StoredState>(take, [toLookup(key), now_ms]);
       if (stored === undefined) return undefined;
       const { redirect_uri, scopes, ...closed } = stored;
       return { redirect_uri, scopes, closed };
     },
-    count: (organization_id) => count.get(organization_id)?.count ?? 0,
   };
 }
 

@@ -1,8 +1,8 @@
 // The figures of the platform as Prometheus text: what was called and how it ended, and how much there is of everything. No name of
 // an organization, a sprite or a connector is in them.
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Sqlite } from '../../sqlite/open.ts';
 import type { RefreshOutcome } from '../connectors/credentials.ts';
+import type { Storage } from '../storage/storage.ts';
 
 export interface PlatformMetrics {
   /** `operation` is the id of a row of the contract. */
@@ -14,7 +14,7 @@ export interface PlatformMetrics {
 
 const BUCKETS_S = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60];
 
-export function createPlatformMetrics(db: Sqlite, version: string): PlatformMetrics {
+export function createPlatformMetrics(storage: Pick<Storage, 'all' | 'size_bytes'>, version: string): PlatformMetrics {
   const registry = new Registry();
   const registers = [registry];
   const calls = new Counter({
@@ -41,15 +41,15 @@ export function createPlatformMetrics(db: Sqlite, version: string): PlatformMetr
     1,
   );
   const count = (name: string, help: string, label: string, sql: string) => {
-    const statement = db.prepare<[], { readonly label: string; readonly count: number }>(sql);
     new Gauge({
       name,
       help,
       labelNames: [label],
       registers,
-      collect() {
+      async collect() {
+        const rows = await storage.all<{ readonly label: string; readonly count: number }>(sql);
         this.reset();
-        for (const row of statement.all()) this.set({ [label]: row.label }, row.count);
+        for (const row of rows) this.set({ [label]: row.label }, row.count);
       },
     });
   };
@@ -84,8 +84,8 @@ export function createPlatformMetrics(db: Sqlite, version: string): PlatformMetr
     name: 'remora_platform_database_bytes',
     help: 'Size of the database without its log.',
     registers,
-    collect() {
-      this.set(Number(db.pragma('page_count', { simple: true })) * Number(db.pragma('page_size', { simple: true })));
+    async collect() {
+      this.set(await storage.size_bytes());
     },
   });
   return {

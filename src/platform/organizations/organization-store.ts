@@ -1,7 +1,7 @@
 // The organizations: who owns sprites, connectors and machines.
 import { RemoraError } from '../../core/remora-error.ts';
 import { randomHex } from '../../core/urandom.ts';
-import type { Sqlite } from '../../sqlite/open.ts';
+import type { Sql } from '../storage/storage.ts';
 
 export interface Organization {
   readonly id: string;
@@ -13,13 +13,13 @@ export interface Organization {
 
 export interface OrganizationStore {
   /** Throws `invalid_request` for a malformed slug and `already_exists` for a taken one. */
-  create(slug: string, now_ms: number): Organization;
-  find(id: string): Organization | undefined;
-  findBySlug(slug: string): Organization | undefined;
+  create(slug: string, now_ms: number): Promise<Organization>;
+  find(id: string): Promise<Organization | undefined>;
+  findBySlug(slug: string): Promise<Organization | undefined>;
   /** By slug. */
-  list(): readonly Organization[];
+  list(): Promise<readonly Organization[]>;
   /** What is not named stays; null = no limit. Throws `not_found`. */
-  setLimits(id: string, limits: Partial<OrganizationLimits>): Organization;
+  setLimits(id: string, limits: Partial<OrganizationLimits>): Promise<Organization>;
 }
 
 export type OrganizationLimits = Pick<Organization, 'running_limit' | 'warm_limit'>;
@@ -27,36 +27,38 @@ export type OrganizationLimits = Pick<Organization, 'running_limit' | 'warm_limi
 const SLUG = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const columns = 'id, slug, running_limit, warm_limit';
 
-export function createOrganizationStore(db: Sqlite): OrganizationStore {
-  const insert = db.prepare<[string, string, number]>(
-    'INSERT INTO organizations (id, slug, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
-  );
-  const byId = db.prepare<[string], Organization>(`SELECT ${columns} FROM organizations WHERE id = ?`);
-  const bySlug = db.prepare<[string], Organization>(`SELECT ${columns} FROM organizations WHERE slug = ?`);
-  const all = db.prepare<[], Organization>(`SELECT ${columns} FROM organizations ORDER BY slug`);
-  const limits = db.prepare<[number | null, number | null, string]>(
-    'UPDATE organizations SET running_limit = ?, warm_limit = ? WHERE id = ?',
-  );
+export function createOrganizationStore(sql: Sql): OrganizationStore {
   return {
-    create(slug, now_ms) {
+    async create(slug, now_ms) {
       if (!SLUG.test(slug)) {
         throw new RemoraError('invalid_request', `${JSON.stringify(slug)} cannot be the slug of an organization`);
       }
       const id = `org_${randomHex(10)}`;
-      if (insert.run(id, slug, now_ms).changes === 0) {
-        throw new RemoraError('already_exists', `there is an organization ${slug} already`);
-      }
+      const made = await sql.run(
+        'INSERT INTO organizations (id, slug, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
+        [id, slug, now_ms],
+      );
+      if (made === 0) throw new RemoraError('already_exists', `there is an organization ${slug} already`);
       return { id, slug, running_limit: null, warm_limit: null };
     },
-    find: (id) => byId.get(id),
-    findBySlug: (slug) => bySlug.get(slug),
-    list: () => all.all(),
-    setLimits(id, given) {
-      const known = byId.get(id);
-      if (known === undefined) throw new RemoraError('not_found', 'there is no such organization');
-      const { running_limit, warm_limit } = { ...known, ...given };
-      limits.run(running_limit, warm_limit, id);
-      return { ...known, running_limit, warm_limit };
+    find: (id) => sql.one<Organization>(`SELECT ${columns} FROM organizations WHERE id = $1`, [id]),
+    findBySlug: (slug) => sql.one<Organization>(`SELECT ${columns} FROM organizations WHERE slug = $1`, [slug]),
+    list: () => sql.all<Organization>(`SELECT ${columns} FROM organizations ORDER BY slug`),
+    async setLimits(id, { running_limit, warm_limit }) {
+      const changed = await sql.one<Organization>(
+        `UPDATE organizations SET running_limit = CASE WHEN $1 = 1 THEN $2 ELSE running_limit END,
+           warm_limit = CASE WHEN $3 = 1 THEN $4 ELSE warm_limit END
+         WHERE id = $5 RETURNING ${columns}`,
+        [
+          Number(running_limit !== undefined),
+          running_limit ?? null,
+          Number(warm_limit !== undefined),
+          warm_limit ?? null,
+          id,
+        ],
+      );
+      if (changed === undefined) throw new RemoraError('not_found', 'there is no such organization');
+      return changed;
     },
   };
 }

@@ -53,12 +53,13 @@ export function createProvisionService(deps: ProvisionServiceDeps): ProvisionSer
       const row = { id, organization_id, provider, provider_account_id: reference, user_id, closed } as const;
       const rest = { connection_type: 'provisioned', base_api_url: null, access_policy: null } as const;
       try {
-        if (!deps.connectors.insert({ ...row, ...rest }, deps.clock.wall_ms())) throw new Error('the id is taken');
+        const isNew = await deps.connectors.insert({ ...row, ...rest }, deps.clock.wall_ms());
+        if (!isNew) throw new Error('the id is taken');
       } catch (error) {
         await provisioner.revoke(call, reference);
         throw error;
       }
-      const stored = deps.connectors.find(organization_id, id);
+      const stored = await deps.connectors.find(organization_id, id);
       if (stored === undefined) throw new RemoraError('not_found', 'the connector was deleted');
       return stored;
     },

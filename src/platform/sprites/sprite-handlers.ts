@@ -20,33 +20,33 @@ export interface SpriteHandlerDeps {
 export function createSpriteHandlers(deps: SpriteHandlerDeps): Handlers<typeof spriteOperations, Principal> {
   const { service, around } = deps;
   return {
-    createSprite({ principal, body }) {
+    async createSprite({ principal, body }) {
       const organization = organizationOf(principal);
-      return toSpriteRecord(service.create(organization, body), organization, around);
+      return toSpriteRecord(await service.create(organization, body), organization, around);
     },
-    updateSprite({ principal, params, body }) {
+    async updateSprite({ principal, params, body }) {
       const organization = organizationOf(principal);
-      return toSpriteRecord(service.update(organization, params.name, body), organization, around);
+      return toSpriteRecord(await service.update(organization, params.name, body), organization, around);
     },
     async deleteSprite({ principal, params }) {
       await service.delete(organizationOf(principal), params.name);
     },
     listSprites: ({ principal, query }) => listSprites(deps, organizationOf(principal), query),
-    readSprite({ principal, params }) {
-      return toSpriteRecord(service.findFor(principal, params.name), organizationOf(principal), around);
+    async readSprite({ principal, params }) {
+      return toSpriteRecord(await service.findFor(principal, params.name), organizationOf(principal), around);
     },
   };
 }
 
-function listSprites(
+async function listSprites(
   deps: SpriteHandlerDeps,
   organization: Organization,
   query: ListSpritesRequest,
-): SpriteListResponse {
+): Promise<SpriteListResponse> {
   const { prefix = '', max_results } = query;
   const scope = { organization_id: organization.id, prefix };
   const after = toStart(deps.pageKey, scope, query.continuation_token);
-  const rows = deps.sprites.list({ ...scope, after, limit: max_results + 1 });
+  const rows = await deps.sprites.list({ ...scope, after, limit: max_results + 1 });
   const page = rows.slice(0, max_results);
   const last = page.at(-1);
   const sprites = page.map((row) => toSpriteRecord(row, organization, deps.around));

@@ -4,13 +4,13 @@ import { spriteName, type UpdateSpriteRequest, type UrlSettings } from '../../co
 import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { randomBytes, randomHex } from '../../core/urandom.ts';
-import type { Sqlite } from '../../sqlite/open.ts';
 import { DEFAULT_MEMORY_MB } from '../machines/machine-facts.ts';
 import type { MachineService } from '../machines/machine-service.ts';
-import type { MachineStore } from '../machines/machine-store.ts';
+import { createMachineStore, type MachineStore } from '../machines/machine-store.ts';
 import type { Organization } from '../organizations/organization-store.ts';
+import type { Sql, Storage } from '../storage/storage.ts';
 import { checkOwnSprite, organizationOf, type Principal } from '../tokens/principal.ts';
-import type { SpriteRow, SpriteStore } from './sprite-store.ts';
+import { createSpriteStore, type SpriteRow, type SpriteStore } from './sprite-store.ts';
 
 export interface NewSpriteOptions {
   readonly name: string;
@@ -22,21 +22,21 @@ export interface NewSpriteOptions {
 
 export interface SpriteService {
   /** Throws `already_exists` for a taken name and `invalid_request` for a malformed one, both naming the field. */
-  create(organization: Organization, sprite: NewSpriteOptions): SpriteRow;
+  create(organization: Organization, sprite: NewSpriteOptions): Promise<SpriteRow>;
   /** Replaces the settings, and the labels when given. Throws `not_found`. */
-  update(organization: Organization, name: string, change: UpdateSpriteRequest): SpriteRow;
+  update(organization: Organization, name: string, change: UpdateSpriteRequest): Promise<SpriteRow>;
   /** Ends its machine and forgets both. Throws `not_found`; interrupted, it can be asked again. */
   delete(organization: Organization, name: string): Promise<void>;
   /** Runs after the labels of a sprite have changed or it is gone. */
   onChange(listener: () => void): void;
   /** Throws `not_found`, or `forbidden` when a sprite asks for another one. */
-  findFor(principal: Principal, name: string): SpriteRow;
+  findFor(principal: Principal, name: string): Promise<SpriteRow>;
 }
 
 export interface SpriteServiceDeps {
-  readonly db: Sqlite;
+  readonly storage: Pick<Storage, 'transaction'>;
   readonly sprites: SpriteStore;
-  readonly machines: MachineStore;
+  readonly machines: Pick<MachineStore, 'findBySprite'>;
   readonly machineService: Pick<MachineService, 'destroy'>;
   readonly clock: Clock;
 }
@@ -46,13 +46,13 @@ const REGION = 'local';
 const DRIVER = 'process';
 
 export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
-  const { sprites, machines, clock } = deps;
+  const { storage, sprites, machines, clock } = deps;
 
-  const create = deps.db.transaction((organization: Organization, given: NewSpriteOptions): SpriteRow => {
+  async function create(sql: Sql, organization: Organization, given: NewSpriteOptions): Promise<SpriteRow> {
     const { name, labels = [], url_settings = { auth: 'sprite' }, config } = given;
-    if (!spriteName.safeParse(name).success) throw refuse('invalid_request', 'expected the form of a sprite name');
     const now_ms = clock.wall_ms();
-    const row = sprites.insert({ organization_id: organization.id, name, labels, url_settings }, now_ms);
+    const sprite = { organization_id: organization.id, name, labels, url_settings };
+    const row = await createSpriteStore(sql).insert(sprite, now_ms);
     if (row === undefined) throw refuse('already_exists', `there is a sprite ${name} already`);
     const machine = {
       id: randomHex(7),
@@ -64,47 +64,55 @@ export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
       private_ip: toPrivateAddress(randomBytes(14)),
       config: { driver: DRIVER, guest: { memory_mb: DEFAULT_MEMORY_MB, cpus: 1 }, ...config },
     };
-    machines.insert(machine, now_ms);
+    await createMachineStore(sql).insert(machine, now_ms);
     return { ...row, machine_state: 'stopped' };
-  });
+  }
 
   const listeners: (() => void)[] = [];
   function tell(): void {
     for (const listener of listeners) listener();
   }
 
-  function find(organization: Organization, name: string): SpriteRow {
-    const row = sprites.findByName(organization.id, name);
+  async function find(organization: Organization, name: string, from = sprites): Promise<SpriteRow> {
+    const row = await from.findByName(organization.id, name);
     if (row === undefined) throw notFound();
     return row;
   }
 
   return {
-    update(organization, name, { url_settings, labels }) {
-      const row = find(organization, name);
-      const private_access = url_settings.private_access ?? row.url_settings.private_access;
-      const kept = url_settings.auth === 'sprite' && private_access !== undefined ? { private_access } : {};
-      const change = { labels: labels ?? row.labels, url_settings: { auth: url_settings.auth, ...kept } };
-      const updated = sprites.update(row.id, change, clock.wall_ms());
+    async create(organization, sprite) {
+      if (!spriteName.safeParse(sprite.name).success) {
+        throw refuse('invalid_request', 'expected the form of a sprite name');
+      }
+      return await storage.transaction((sql) => create(sql, organization, sprite));
+    },
+    async update(organization, name, { url_settings, labels }) {
+      const updated = await storage.transaction(async (sql) => {
+        const inside = createSpriteStore(sql);
+        const row = await find(organization, name, inside);
+        const private_access = url_settings.private_access ?? row.url_settings.private_access;
+        const kept = url_settings.auth === 'sprite' && private_access !== undefined ? { private_access } : {};
+        const change = { labels: labels ?? row.labels, url_settings: { auth: url_settings.auth, ...kept } };
+        return await inside.update(row.id, change, clock.wall_ms());
+      }, `sprite ${name} of ${organization.id}`);
       if (updated === undefined) throw notFound();
       tell();
       return updated;
     },
     async delete(organization, name) {
-      const row = find(organization, name);
-      const machine = machines.findBySprite(row.id);
+      const row = await find(organization, name);
+      const machine = await machines.findBySprite(row.id);
       if (machine !== undefined) await deps.machineService.destroy(machine.id);
-      if (!sprites.delete(row.id)) throw notFound();
+      if (!(await sprites.delete(row.id))) throw notFound();
       tell();
     },
     onChange(listener) {
       listeners.push(listener);
     },
-    create: (organization, sprite) => create.immediate(organization, sprite),
-    findFor(principal, name) {
+    async findFor(principal, name) {
       const organization = organizationOf(principal);
       checkOwnSprite(principal, (own) => own.name === name);
-      return find(organization, name);
+      return await find(organization, name);
     },
   };
 }

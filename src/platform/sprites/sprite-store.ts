@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { type UrlSettings, urlSettings } from '../../contract/sprites.ts';
 import { randomHex } from '../../core/urandom.ts';
-import type { Sqlite } from '../../sqlite/open.ts';
+import type { Sql } from '../storage/storage.ts';
 
 export interface SpriteRow {
   readonly id: string;
@@ -39,20 +39,21 @@ export interface SpritePage {
 
 export interface SpriteStore {
   /** Undefined when the name is taken. */
-  insert(sprite: NewSprite, now_ms: number): SpriteRow | undefined;
-  find(id: string): SpriteRow | undefined;
-  findByName(organization_id: string, name: string): SpriteRow | undefined;
+  insert(sprite: NewSprite, now_ms: number): Promise<SpriteRow | undefined>;
+  find(id: string): Promise<SpriteRow | undefined>;
+  findByName(organization_id: string, name: string): Promise<SpriteRow | undefined>;
   /** By name, so that a page begins where the last one ended whatever was inserted in between. */
-  list(page: SpritePage): readonly SpriteRow[];
+  list(page: SpritePage): Promise<readonly SpriteRow[]>;
   /** Undefined when there is no such sprite. */
-  update(id: string, change: SpriteChange, now_ms: number): SpriteRow | undefined;
+  update(id: string, change: SpriteChange, now_ms: number): Promise<SpriteRow | undefined>;
   /** Takes its tokens, its machine and its ports along. False when there is no such sprite. */
-  delete(id: string): boolean;
-  markRunning(id: string, now_ms: number): void;
-  markWarm(id: string, now_ms: number): void;
+  delete(id: string): Promise<boolean>;
+  markRunning(id: string, now_ms: number): Promise<void>;
+  markWarm(id: string, now_ms: number): Promise<void>;
 }
 
-interface StoredSprite extends Omit<SpriteRow, 'labels' | 'url_settings'> {
+/** As it is stored: two of its fields are JSON. */
+export interface StoredSprite extends Omit<SpriteRow, 'labels' | 'url_settings'> {
   readonly labels: string;
   readonly url_settings: string;
 }
@@ -61,59 +62,57 @@ const labelList = z.array(z.string());
 /** Above every character that a name can hold. */
 const AFTER_ALL = '\u{10FFFF}';
 
-const select = `
-SELECT s.id, s.organization_id, s.name, s.labels, s.url_settings, s.created_at, s.updated_at, s.last_running_at,
-       s.last_warming_at, m.state AS machine_state, m.agent_version
-FROM sprites s LEFT JOIN machines m ON m.sprite_id = s.id`;
+/** `s` is the sprite and `m` its machine. */
+export const spriteColumns = `s.id, s.organization_id, s.name, s.labels, s.url_settings, s.created_at, s.updated_at,
+  s.last_running_at, s.last_warming_at, m.state AS machine_state, m.agent_version`;
+const select = `SELECT ${spriteColumns} FROM sprites s LEFT JOIN machines m ON m.sprite_id = s.id`;
 
-export function createSpriteStore(db: Sqlite): SpriteStore {
-  const insert = db.prepare<[string, string, string, string, string, number, number]>(
-    `INSERT INTO sprites (id, organization_id, name, labels, url_settings, created_at, updated_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (organization_id, name) DO NOTHING`,
-  );
-  const byId = db.prepare<[string], StoredSprite>(`${select} WHERE s.id = ?`);
-  const byName = db.prepare<[string, string], StoredSprite>(`${select} WHERE s.organization_id = ? AND s.name = ?`);
-  const page = db.prepare<[string, string, string, string, number], StoredSprite>(
-    `${select} WHERE s.organization_id = ? AND s.name > ? AND s.name >= ? AND s.name < ? ORDER BY s.name LIMIT ?`,
-  );
-  const update = db.prepare<[string, string, number, string]>(
-    'UPDATE sprites SET labels = ?, url_settings = ?, updated_at = ? WHERE id = ?',
-  );
-  const remove = db.prepare<[string]>('DELETE FROM sprites WHERE id = ?');
-  const running = db.prepare<[number, string]>('UPDATE sprites SET last_running_at = ? WHERE id = ?');
-  const warm = db.prepare<[number, string]>('UPDATE sprites SET last_warming_at = ? WHERE id = ?');
+export function createSpriteStore(sql: Sql): SpriteStore {
+  const find = async (id: string) => toRow(await sql.one<StoredSprite>(`${select} WHERE s.id = $1`, [id]));
   return {
-    insert(sprite, now_ms) {
+    find,
+    async insert({ organization_id, name, labels, url_settings }, now_ms) {
       const id = `spr_${randomHex(10)}`;
-      const labels = JSON.stringify(sprite.labels);
-      const settings = JSON.stringify(sprite.url_settings);
-      const { organization_id, name } = sprite;
-      const { changes } = insert.run(id, organization_id, name, labels, settings, now_ms, now_ms);
-      return changes === 0 ? undefined : toRow(byId.get(id));
+      const made = await sql.run(
+        `INSERT INTO sprites (id, organization_id, name, labels, url_settings, created_at, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT (organization_id, name) DO NOTHING`,
+        [id, organization_id, name, JSON.stringify(labels), JSON.stringify(url_settings), now_ms],
+      );
+      return made === 0 ? undefined : await find(id);
     },
-    find: (id) => toRow(byId.get(id)),
-    findByName: (organization_id, name) => toRow(byName.get(organization_id, name)),
-    list: ({ organization_id, prefix, after, limit }) =>
-      page.all(organization_id, after, prefix, prefix + AFTER_ALL, limit).map(parseRow),
-    update(id, { labels, url_settings }, now_ms) {
-      update.run(JSON.stringify(labels), JSON.stringify(url_settings), now_ms, id);
-      return toRow(byId.get(id));
+    async findByName(organization_id, name) {
+      const text = `${select} WHERE s.organization_id = $1 AND s.name = $2`;
+      return toRow(await sql.one<StoredSprite>(text, [organization_id, name]));
     },
-    delete: (id) => remove.run(id).changes > 0,
-    markRunning(id, now_ms) {
-      running.run(now_ms, id);
+    async list({ organization_id, prefix, after, limit }) {
+      // One lower bound: of two, a database begins with either and reads its way up to the other.
+      const [begin, bound] = after < prefix ? ['s.name >= $2', prefix] : ['s.name > $2', after];
+      const rows = await sql.all<StoredSprite>(
+        `${select} WHERE s.organization_id = $1 AND ${begin} AND s.name < $3 ORDER BY s.name LIMIT $4`,
+        [organization_id, bound, prefix + AFTER_ALL, limit],
+      );
+      return rows.map(parseSprite);
     },
-    markWarm(id, now_ms) {
-      warm.run(now_ms, id);
+    async update(id, { labels, url_settings }, now_ms) {
+      const values = [JSON.stringify(labels), JSON.stringify(url_settings), now_ms, id];
+      await sql.run('UPDATE sprites SET labels = $1, url_settings = $2, updated_at = $3 WHERE id = $4', values);
+      return await find(id);
+    },
+    delete: async (id) => (await sql.run('DELETE FROM sprites WHERE id = $1', [id])) > 0,
+    async markRunning(id, now_ms) {
+      await sql.run('UPDATE sprites SET last_running_at = $1 WHERE id = $2', [now_ms, id]);
+    },
+    async markWarm(id, now_ms) {
+      await sql.run('UPDATE sprites SET last_warming_at = $1 WHERE id = $2', [now_ms, id]);
     },
   };
 }
 
 function toRow(stored: StoredSprite | undefined): SpriteRow | undefined {
-  return stored === undefined ? undefined : parseRow(stored);
+  return stored === undefined ? undefined : parseSprite(stored);
 }
 
-function parseRow(stored: StoredSprite): SpriteRow {
+export function parseSprite(stored: StoredSprite): SpriteRow {
   return {
     ...stored,
     labels: labelList.safeParse(parseJson(stored.labels)).data ?? [],

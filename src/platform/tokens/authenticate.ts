@@ -6,16 +6,12 @@ import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Lives } from '../lives/lives.ts';
 import { parseLifeHeaders } from '../lives/parse-life-headers.ts';
-import type { OrganizationStore } from '../organizations/organization-store.ts';
-import type { SpriteStore } from '../sprites/sprite-store.ts';
 import type { CallRate } from './call-rate.ts';
+import type { CallerStore } from './caller-store.ts';
 import { checkAccess, checkReadOnly, type Principal } from './principal.ts';
-import type { TokenStore } from './token-store.ts';
 
 export interface AuthenticateDeps {
-  readonly tokens: TokenStore;
-  readonly organizations: OrganizationStore;
-  readonly sprites: SpriteStore;
+  readonly callers: CallerStore;
   readonly lives: Lives;
   readonly clock: Clock;
   readonly rate: CallRate;
@@ -28,37 +24,26 @@ const BEARER = /^bearer ([\x21-\x7e]{1,512})$/i;
  * For the edge: throws `unauthorized` or `forbidden`, one message for every cause of the first, and `too_many_requests`; the
  * gateway has limits of its own. For a sprite also what `parseLifeHeaders` and `Lives.admit` throw.
  */
-export function createAuthenticate(deps: AuthenticateDeps): (request: IncomingMessage, row: Operation) => Principal {
-  return (request, row) => {
+export function createAuthenticate(
+  deps: AuthenticateDeps,
+): (request: IncomingMessage, row: Operation) => Promise<Principal> {
+  return async (request, row) => {
     if (row.access === 'none') return { type: 'anonymous' };
-    const principal = toPrincipal(request.headers.authorization, deps);
+    const principal = await toPrincipal(request.headers.authorization, deps);
     if (principal.type !== 'anonymous' && row.answer.kind !== 'raw') deps.rate.take(principal.token.id);
     checkAccess(principal, row.access);
     checkReadOnly(principal, row);
-    if (principal.type === 'sprite') admit(principal, request);
+    if (principal.type !== 'sprite') return principal;
+    const life = parseLifeHeaders(request.headers);
+    if (life !== undefined) await deps.lives.admit(principal.sprite.id, principal.life, life);
     return principal;
   };
-
-  function admit({ sprite }: Extract<Principal, { type: 'sprite' }>, { headers }: IncomingMessage): void {
-    const life = parseLifeHeaders(headers);
-    if (life !== undefined) deps.lives.admit(sprite.id, life);
-  }
 }
 
-function toPrincipal(header: string | undefined, deps: AuthenticateDeps): Principal {
+async function toPrincipal(header: string | undefined, deps: AuthenticateDeps): Promise<Principal> {
   if (header === undefined) return { type: 'anonymous' };
   const text = BEARER.exec(header)?.[1];
-  const owner = text === undefined ? undefined : deps.tokens.find(text, deps.clock.wall_ms());
-  const organization = owner === undefined ? undefined : deps.organizations.find(owner.organization_id);
-  if (owner === undefined || organization === undefined) throw invalid();
-  const { id, access, user_id } = owner;
-  const token = { id, access, user_id };
-  if (owner.sprite_id === null) return { type: 'organization', organization, token };
-  const sprite = deps.sprites.find(owner.sprite_id);
-  if (sprite === undefined) throw invalid();
-  return { type: 'sprite', organization, sprite, token };
-}
-
-function invalid(): RemoraError {
-  return new RemoraError('unauthorized', 'the token is not valid');
+  const caller = text === undefined ? undefined : await deps.callers.find(text, deps.clock.wall_ms());
+  if (caller === undefined) throw new RemoraError('unauthorized', 'the token is not valid');
+  return caller;
 }

@@ -1,5 +1,6 @@
 // Who is calling, and which rows of the contract that opens: nobody, an organization, or one of its sprites.
 import type { Access, Operation } from '../../contract/operation.ts';
+import type { MachineLife } from '../../contract/resume-reports.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Organization } from '../organizations/organization-store.ts';
 import type { SpriteRow } from '../sprites/sprite-store.ts';
@@ -13,6 +14,8 @@ export type Principal =
       readonly organization: Organization;
       readonly sprite: SpriteRow;
       readonly token: TokenIdentity;
+      /** The life of its machine that counts, when the call was let in; undefined when none is known. */
+      readonly life: MachineLife | undefined;
     };
 
 /** The token that a call came with. */

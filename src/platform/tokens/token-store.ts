@@ -1,8 +1,8 @@
 // Bearer tokens. Only their SHA-256 is kept: the text is shown once, when a token is made.
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { Secret } from '../../core/secret.ts';
 import { randomHex, randomToken } from '../../core/urandom.ts';
-import type { Sqlite } from '../../sqlite/open.ts';
+import type { Sql } from '../storage/storage.ts';
 
 /** `full`: whatever its owner may do. `read`: what changes nothing, and no calls through the gateway. */
 export type TokenAccess = 'full' | 'read';
@@ -30,17 +30,13 @@ export type NewToken = TokenOwner &
   Partial<Pick<TokenRow, 'access' | 'name' | 'user_id' | 'machine_id' | 'expires_at'>>;
 
 export interface TokenStore {
-  create(token: NewToken, now_ms: number): { readonly id: string; readonly text: Secret };
-  /** Undefined also for one that has expired. */
-  find(text: string, now_ms: number): TokenRow | undefined;
-  /** Whether a token that was found before still opens something. */
-  isLive(id: string, now_ms: number): boolean;
+  create(token: NewToken, now_ms: number): Promise<{ readonly id: string; readonly text: Secret }>;
   /** In the order in which they were made, with those that have expired. */
-  list(organization_id: string): readonly TokenRow[];
+  list(organization_id: string): Promise<readonly TokenRow[]>;
   /** False when the organization has no such token. */
-  revoke(organization_id: string, id: string): boolean;
+  revoke(organization_id: string, id: string): Promise<boolean>;
   /** Revokes what earlier lives of a machine were given. */
-  revokeOfMachine(machine_id: string): void;
+  revokeOfMachine(machine_id: string): Promise<void>;
 }
 
 /** Found by part of the hash, compared as a whole in constant time: the index tells nothing about the rest. */
@@ -50,56 +46,46 @@ const columns = 'id, organization_id, sprite_id, access, name, user_id, machine_
 
 type Stored = Omit<TokenRow, 'access'> & { readonly access: string };
 
-export function createTokenStore(db: Sqlite): TokenStore {
-  const insert = db.prepare<[TokenRow & { readonly lookup: Buffer; readonly hash: Buffer }]>(
-    `INSERT INTO tokens (lookup, hash, ${columns})
-     VALUES (@lookup, @hash, ${columns.replaceAll(/\w+/g, '@$&')})`,
-  );
-  const byLookup = db.prepare<[Buffer], Stored & { readonly hash: Buffer }>(
-    `SELECT hash, ${columns} FROM tokens WHERE lookup = ?`,
-  );
-  const live = db.prepare<[string, number]>(
-    'SELECT 1 FROM tokens WHERE id = ? AND (expires_at IS NULL OR expires_at > ?)',
-  );
-  const all = db.prepare<[string], Stored>(
-    `SELECT ${columns} FROM tokens WHERE organization_id = ? ORDER BY created_at, id`,
-  );
-  const remove = db.prepare<[string, string]>('DELETE FROM tokens WHERE organization_id = ? AND id = ?');
-  const removeOfMachine = db.prepare<[string]>('DELETE FROM tokens WHERE machine_id = ?');
+export function createTokenStore(sql: Sql): TokenStore {
   return {
-    create(token, now_ms) {
+    async create(token, now_ms) {
       const text = `${token.sprite_id === null ? 'remora_org' : 'remora_sprite'}_${randomToken(TOKEN_BYTES)}`;
-      const hash = toHash(text);
+      const hash = toTokenHash(text);
       const id = `tok_${randomHex(10)}`;
-      const absent = { access: 'full', name: null, user_id: null, machine_id: null, expires_at: null } as const;
-      insert.run({ ...absent, ...token, id, created_at: now_ms, lookup: toLookup(hash), hash });
+      const { organization_id, sprite_id, access = 'full', name = null, user_id = null } = token;
+      const { machine_id = null, expires_at = null } = token;
+      const values = [organization_id, sprite_id, access, name, user_id, machine_id, now_ms, expires_at];
+      await sql.run(
+        `INSERT INTO tokens (lookup, hash, ${columns}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+        [toTokenLookup(hash), hash, id, ...values],
+      );
       return { id, text: new Secret(text) };
     },
-    find(text, now_ms) {
-      const hash = toHash(text);
-      const found = byLookup.all(toLookup(hash)).find((candidate) => timingSafeEqual(candidate.hash, hash));
-      if (found === undefined || (found.expires_at !== null && found.expires_at <= now_ms)) return undefined;
-      const { hash: _, ...row } = found;
-      return toRow(row);
+    async list(organization_id) {
+      const text = `SELECT ${columns} FROM tokens WHERE organization_id = $1 ORDER BY created_at, id`;
+      return (await sql.all<Stored>(text, [organization_id])).map((row) => ({
+        ...row,
+        access: parseTokenAccess(row.access),
+      }));
     },
-    isLive: (id, now_ms) => live.get(id, now_ms) !== undefined,
-    list: (organization_id) => all.all(organization_id).map(toRow),
-    revoke: (organization_id, id) => remove.run(organization_id, id).changes > 0,
-    revokeOfMachine(machine_id) {
-      removeOfMachine.run(machine_id);
+    async revoke(organization_id, id) {
+      return (await sql.run('DELETE FROM tokens WHERE organization_id = $1 AND id = $2', [organization_id, id])) > 0;
+    },
+    async revokeOfMachine(machine_id) {
+      await sql.run('DELETE FROM tokens WHERE machine_id = $1', [machine_id]);
     },
   };
 }
 
 /** What cannot be read opens as little as there is. */
-function toRow(stored: Stored): TokenRow {
-  return { ...stored, access: stored.access === 'full' ? 'full' : 'read' };
+export function parseTokenAccess(stored: string): TokenAccess {
+  return stored === 'full' ? 'full' : 'read';
 }
 
-function toHash(text: string): Buffer {
+export function toTokenHash(text: string): Buffer {
   return createHash('sha256').update(text, 'utf8').digest();
 }
 
-function toLookup(hash: Buffer): Buffer {
+export function toTokenLookup(hash: Buffer): Buffer {
   return hash.subarray(0, LOOKUP_BYTES);
 }

@@ -12,19 +12,19 @@ export interface RotationReport {
 const BATCH = 100;
 
 /** Only data keys are closed again: the credentials themselves stay closed, and no plaintext is made. */
-export function rotateKeys(connectors: ConnectorStore, vault: Vault): RotationReport {
+export async function rotateKeys(connectors: ConnectorStore, vault: Vault): Promise<RotationReport> {
   const unreadable: string[] = [];
   let rotated = 0;
   let after = '';
   for (;;) {
-    const rows = connectors.listClosedOtherwise(vault.currentKeyId, after, BATCH);
+    const rows = await connectors.listClosedOtherwise(vault.currentKeyId, after, BATCH);
     const last = rows.at(-1);
     if (last === undefined) return { rotated, unreadable };
     for (const row of rows) {
       const closed = vault.rewrap({ organization_id: row.organization_id, connector_id: row.id }, row.closed);
       if (closed === undefined) unreadable.push(row.id);
       // A row that has changed in between was closed by the platform that is running, with a key that it has.
-      else if (connectors.setDataKey(row, closed)) rotated += 1;
+      else if (await connectors.setDataKey(row, closed)) rotated += 1;
     }
     after = last.id;
   }

@@ -1,23 +1,28 @@
-// Which vault keys the platform has that runs, or ran last, on a database: a rotation to another one would take the credentials away
-// from it.
+// Which vault keys the platforms have that run, or ran last, on a database: a rotation to another one would take the credentials away
+// from them.
 import { RemoraError } from '../../core/remora-error.ts';
-import type { Sqlite } from '../../sqlite/open.ts';
+import type { Sql, Storage } from '../storage/storage.ts';
 
 /** Forgets authorizations that were begun under a key that is gone: nobody can finish them. */
-export function writeRunningKeys(db: Sqlite, key_ids: readonly string[]): void {
-  const insert = db.prepare<[string]>('INSERT OR IGNORE INTO running_keys (key_id) VALUES (?)');
-  db.transaction(() => {
-    db.exec('DELETE FROM running_keys');
-    for (const key_id of key_ids) insert.run(key_id);
-    db.exec('DELETE FROM oauth_states WHERE key_id NOT IN (SELECT key_id FROM running_keys)');
-  }).immediate();
+export async function writeRunningKeys(storage: Storage, host: string, key_ids: readonly string[]): Promise<void> {
+  await storage.transaction(async (sql) => {
+    await sql.run('DELETE FROM running_keys WHERE host = $1', [host]);
+    for (const key_id of key_ids)
+      await sql.run('INSERT INTO running_keys (host, key_id) VALUES ($1, $2)', [host, key_id]);
+    await sql.run('DELETE FROM oauth_states WHERE key_id NOT IN (SELECT key_id FROM running_keys)');
+  }, 'running keys');
 }
 
-/** Throws `conflict` when the platform was started without the key. */
-export function checkRunningPlatformHas(db: Sqlite, key_id: string): void {
-  if (db.prepare<[string]>('SELECT 1 FROM running_keys WHERE key_id = ?').get(key_id) !== undefined) return;
+/** Throws `conflict` when a platform was started without the key. */
+export async function checkRunningPlatformsHave(sql: Sql, key_id: string): Promise<void> {
+  const without = await sql.one<{ readonly host: string }>(
+    `SELECT host FROM running_keys WHERE host NOT IN (SELECT host FROM running_keys WHERE key_id = $1) ORDER BY host`,
+    [key_id],
+  );
+  if (without === undefined) return;
   throw new RemoraError(
     'conflict',
     `a platform runs here without the vault key ${key_id}; add it before its other keys, restart it, and rotate then`,
+    { details: { host: without.host } },
   );
 }

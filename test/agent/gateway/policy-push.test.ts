@@ -155,13 +155,18 @@ describe('through a real platform', () => {
     const provider = await startEchoProvider();
     const platform = await openTestPlatform({ catalogue: [provider.entry('sample')] });
     const { admin } = platform;
-    admin.createOrganization('other');
-    admin.createSprite({ organization: 'acme', name: 'dev-1', labels: ['blue'] });
+    await admin.createOrganization('other');
+    await admin.createSprite({ organization: 'acme', name: 'dev-1', labels: ['blue'] });
     const connector = { organization: 'acme', provider: 'sample', api_key: new Secret('key') };
-    admin.createConnector({ ...connector, id: 'conn_1', access_policy: { sprite_labels: ['blue'] } });
-    admin.createConnector({ ...connector, id: 'theirs', organization: 'other', access_policy: { allow_all: true } });
+    await admin.createConnector({ ...connector, id: 'conn_1', access_policy: { sprite_labels: ['blue'] } });
+    await admin.createConnector({
+      ...connector,
+      id: 'theirs',
+      organization: 'other',
+      access_policy: { allow_all: true },
+    });
     const agent = await openGatewayAgent(platform.url, {
-      token: admin.createToken({ organization: 'acme', sprite: 'dev-1' }),
+      token: await admin.createToken({ organization: 'acme', sprite: 'dev-1' }),
     });
     await vi.waitFor(() => expect(agent.board.report().gateway).toMatchObject({ state: 'ok' }));
     const change = async (path: string, body: unknown, method = 'PUT') => {
@@ -180,7 +185,7 @@ describe('through a real platform', () => {
     const steps: [() => void | Promise<void>, number][] = [
       [() => change('/v1/oauth/connections/conn_1', { access_policy: { sprite_labels: ['red'] } }), 403],
       [() => change('/v1/sprites/dev-1', { url_settings: {}, labels: ['red'] }), 200],
-      [() => void platform.admin.createConnector({ ...connector, id: 'conn_2', access_policy: {} }), 200],
+      [async () => void (await platform.admin.createConnector({ ...connector, id: 'conn_2', access_policy: {} })), 200],
       [() => change('/v1/oauth/connections/conn_1', undefined, 'DELETE'), 404],
     ];
     for (const [index, [step, status]] of steps.entries()) {

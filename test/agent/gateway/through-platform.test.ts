@@ -56,10 +56,10 @@ async function openAll() {
   const { admin } = platform;
   const organization = 'acme';
   const api_key = new Secret(PROVIDER_KEY);
-  admin.createOrganization('other');
-  for (const id of ['conn_1', 'conn_2']) admin.createConnector({ organization, provider: 'openai', api_key, id });
-  admin.createConnector({ organization, provider: 'custom_api', api_key, id: 'conn_sub' });
-  admin.createConnector({
+  await admin.createOrganization('other');
+  for (const id of ['conn_1', 'conn_2']) await admin.createConnector({ organization, provider: 'openai', api_key, id });
+  await admin.createConnector({ organization, provider: 'custom_api', api_key, id: 'conn_sub' });
+  await admin.createConnector({
     organization: 'other',
     provider: 'openai',
     api_key,
@@ -72,8 +72,9 @@ async function openAll() {
     expect(answer.status).toBe(200);
   };
   const openAgent = async (sprite: string) => {
-    if (admin.findSprite({ organization, sprite }) === undefined) admin.createSprite({ organization, name: sprite });
-    const token = admin.createToken({ organization, sprite });
+    if ((await admin.findSprite({ organization, sprite })) === undefined)
+      await admin.createSprite({ organization, name: sprite });
+    const token = await admin.createToken({ organization, sprite });
     return await openGatewayAgent(platform.url, { sprite, token });
   };
   return { provider, platform, setPolicy, openAgent };

@@ -31,15 +31,15 @@ async function openAll(websocketIdle_ms = 60_000) {
   });
   const { admin } = platform;
   const names = { organization: 'acme', sprite: 'dev-1' };
-  admin.createSprite({ organization: 'acme', name: 'dev-1' });
-  admin.createConnector({
+  await admin.createSprite({ organization: 'acme', name: 'dev-1' });
+  await admin.createConnector({
     organization: 'acme',
     provider: 'sample',
     id: 'conn_1',
     api_key: new Secret('canary-key'),
     access_policy: open,
   });
-  const agent = await openGatewayAgent(platform.url, { token: admin.createToken(names), websocketIdle_ms });
+  const agent = await openGatewayAgent(platform.url, { token: await admin.createToken(names), websocketIdle_ms });
   const setPolicy = async (access_policy: unknown) => {
     const answer = await platform.call({
       method: 'PUT',

@@ -44,15 +44,15 @@ async function open(options: TestPlatformOptions = {}) {
     ...options,
   });
   const { admin } = platform;
-  admin.createSprite({ organization: 'acme', name: name.sprite });
+  await admin.createSprite({ organization: 'acme', name: name.sprite });
   const access_policy = { allow_all: true };
   const api_key = new Secret('k');
-  admin.createConnector({ organization: 'acme', provider: 'openai', api_key, id: 'conn_1', access_policy });
-  const { app, id } = admin.readMachine(name);
+  await admin.createConnector({ organization: 'acme', provider: 'openai', api_key, id: 'conn_1', access_policy });
+  const { app, id } = await admin.readMachine(name);
   const env = {
     REMORA_BASE_URL: platform.url,
     REMORA_MACHINES_API: platform.url,
-    REMORA_TOKEN: admin.createToken(name).reveal(),
+    REMORA_TOKEN: (await admin.createToken(name)).reveal(),
     REMORA_SPRITE: name.sprite,
     REMORA_APP: app,
     REMORA_MACHINE: id,
@@ -140,9 +140,9 @@ test('the second of two copies that are resumed says so and is refused, and so i
 test('a resume with a spread waits for its time, and tells how long', async () => {
   const { platform, start } = await open({ reconnectSpread_ms: 500 });
   const { admin } = platform;
-  admin.createSprite({ organization: 'acme', name: 'dev-2' });
+  await admin.createSprite({ organization: 'acme', name: 'dev-2' });
   const headers = { 'remora-generation': '0', 'remora-incarnation': 'ab'.repeat(16) };
-  const token = admin.createToken({ organization: 'acme', sprite: 'dev-2' });
+  const token = await admin.createToken({ organization: 'acme', sprite: 'dev-2' });
   await platform.call({ path: '/v1/sprites/dev-2', token, headers });
   const agent = await start();
   await expect.poll(async () => (await read(agent)).details.report.reconnect_spread_ms, soon).toBe(500);

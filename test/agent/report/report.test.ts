@@ -12,17 +12,17 @@ import { createReportAgent, type ReportAgentOptions } from '../../support/report
 
 const name = { organization: 'acme', sprite: 'dev-1' } as const;
 
-function toConfig(platform: TestPlatform) {
-  const { app, id } = platform.admin.readMachine(name);
-  return { baseUrl: platform.url, token: platform.admin.createToken(name), app, machine: id };
+async function toConfig(platform: TestPlatform) {
+  const { app, id } = await platform.admin.readMachine(name);
+  return { baseUrl: platform.url, token: await platform.admin.createToken(name), app, machine: id };
 }
 
 async function open(options: TestPlatformOptions = {}, more: Omit<ReportAgentOptions, 'config'> = {}) {
   const platform = await openTestPlatform(options);
-  if (platform.admin.findSprite(name) === undefined) {
-    platform.admin.createSprite({ organization: 'acme', name: name.sprite });
+  if ((await platform.admin.findSprite(name)) === undefined) {
+    await platform.admin.createSprite({ organization: 'acme', name: name.sprite });
   }
-  const config = toConfig(platform);
+  const config = await toConfig(platform);
   const agent = createReportAgent({ config, ...more });
   /** Another machine of the same snapshot. */
   const clone = () => createReportAgent({ config, life: agent.life });
@@ -41,7 +41,7 @@ async function call(agent: Agent, platform: TestPlatform): Promise<number> {
     origin: platform.url,
     path: `/v1/sprites/${name.sprite}`,
     method: 'GET',
-    headers: { ...agent.headers, authorization: `Bearer ${platform.admin.createToken(name).reveal()}` },
+    headers: { ...agent.headers, authorization: `Bearer ${(await platform.admin.createToken(name)).reveal()}` },
   });
   await body.dump();
   return statusCode;
@@ -268,9 +268,9 @@ test('a 409 of a provider is no word about this machine', async () => {
 describe('the spread', () => {
   test('that the platform asks for is kept, and used at the next resume', async () => {
     const { agent, platform } = await open({ reconnectSpread_ms: 400 });
-    platform.admin.createSprite({ organization: 'acme', name: 'dev-2' });
-    const neighbour = platform.admin.readMachine({ organization: 'acme', sprite: 'dev-2' });
-    const token = platform.admin.createToken({ organization: 'acme', sprite: 'dev-2' });
+    await platform.admin.createSprite({ organization: 'acme', name: 'dev-2' });
+    const neighbour = await platform.admin.readMachine({ organization: 'acme', sprite: 'dev-2' });
+    const token = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-2' });
     const config = { baseUrl: platform.url, token, app: neighbour.app, machine: neighbour.id };
     const second = createReportAgent({ config });
     expect((await second.resume()).map(({ name }) => name)).toEqual(['report']);

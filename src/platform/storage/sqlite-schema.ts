@@ -1,6 +1,6 @@
-// The tables of the platform. Times are Unix milliseconds. Each entry runs once, in order; append, never edit.
+// The tables of the platform in SQLite. Times are Unix milliseconds. Each entry runs once, in order; append, never edit.
 
-export const platformMigrations: readonly string[] = [
+export const sqliteMigrations: readonly string[] = [
   `
 CREATE TABLE organizations (
   id TEXT PRIMARY KEY,
@@ -126,5 +126,15 @@ CREATE TABLE running_keys (key_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 `,
   `
 ALTER TABLE machines ADD COLUMN agent_version TEXT;
+`,
+  `
+ALTER TABLE machines ADD COLUMN host TEXT;
+
+DROP TABLE running_keys;
+CREATE TABLE running_keys (
+  host TEXT NOT NULL,
+  key_id TEXT NOT NULL,
+  PRIMARY KEY (host, key_id)
+) STRICT, WITHOUT ROWID;
 `,
 ];

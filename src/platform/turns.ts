@@ -1,4 +1,4 @@
-// One step at a time for each machine: a step begins when the ones before it are over, however they ended.
+// One step at a time for each name: a step begins when the ones before it are over, however they ended.
 
 export interface Turns {
   take<T>(id: string, step: () => Promise<T>): Promise<T>;

@@ -1,0 +1,121 @@
+// The storage of one platform process: SQLite on its own connection. A query runs at once; while a transaction is open, whatever is
+// not part of it waits, because the connection is the same.
+import { join } from 'node:path';
+import { openDatabase, type Sqlite } from '../../sqlite/open.ts';
+import { isStorageFailure } from '../../sqlite/storage-failure.ts';
+import { createTurns } from '../turns.ts';
+import { sqliteMigrations } from './sqlite-schema.ts';
+import { type Sql, type SqlValue, type Storage, StorageFailure } from './storage.ts';
+
+export const SQLITE_FILE = 'platform.db';
+
+type Statement = ReturnType<typeof prepareText>;
+
+interface Prepared {
+  readonly statement: Statement;
+  /** Which value stands at each place; undefined when they stand as they come. */
+  readonly order: readonly number[] | undefined;
+}
+
+/** Opens `platform.db` in `dir`. Throws whatever SQLite says of a file that is damaged or cannot be written: it is never replaced. */
+export function openSqliteStorage(dir: string): Storage {
+  const { db } = openDatabase(join(dir, SQLITE_FILE), { migrations: sqliteMigrations, onDamage: 'refuse' });
+  db.pragma('synchronous = FULL');
+  db.pragma('secure_delete = ON');
+  const prepared = new Map<string, Prepared>();
+  const turns = createTurns();
+  let transaction: Promise<void> | undefined;
+
+  function query<T>(
+    text: string,
+    values: readonly SqlValue[],
+    ask: (statement: Statement, given: readonly SqlValue[]) => T,
+  ): T {
+    return told(() => {
+      const { statement, order } = prepared.get(text) ?? keep(text);
+      return ask(statement, order === undefined ? values : order.map((index) => values[index] ?? null));
+    });
+  }
+
+  function keep(text: string): Prepared {
+    const made = prepare(db, text);
+    prepared.set(text, made);
+    return made;
+  }
+
+  const inside: Sql = {
+    async all<T>(text: string, values: readonly SqlValue[] = []) {
+      return query(text, values, (statement, given) => statement.all(...given)) as T[];
+    },
+    async one<T>(text: string, values: readonly SqlValue[] = []) {
+      return query(text, values, (statement, given) => statement.get(...given)) as T | undefined;
+    },
+    run: async (text, values = []) => query(text, values, (statement, given) => statement.run(...given).changes),
+  };
+
+  async function outside(): Promise<void> {
+    while (transaction !== undefined) await transaction;
+  }
+
+  return {
+    async all(text, values) {
+      if (transaction !== undefined) await outside();
+      return await inside.all(text, values);
+    },
+    async one(text, values) {
+      if (transaction !== undefined) await outside();
+      return await inside.one(text, values);
+    },
+    async run(text, values) {
+      if (transaction !== undefined) await outside();
+      return await inside.run(text, values);
+    },
+    async transaction(work) {
+      await outside();
+      const { promise, resolve } = Promise.withResolvers<void>();
+      transaction = promise;
+      try {
+        told(() => db.exec('BEGIN IMMEDIATE'));
+        const result = await work(inside);
+        told(() => db.exec('COMMIT'));
+        return result;
+      } finally {
+        // SQLite ends a transaction itself after some failures, a full disk among them.
+        if (db.inTransaction) db.exec('ROLLBACK');
+        transaction = undefined;
+        resolve();
+      }
+    },
+    exclusively: (name, work) => turns.take(name, work),
+    async size_bytes() {
+      return Number(db.pragma('page_count', { simple: true })) * Number(db.pragma('page_size', { simple: true }));
+    },
+    async [Symbol.asyncDispose]() {
+      await outside();
+      db.close();
+    },
+  };
+}
+
+function prepare(db: Sqlite, text: string): Prepared {
+  const order: number[] = [];
+  const positional = text.replaceAll(/\$(\d+)/g, (_, place: string) => {
+    order.push(Number(place) - 1);
+    return '?';
+  });
+  const isPlain = order.every((index, place) => index === place);
+  return { statement: prepareText(db, positional), order: isPlain ? undefined : order };
+}
+
+function prepareText(db: Sqlite, text: string) {
+  return db.prepare<SqlValue[]>(text);
+}
+
+function told<T>(ask: () => T): T {
+  try {
+    return ask();
+  } catch (cause) {
+    if (!isStorageFailure(cause)) throw cause;
+    throw new StorageFailure('the database file cannot be used now', { cause });
+  }
+}
