@@ -29,6 +29,8 @@ export interface OAuthProvider {
   readonly state: OAuthProviderState;
   /** What a user does with an authorization URL: agrees. Returns the code. */
   agree(authorize_url: string): string;
+  /** Calls of the token endpoint that were answered, also where nobody heard it. */
+  answered(): number;
   readonly tokenCalls: readonly Readonly<Record<string, string>>[];
   readonly revoked: readonly string[];
   /** The tokens with which the interface was called. */
@@ -52,6 +54,7 @@ export async function startOAuthProvider(): Promise<OAuthProvider> {
   const revoked: string[] = [];
   const used: string[] = [];
   let made = 0;
+  let answered = 0;
   const state: OAuthProviderState = {
     style: 'standard',
     expires_in: undefined,
@@ -128,7 +131,9 @@ export async function startOAuthProvider(): Promise<OAuthProvider> {
     const token = (request.headers.authorization ?? '').replace(/^Bearer /, '');
     switch (request.url) {
       case '/token':
-        return await onToken(Object.fromEntries(new URLSearchParams(body)), response);
+        await onToken(Object.fromEntries(new URLSearchParams(body)), response);
+        answered += 1;
+        return;
       case '/revoke':
         revoked.push(new URLSearchParams(body).get('token') ?? token);
         return void response.writeHead(200).end();
@@ -156,6 +161,7 @@ export async function startOAuthProvider(): Promise<OAuthProvider> {
   return {
     origin,
     state,
+    answered: () => answered,
     tokenCalls,
     revoked,
     used,
