@@ -70,20 +70,23 @@ export function createSocketTables(root: string): SocketTables {
   }
 
   /** A kernel without IPv6 has no table for it. */
-  const hasIpv6 = () => open.has('tcp6') || existsSync(join(root, 'net', 'tcp6'));
+  const hasIpv6 = () => open.has('sockstat6') || open.has('tcp6') || existsSync(join(root, 'net', 'tcp6'));
 
-  /** The number of sockets, as text with its name. Throws where the kernel does not show it. */
+  /**
+   * The number of sockets, and of ended connections that the kernel still remembers: a listener that opens while a connection ends
+   * changes the second at least. Throws where the kernel does not show it.
+   */
   function readUse(name: 'sockstat' | 'sockstat6'): string {
-    const used = /^TCP6?: inuse \d+/m.exec(readCounter(name))?.[0];
-    if (used === undefined) throw new Error(`${name} has no line for TCP`);
-    return used;
+    const found = /^TCP6?: inuse (\d+)(?: orphan \d+ tw (\d+))?/m.exec(readCounter(name));
+    if (found === null) throw new Error(`${name} has no line for TCP`);
+    return `${found[1]} ${found[2]}`;
   }
 
   /** Walking an empty table costs as much as a full one. */
   function mayHoldIpv6(): boolean {
     if (!hasIpv6()) return false;
     try {
-      return readUse('sockstat6') !== 'TCP6: inuse 0';
+      return !readUse('sockstat6').startsWith('0 ');
     } catch {
       forget('sockstat6');
       return true;

@@ -1,7 +1,7 @@
 // How often the ports are scanned, from what a scan costs: within a second of a change, and never more than half a percent of a
 // core while nothing happens (design.md, section 6).
 
-/** How often the kernel's two counters of TCP sockets are compared, which change when one comes or goes. */
+/** How often the kernel's counters of TCP sockets are compared, which change when one comes or goes. */
 export const GLANCE_MS = 250;
 /** The same with somebody waiting for a port, and thus not idle. */
 export const ATTENTIVE_MS = 50;
@@ -13,10 +13,10 @@ const REST_MAX_MS = 5_000;
 /** How long after a change the next one is taken to be likely. */
 export const LIVELY_MS = 3_000;
 /**
- * The share of a core that scanning may take, as its inverse: 0.125 % while nothing happens, since the rest of the agent needs
- * some of the half percent, 0.5 % while connections come and go, 5 % after a port changed, 10 % for a waiter.
+ * The share of a core that scanning may take, as its inverse: 0.05 % while nothing happens, since the rest of the agent needs
+ * most of the half percent, 0.5 % while connections come and go, 5 % after a port changed, 10 % for a waiter.
  */
-const REST_FACTOR = 800;
+const REST_FACTOR = 2_000;
 const CHURN_FACTOR = 200;
 const BUSY_FACTOR = 20;
 const ATTENTIVE_FACTOR = 10;
