@@ -1,4 +1,4 @@
-// The load: requests over a Unix socket on kept-alive connections, each with the least work that tells where an answer ends, so
+// The load: requests over a Unix socket or TCP on kept-alive connections, each with the least work that tells where an answer ends, so
 // that what is measured is what serves.
 import { connect, type Socket } from 'node:net';
 
@@ -11,8 +11,11 @@ export interface Load {
 }
 
 export interface LoadOptions {
-  readonly socketPath: string;
+  /** Of a Unix socket, or a port of this machine. */
+  readonly socketPath: string | number;
   readonly target: string;
+  /** More lines of the request, such as `Authorization: Bearer …`. */
+  readonly headers?: readonly string[];
   readonly connections: number;
   /** Ends after so long, or after so many requests. */
   readonly duration_ms: number;
@@ -20,7 +23,7 @@ export interface LoadOptions {
 }
 
 export async function runLoad(options: LoadOptions): Promise<Load> {
-  const bytes = toRequest(options.target);
+  const bytes = toRequest(options.target, options.headers);
   const latencies_us: number[] = [];
   const begun_ms = performance.now();
   const end_ms = begun_ms + options.duration_ms;
@@ -102,17 +105,18 @@ export async function openStreams(socketPath: string, target: string, count: num
   return sockets;
 }
 
-function toRequest(target: string): Buffer {
-  return Buffer.from(`GET ${target} HTTP/1.1\r\nHost: bench\r\nAccept: */*\r\nUser-Agent: bench\r\n\r\n`);
+function toRequest(target: string, more: readonly string[] = []): Buffer {
+  const lines = [`GET ${target} HTTP/1.1`, 'Host: bench', 'Accept: */*', 'User-Agent: bench', ...more];
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`);
 }
 
 function now_us(): number {
   return performance.now() * 1_000;
 }
 
-function open(path: string): Promise<Socket> {
+function open(place: string | number): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect(path);
+    const socket = typeof place === 'number' ? connect({ port: place, noDelay: true }) : connect(place);
     socket.once('connect', () => resolve(socket));
     socket.once('error', reject);
   });

@@ -14,6 +14,7 @@ export interface Subject {
 
 const here = (name: string) => new URL(name, import.meta.url).pathname;
 const START_MS = 20_000;
+const TARGET = '/v1/gateway/openai/conn_1/v1/1k';
 
 /** Undefined when the program is not installed. */
 export type StartSubject = (dir: string, port: number) => ChildProcess | undefined;
@@ -42,35 +43,41 @@ export const starts: Readonly<Record<string, StartSubject>> = {
         start(process.execPath, [here('node-proxy.ts'), name, join(dir, 's.sock'), String(port)]),
     ]),
   ),
-  remora(dir, port) {
-    mkdirSync(join(dir, 'state'));
-    const env = {
-      PATH: process.env.PATH,
-      REMORA_SOCKET: join(dir, 's.sock'),
-      REMORA_STATE_DIR: join(dir, 'state'),
-      REMORA_BASE_URL: `http://127.0.0.1:${port}`,
-      REMORA_SPRITE: 'bench',
-      REMORA_TOKEN: 'bench-token',
-      REMORA_LOG_LEVEL: 'warn',
-      REMORA_GATEWAY_RATE: '1000000',
-      REMORA_GATEWAY_IN_FLIGHT: '2000',
-    };
-    return start(process.execPath, [here('../../../src/cli/remora.js'), 'agent'], env);
-  },
+  remora: (dir, port) => startAgent(dir, { port, sprite: 'bench', token: 'bench-token' }),
 };
 
+/** An agent that serves on `s.sock` in `dir`; `port` is that of its platform. */
+export function startAgent(
+  dir: string,
+  of: { readonly port: number; readonly sprite: string; readonly token: string },
+) {
+  mkdirSync(join(dir, 'state'));
+  const env = {
+    PATH: process.env.PATH,
+    REMORA_SOCKET: join(dir, 's.sock'),
+    REMORA_STATE_DIR: join(dir, 'state'),
+    REMORA_BASE_URL: `http://127.0.0.1:${of.port}`,
+    REMORA_SPRITE: of.sprite,
+    REMORA_TOKEN: of.token,
+    REMORA_LOG_LEVEL: 'warn',
+    REMORA_GATEWAY_RATE: '1000000',
+    REMORA_GATEWAY_IN_FLIGHT: '2000',
+  };
+  return start(process.execPath, [here('../../../src/cli/remora.js'), 'agent'], env);
+}
+
 /** Resolves when it answers. */
-export async function waitFor(child: ChildProcess, socketPath: string): Promise<void> {
+export async function waitFor(child: ChildProcess, socketPath: string, target = TARGET): Promise<void> {
   const deadline = performance.now() + START_MS;
   while (performance.now() < deadline) {
     if (child.exitCode !== null) throw new Error(`${child.spawnfile} ended with ${child.exitCode}`);
-    if (existsSync(socketPath) && (await answers(socketPath))) return;
+    if (existsSync(socketPath) && (await answers(socketPath, target))) return;
     await sleep(50);
   }
   throw new Error(`${child.spawnfile} does not serve`);
 }
 
-function answers(socketPath: string): Promise<boolean> {
+function answers(socketPath: string, target: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(socketPath);
     socket.once('error', () => resolve(false));
@@ -78,7 +85,7 @@ function answers(socketPath: string): Promise<boolean> {
       socket.destroy();
       resolve(chunk.toString('latin1').startsWith('HTTP/1.1 200'));
     });
-    socket.write('GET /v1/gateway/openai/conn_1/v1/1k HTTP/1.1\r\nHost: bench\r\n\r\n');
+    socket.write(`GET ${target} HTTP/1.1\r\nHost: bench\r\n\r\n`);
   });
 }
 
