@@ -6,6 +6,8 @@ import { createInterface } from 'node:readline';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
+import { Secret } from '../../src/core/secret.ts';
+import { startEchoProvider } from '../support/echo-provider.ts';
 import { openTestPlatform } from '../support/open-platform.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -101,4 +103,34 @@ test('a damaged record of a machine keeps nothing from starting, and the machine
   expect(json.sprites.map((one: { status: string }) => one.status)).toEqual(['cold', 'cold']);
   const { id } = await platform.admin.readMachine({ organization: 'acme', sprite: 'b' });
   expect((await platform.call({ path: `/v1/apps/acme/machines/${id}` })).json).toMatchObject({ state: 'stopped' });
+});
+
+test('a credential that is damaged opens nothing, says so, and leaves the other connectors alone', async () => {
+  const provider = await startEchoProvider();
+  const platform = await openTestPlatform({ catalogue: [provider.entry('sample')] });
+  const access_policy = { allow_all: true };
+  for (const id of ['conn_1', 'conn_2', 'conn_3']) {
+    const api_key = new Secret('k');
+    await platform.admin.createConnector({ organization: 'acme', provider: 'sample', id, api_key, access_policy });
+  }
+  await platform.admin.createSprite({ organization: 'acme', name: 'a' });
+  const token = await platform.admin.createToken({ organization: 'acme', sprite: 'a' });
+  const db = new Database(join(platform.dir, 'platform.db'));
+  db.exec("UPDATE connectors SET secret = x'00' WHERE id = 'conn_1'");
+  db.exec("UPDATE connectors SET access_policy = '{\"allow_all\":tru' WHERE id = 'conn_2'");
+  db.close();
+  const use = async (id: string) => (await platform.call({ path: `/v1/gateway/sample/${id}/x`, token })).json?.error;
+  expect([await use('conn_1'), await use('conn_2'), await use('conn_3')]).toEqual([
+    'internal',
+    'connection_denied',
+    undefined,
+  ]);
+  expect(provider.requests).toHaveLength(1);
+  const { json } = await platform.call({ path: '/v1/oauth/connections' });
+  expect(json.connections).toHaveLength(3);
+  expect(json.connections[1]).not.toHaveProperty('access_policy');
+  const body = { url: '/v1/gateway/sample/conn_1/x' };
+  const explained = await platform.call({ method: 'POST', path: '/v1/gateway/explain', body, token });
+  expect(explained.json).toMatchObject({ decision: 'reject', code: 'internal', forwarded: null });
+  expect((await platform.call({ method: 'DELETE', path: '/v1/oauth/connections/conn_1' })).status).toBe(204);
 });
