@@ -11,19 +11,23 @@ import { createCatalogue } from './catalogue/catalogue.ts';
 import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
 import { createConnectorStore } from './connectors/connector-store.ts';
 import { createConnectors } from './connectors/connectors.ts';
+import { createHostStore, type PlatformHost } from './machines/host-store.ts';
 import { createMachineStore } from './machines/machine-store.ts';
 import { createOrganizationStore } from './organizations/organization-store.ts';
 import { SPRITE_URL } from './sprites/sprite-record.ts';
 import { createSpriteService } from './sprites/sprite-service.ts';
 import { createSpriteStore } from './sprites/sprite-store.ts';
-import { openSqliteStorage, SQLITE_FILE } from './storage/sqlite-storage.ts';
+import { openStorage } from './storage/open-storage.ts';
+import { SQLITE_FILE } from './storage/sqlite-storage.ts';
 import { createTokenStore } from './tokens/token-store.ts';
 import { type RotationReport, rotateKeys } from './vault/key-rotation.ts';
-import { checkRunningPlatformsHave } from './vault/running-keys.ts';
+import { checkRunningPlatformsHave, VAULT_KEYS } from './vault/running-keys.ts';
 import { createVault } from './vault/vault.ts';
 
 export interface OfflineAdminOptions {
   readonly dir: string;
+  /** See `PlatformOptions.database`. */
+  readonly database?: Secret;
   /** Needed for connectors and for a rotation only. */
   readonly keys: readonly Secret[];
   readonly catalogue?: readonly NewCatalogueEntry[];
@@ -40,18 +44,23 @@ export interface OfflineAdmin extends AsyncDisposable {
   readonly admin: RecordAdmin;
   /** Throws `conflict` when a platform runs that does not have the first key. */
   rotateKeys(): Promise<RotationReport>;
+  /** Both throw `invalid_state` where there is one platform process only. */
+  listHosts(): Promise<readonly PlatformHost[]>;
+  /** For a platform process that is gone for good. Throws `not_found`. */
+  forgetHost(host: string): Promise<void>;
 }
 
-/** Throws `not_found` where there is no platform, and what `openSqliteStorage` throws. */
+/** Throws `not_found` where there is no platform, and what `openStorage` throws. */
 export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<OfflineAdmin> {
-  if (!existsSync(join(options.dir, SQLITE_FILE))) {
+  const { database } = options;
+  if (database === undefined && !existsSync(join(options.dir, SQLITE_FILE))) {
     throw new RemoraError(
       'not_found',
       `there is no platform in ${options.dir}; start it once, or name another directory`,
     );
   }
   await using stack = new AsyncDisposableStack();
-  const storage = stack.use(openSqliteStorage(options.dir));
+  const storage = stack.use(await openStorage(options.dir, database));
   const clock = systemClock;
   const organizations = createOrganizationStore(storage);
   const sprites = createSpriteStore(storage);
@@ -94,14 +103,27 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
     around: { urlTemplate: SPRITE_URL, environment_version: null },
     platformUrl,
   });
+  function hosts() {
+    if (database !== undefined) return createHostStore(storage);
+    throw new RemoraError('invalid_state', 'a platform on SQLite is one process; there are no hosts to tell apart');
+  }
+
   const owned = stack.move();
   return {
     admin,
     async rotateKeys() {
       const vault = createVault(options.keys);
-      using _lock = openLockOrNothing(join(options.dir, 'platform.lock'));
-      if (_lock === undefined) await checkRunningPlatformsHave(storage, vault.currentKeyId);
-      return await rotateKeys(connectors, vault);
+      using _lock = database === undefined ? openLockOrNothing(join(options.dir, 'platform.lock')) : undefined;
+      return await storage.exclusively(VAULT_KEYS, async () => {
+        if (_lock === undefined) await checkRunningPlatformsHave(storage, vault.currentKeyId);
+        return await rotateKeys(connectors, vault);
+      });
+    },
+    listHosts: async () => await hosts().list(),
+    async forgetHost(host) {
+      const known = await hosts().list();
+      if (!known.some((each) => each.host === host)) throw new RemoraError('not_found', `there is no host ${host}`);
+      await hosts().forget(host);
     },
     async [Symbol.asyncDispose]() {
       await connecting?.[Symbol.asyncDispose]();

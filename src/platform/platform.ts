@@ -19,6 +19,7 @@ import type { GatewayLimits } from './gateway/gateway-limits.ts';
 import { createLifeStore } from './lives/life-store.ts';
 import { createLives } from './lives/lives.ts';
 import { createReportHandlers } from './lives/report-handlers.ts';
+import { openHostId } from './machines/host-id.ts';
 import { createMachineHandlers } from './machines/machine-handlers.ts';
 import { createMachineService } from './machines/machine-service.ts';
 import { createMachineStore } from './machines/machine-store.ts';
@@ -36,7 +37,7 @@ import { createSpriteHandlers } from './sprites/sprite-handlers.ts';
 import { SPRITE_URL } from './sprites/sprite-record.ts';
 import { createSpriteService } from './sprites/sprite-service.ts';
 import { createSpriteStore } from './sprites/sprite-store.ts';
-import { openSqliteStorage } from './storage/sqlite-storage.ts';
+import { openStorage } from './storage/open-storage.ts';
 import { createAuthenticate } from './tokens/authenticate.ts';
 import { type CallRateOptions, createCallRate } from './tokens/call-rate.ts';
 import { createCallerStore } from './tokens/caller-store.ts';
@@ -44,7 +45,7 @@ import type { Principal } from './tokens/principal.ts';
 import { createRecheck } from './tokens/recheck.ts';
 import { createTokenStore } from './tokens/token-store.ts';
 import type { Resolve } from './upstream/guarded-connector.ts';
-import { writeRunningKeys } from './vault/running-keys.ts';
+import { forgetRunningKeys, VAULT_KEYS, writeRunningKeys } from './vault/running-keys.ts';
 import { checkKeysInUse, createVault } from './vault/vault.ts';
 
 export interface PlatformLog {
@@ -56,6 +57,8 @@ export interface PlatformLog {
 export interface PlatformOptions {
   /** Holds `platform.db` and a directory for each machine. One platform at a time. */
   readonly dir: string;
+  /** `postgres://…`, for several platforms on one database; `platform.db` when absent. */
+  readonly database?: Secret;
   /** 32 bytes each, as 64 hex digits or base64. The first closes new credentials, the others only open old ones. */
   readonly keys: readonly Secret[];
   /** Port 0 takes a free one. */
@@ -125,8 +128,8 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const vault = createVault(options.keys);
   const catalogue = createCatalogue(options.catalogue);
   stack.use(openLock(join(options.dir, 'platform.lock')));
-  const storage = stack.use(openSqliteStorage(options.dir));
-  const host = ONLY_HOST;
+  const storage = stack.use(await openStorage(options.dir, options.database));
+  const host = options.database === undefined ? ONLY_HOST : openHostId(options.dir);
 
   const organizations = createOrganizationStore(storage);
   const sprites = createSpriteStore(storage);
@@ -137,8 +140,11 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const notices = createNoticeStore(storage);
   const lifeStore = createLifeStore(storage);
   const lives = createLives(lifeStore);
-  checkKeysInUse(vault, await connectors.listKeyIds());
-  await writeRunningKeys(storage, host, vault.keyIds);
+  await storage.exclusively(VAULT_KEYS, async () => {
+    checkKeysInUse(vault, await connectors.listKeyIds());
+    await writeRunningKeys(storage, host, vault.keyIds);
+  });
+  stack.defer(() => forgetRunningKeys(storage, host));
   const metrics = createPlatformMetrics(storage, options.version);
   const watch = createCallWatch(platformOperations, metrics, log);
 

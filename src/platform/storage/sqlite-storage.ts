@@ -53,29 +53,25 @@ export function openSqliteStorage(dir: string): Storage {
     run: async (text, values = []) => query(text, values, (statement, given) => statement.run(...given).changes),
   };
 
-  async function outside(): Promise<void> {
-    while (transaction !== undefined) await transaction;
-  }
-
   return {
     async all(text, values) {
-      if (transaction !== undefined) await outside();
+      while (transaction !== undefined) await transaction;
       return await inside.all(text, values);
     },
     async one(text, values) {
-      if (transaction !== undefined) await outside();
+      while (transaction !== undefined) await transaction;
       return await inside.one(text, values);
     },
     async run(text, values) {
-      if (transaction !== undefined) await outside();
+      while (transaction !== undefined) await transaction;
       return await inside.run(text, values);
     },
     async transaction(work) {
-      await outside();
+      while (transaction !== undefined) await transaction;
+      told(() => db.exec('BEGIN IMMEDIATE'));
       const { promise, resolve } = Promise.withResolvers<void>();
       transaction = promise;
       try {
-        told(() => db.exec('BEGIN IMMEDIATE'));
         const result = await work(inside);
         told(() => db.exec('COMMIT'));
         return result;
@@ -91,7 +87,7 @@ export function openSqliteStorage(dir: string): Storage {
       return Number(db.pragma('page_count', { simple: true })) * Number(db.pragma('page_size', { simple: true }));
     },
     async [Symbol.asyncDispose]() {
-      await outside();
+      while (transaction !== undefined) await transaction;
       db.close();
     },
   };

@@ -1,7 +1,10 @@
 // Which vault keys the platforms have that run, or ran last, on a database: a rotation to another one would take the credentials away
 // from them.
 import { RemoraError } from '../../core/remora-error.ts';
-import type { Sql, Storage } from '../storage/storage.ts';
+import { type Sql, type Storage, StorageFailure } from '../storage/storage.ts';
+
+/** The lock under which a platform starts with its keys, and a rotation goes on: not both at once. */
+export const VAULT_KEYS = 'vault keys';
 
 /** Forgets authorizations that were begun under a key that is gone: nobody can finish them. */
 export async function writeRunningKeys(storage: Storage, host: string, key_ids: readonly string[]): Promise<void> {
@@ -11,6 +14,15 @@ export async function writeRunningKeys(storage: Storage, host: string, key_ids: 
       await sql.run('INSERT INTO running_keys (host, key_id) VALUES ($1, $2)', [host, key_id]);
     await sql.run('DELETE FROM oauth_states WHERE key_id NOT IN (SELECT key_id FROM running_keys)');
   }, 'running keys');
+}
+
+/** A platform that has ended well stands in the way of nothing. That this cannot be written is the trouble of nobody now. */
+export async function forgetRunningKeys(sql: Sql, host: string): Promise<void> {
+  try {
+    await sql.run('DELETE FROM running_keys WHERE host = $1', [host]);
+  } catch (error) {
+    if (!(error instanceof StorageFailure)) throw error;
+  }
 }
 
 /** Throws `conflict` when a platform was started without the key. */

@@ -1,0 +1,48 @@
+// One query of a client with a deadline of our own, for a server that does not answer at all.
+import type { PostgresClient } from './postgres-client.ts';
+import { toStorageError } from './postgres-failure.ts';
+import { type Sql, type SqlValue, StorageFailure } from './storage.ts';
+
+/** Longer than the deadlines of connecting and of a statement together, which say more. */
+const ANSWER_MS = 12_000;
+
+export interface QueryOptions {
+  /** Asked before each query; throws when there is nobody to be asked. */
+  readonly client: () => PostgresClient;
+  readonly answer_ms?: number;
+  /** Told of what the client, the server or the network said, and of `Unanswered`. */
+  readonly onError?: (error: unknown, client: PostgresClient) => void;
+}
+
+export class Unanswered extends StorageFailure {}
+
+export function createPostgresSql({ client, answer_ms = ANSWER_MS, onError }: QueryOptions): Sql {
+  async function ask(text: string, values: readonly SqlValue[] = []) {
+    const asked = client();
+    try {
+      return await withDeadline(asked.unsafe(text, [...values], { prepare: true }), answer_ms);
+    } catch (error) {
+      onError?.(error, asked);
+      throw toStorageError(error);
+    }
+  }
+  return {
+    async all<T>(text: string, values?: readonly SqlValue[]) {
+      return [...(await ask(text, values))] as T[];
+    },
+    async one<T>(text: string, values?: readonly SqlValue[]) {
+      return (await ask(text, values))[0] as T | undefined;
+    },
+    run: async (text, values) => (await ask(text, values)).count,
+  };
+}
+
+async function withDeadline<T>(query: PromiseLike<T>, answer_ms: number): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Unanswered('the database server does not answer')), answer_ms);
+  try {
+    return await Promise.race([query, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

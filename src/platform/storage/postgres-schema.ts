@@ -1,0 +1,132 @@
+// The tables of the platform in PostgreSQL. Times are Unix milliseconds. Each entry runs once, in order; append, never edit. Text is
+// compared byte by byte, as SQLite does, so that a list has one order everywhere.
+
+export const postgresMigrations: readonly string[] = [
+  `
+CREATE TABLE organizations (
+  id TEXT COLLATE "C" PRIMARY KEY,
+  slug TEXT COLLATE "C" NOT NULL UNIQUE,
+  running_limit BIGINT,
+  warm_limit BIGINT,
+  created_at BIGINT NOT NULL
+);
+
+CREATE TABLE sprites (
+  id TEXT COLLATE "C" PRIMARY KEY,
+  organization_id TEXT COLLATE "C" NOT NULL REFERENCES organizations (id),
+  name TEXT COLLATE "C" NOT NULL,
+  labels TEXT NOT NULL,
+  url_settings TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL,
+  last_running_at BIGINT,
+  last_warming_at BIGINT,
+  UNIQUE (organization_id, name)
+);
+
+CREATE TABLE tokens (
+  id TEXT COLLATE "C" PRIMARY KEY,
+  lookup BYTEA NOT NULL,
+  hash BYTEA NOT NULL UNIQUE,
+  organization_id TEXT COLLATE "C" NOT NULL REFERENCES organizations (id),
+  sprite_id TEXT COLLATE "C" REFERENCES sprites (id) ON DELETE CASCADE,
+  machine_id TEXT COLLATE "C",
+  name TEXT,
+  user_id TEXT,
+  access TEXT NOT NULL DEFAULT 'full',
+  created_at BIGINT NOT NULL,
+  expires_at BIGINT
+);
+CREATE INDEX tokens_by_lookup ON tokens (lookup);
+CREATE INDEX tokens_by_sprite ON tokens (sprite_id);
+CREATE INDEX tokens_by_machine ON tokens (machine_id);
+CREATE INDEX tokens_by_organization ON tokens (organization_id);
+
+CREATE TABLE connectors (
+  id TEXT COLLATE "C" PRIMARY KEY,
+  organization_id TEXT COLLATE "C" NOT NULL REFERENCES organizations (id),
+  provider TEXT COLLATE "C" NOT NULL,
+  provider_account_id TEXT NOT NULL,
+  provider_account_name TEXT,
+  connection_type TEXT NOT NULL,
+  base_api_url TEXT,
+  access_policy TEXT,
+  key_id TEXT COLLATE "C" NOT NULL,
+  data_key BYTEA NOT NULL,
+  secret BYTEA NOT NULL,
+  scopes TEXT,
+  token_expires_at BIGINT,
+  authorization_ended_at BIGINT,
+  user_id TEXT,
+  credential_version BIGINT NOT NULL DEFAULT 1,
+  inserted_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+);
+CREATE INDEX connectors_by_organization ON connectors (organization_id, provider, id);
+CREATE INDEX connectors_by_key ON connectors (key_id, id);
+
+CREATE TABLE machines (
+  id TEXT COLLATE "C" PRIMARY KEY,
+  app TEXT NOT NULL,
+  organization_id TEXT COLLATE "C" NOT NULL REFERENCES organizations (id),
+  sprite_id TEXT COLLATE "C" NOT NULL UNIQUE REFERENCES sprites (id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  region TEXT NOT NULL,
+  private_ip TEXT NOT NULL,
+  config TEXT NOT NULL,
+  state TEXT COLLATE "C" NOT NULL,
+  instance_id TEXT NOT NULL,
+  last_exit TEXT,
+  role TEXT,
+  generation BIGINT,
+  incarnation TEXT,
+  agent_version TEXT,
+  host TEXT COLLATE "C",
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+);
+CREATE INDEX machines_by_organization ON machines (organization_id, state);
+
+CREATE TABLE port_notices (
+  sequence BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  sprite_id TEXT COLLATE "C" NOT NULL REFERENCES sprites (id) ON DELETE CASCADE,
+  id TEXT COLLATE "C" NOT NULL,
+  type TEXT NOT NULL,
+  port BIGINT NOT NULL,
+  address TEXT NOT NULL,
+  pid BIGINT NOT NULL,
+  time TEXT NOT NULL,
+  UNIQUE (sprite_id, id)
+);
+CREATE INDEX port_notices_by_sequence ON port_notices (sprite_id, sequence);
+
+CREATE TABLE sprite_ports (
+  sprite_id TEXT COLLATE "C" NOT NULL REFERENCES sprites (id) ON DELETE CASCADE,
+  port BIGINT NOT NULL,
+  address TEXT NOT NULL,
+  pid BIGINT NOT NULL,
+  time TEXT NOT NULL,
+  PRIMARY KEY (sprite_id, port)
+);
+
+CREATE TABLE oauth_states (
+  lookup BYTEA PRIMARY KEY,
+  organization_id TEXT COLLATE "C" NOT NULL REFERENCES organizations (id),
+  provider TEXT NOT NULL,
+  redirect_uri TEXT NOT NULL,
+  scopes TEXT NOT NULL,
+  key_id TEXT COLLATE "C" NOT NULL,
+  data_key BYTEA NOT NULL,
+  secret BYTEA NOT NULL,
+  expires_at BIGINT NOT NULL
+);
+CREATE INDEX oauth_states_by_expiry ON oauth_states (expires_at);
+CREATE INDEX oauth_states_by_organization ON oauth_states (organization_id);
+
+CREATE TABLE running_keys (
+  host TEXT COLLATE "C" NOT NULL,
+  key_id TEXT COLLATE "C" NOT NULL,
+  PRIMARY KEY (host, key_id)
+);
+`,
+];

@@ -1,0 +1,50 @@
+// One connection of its own, for what belongs together: a transaction, or locks. It is never taken up again: once the connection is
+// lost, every further query fails, because on another one it would mean something else.
+import type { Secret } from '../../core/secret.ts';
+import { createPostgresClient } from './postgres-client.ts';
+import { isConnectionLost } from './postgres-failure.ts';
+import { createPostgresSql, Unanswered } from './postgres-query.ts';
+import { type Sql, StorageFailure } from './storage.ts';
+
+export interface PostgresSession extends Sql {
+  /** The connection has ended, or the server does not answer on it. */
+  readonly isLost: boolean;
+  /** Closes the connection at once, with whatever is open on it. */
+  end(): Promise<void>;
+}
+
+export interface PostgresSessionOptions {
+  readonly url: Secret;
+  readonly statement_ms: number;
+  readonly answer_ms?: number;
+}
+
+/** Connects at the first query. */
+export function createPostgresSession({ url, statement_ms, ...more }: PostgresSessionOptions): PostgresSession {
+  let isLost = false;
+  function lose(): void {
+    isLost = true;
+  }
+  // A reserved connection of a larger client would be written to after its end, which nobody can catch.
+  const client = createPostgresClient({ url, statement_ms, max: 1, onClose: lose });
+  const sql = createPostgresSql({
+    ...more,
+    client() {
+      if (isLost) throw new StorageFailure('the connection to the database was lost');
+      return client;
+    },
+    onError(error) {
+      if (error instanceof Unanswered || isConnectionLost(error)) lose();
+    },
+  });
+  return {
+    ...sql,
+    get isLost() {
+      return isLost;
+    },
+    async end() {
+      lose();
+      await client.end({ timeout: 0 });
+    },
+  };
+}
