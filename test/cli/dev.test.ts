@@ -123,6 +123,16 @@ describe('remora dev', () => {
     expect(text.match(/^event: beat$/gm)).toHaveLength(3);
   });
 
+  it('an SDK that knows TCP only gets an address and a key', async () => {
+    const env = { REMORA_SOCKET: dev.record.socket };
+    const run = await runRemora(['env', '--connector', 'sample', '--json'], { env });
+    const { SAMPLE_BASE_URL: url, SAMPLE_API_KEY: key } = JSON.parse(run.stdout) as Record<string, string>;
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/v1\/gateway\/sample\/sample$/);
+    const answer = await fetch(`${url}/hello`, { headers: { authorization: `Bearer ${key}` } });
+    expect(await answer.json()).toMatchObject({ method: 'GET', target: '/hello' });
+    expect((await fetch(`${url}/hello`)).status).toBe(401);
+  });
+
   it('ports, and ports as they change', async () => {
     expect(await pasteJson(dev.commandFor('open ports'))).toMatchObject({ ports: expect.any(Array) });
     const watch = await readLines('/v1/ports/watch', dev.record.socket);

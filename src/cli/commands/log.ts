@@ -22,6 +22,7 @@ export async function run(invocation: Invocation): Promise<number> {
   return await askAgent(invocation, async (client) => {
     const newest = await client.call('gatewayLog', { query: { limit } });
     newest.records.forEach(show);
+    if (newest.records.length === 0 && !invocation.has('json')) out.note('no call has come through the gateway yet');
     if (newest.lost > 0) out.note(`${newest.lost} records could not be kept since the agent began`);
     let after = newest.next ?? 0;
     while (invocation.has('follow')) {

@@ -38,6 +38,8 @@ export interface DevStack extends AsyncDisposable {
   readonly places: DevPlaces;
 }
 
+/** On any free port: `remora env` and SDKs that know no Unix socket work here without a setting. */
+const AGENT_LISTEN = '127.0.0.1:0';
 /** How long the agent may take to answer for the first time, and then until none of its parts is starting. */
 const AGENT_LIMIT_MS = 30_000;
 const SETTLE_MS = 5_000;
@@ -76,7 +78,7 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
       dir: join(path, 'platform'),
       keys: [openVaultKeyFile(join(path, 'vault.key'))],
       listen: { host: '127.0.0.1', port },
-      agentCommand: { ...options.agentCommand, env: { REMORA_SOCKET: socket.path } },
+      agentCommand: { ...options.agentCommand, env: { REMORA_SOCKET: socket.path, REMORA_LISTEN: AGENT_LISTEN } },
       nodeUrl: node.url,
       catalogue: toDevCatalogue(provider.url),
       version: options.version,
