@@ -1,291 +1,77 @@
-// A minute of odd targets and headers through agent and platform to a provider. Whatever reaches the provider is what the policy
-// allowed, by a reading of the path that shares no code with ours, byte for byte as it was sent, and without a stranger's header.
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+// A minute of odd targets, headers and bodies through agent and platform, and through each of them alone. Whatever reaches the
+// provider is what the policy of its connector allows in every form of its path, byte for byte as it was sent, without a header
+// that is not the caller's to send; and whoever was refused reached nobody.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, it, onTestFinished } from 'vitest';
-import { Secret } from '../../src/core/secret.ts';
+import { expect, it } from 'vitest';
 import { randomHex } from '../../src/core/urandom.ts';
-import { openGatewayAgent } from '../support/gateway-agent.ts';
-import { openTestPlatform } from '../support/open-platform.ts';
 import { openRaw } from '../support/raw-http.ts';
+import { createDice } from './gateway-fuzz/dice.ts';
+import { type Door, openDoors } from './gateway-fuzz/doors.ts';
+import { findBreach } from './gateway-fuzz/oracle.ts';
+import { type FuzzedRequest, toBytes, toFuzzedRequest } from './gateway-fuzz/requests.ts';
 
 const LENGTH_MS = Number(process.env.REMORA_FUZZ_MS ?? 60_000);
 const SEED = process.env.REMORA_FUZZ_SEED ?? randomHex(4);
 const AT_ONCE = 8;
 const ANSWER_MS = 300;
-const KEY = 'canary-fuzz-key-1234';
-const access_policy = {
-  allow_all: true,
-  allowed_endpoints: ['/v1/chat/*', '/v1/models'],
-  blocked_endpoints: ['/v1/chat/admin*', '/v1/chat/x/secret'],
-};
-
-/** xorshift32: the same seed gives the same minute. */
-function createDice(seed: string) {
-  let state = Number.parseInt(seed, 16) | 1;
-  const below = (count: number) => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return (state >>> 0) % count;
-  };
-  const pick = <T>(items: readonly [T, ...T[]]): T => items[below(items.length)] ?? items[0];
-  return { below, pick, chance: (percent: number) => below(100) < percent };
-}
-type Dice = ReturnType<typeof createDice>;
-
-const words = [
-  'chat',
-  'models',
-  'admin',
-  'x',
-  'secret',
-  'v1',
-  '..',
-  '.',
-  '',
-  'ADMIN',
-  'completions',
-  'ⓐdmin',
-  'é',
-] as const;
-const glue = [
-  '/',
-  '/',
-  '/',
-  '/',
-  '//',
-  '%2f',
-  '%2F',
-  '\\',
-  '%5c',
-  ';',
-  ';a=b/',
-  '/;',
-  '%252f',
-  '/./',
-  '/../',
-  '%00',
-  '#',
-  '?',
-] as const;
-const starts = [
-  '/v1/chat/',
-  '/v1/chat/',
-  '/v1/chat/admin',
-  '/v1/models',
-  '/v1/',
-  '/V1/chat/',
-  '/',
-  '',
-  '//v1/chat/',
-] as const;
-const ends = [
-  '',
-  '',
-  '?a=1',
-  '?a=/../admin',
-  '#x',
-  '/',
-  '//',
-  '%',
-  '%2',
-  '%zz',
-  '%2e',
-  '%c0%af',
-  ';',
-  '*',
-  '%3f',
-  '%23',
-  ' ',
-] as const;
-
-function escapeSome(text: string, dice: Dice): string {
-  return [...text]
-    .map((character) => {
-      if (!dice.chance(12)) return character;
-      const hex = [...Buffer.from(character)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
-      return dice.chance(30) ? hex.replaceAll('%', '%25') : hex;
-    })
-    .join('');
-}
-
-function toPath(dice: Dice): string {
-  let path = dice.pick(starts) as string;
-  for (let count = dice.below(4); count > 0; count -= 1)
-    path += dice.pick(words) + (dice.chance(60) ? dice.pick(glue) : '');
-  return (dice.chance(60) ? escapeSome(path, dice) : path) + (dice.chance(50) ? dice.pick(ends) : '');
-}
-
-const headerNames = [
-  'Authorization', 'X-Api-Key', 'x_api_key', 'Cookie', 'X-Forwarded-For', 'X_Forwarded_Host', 'X-HTTP-Method-Override', 'Remora-Sprite',
-  'X-Original-URL', 'Connection', 'Connection', 'Transfer_Encoding', 'Content_Length', 'TE', 'Upgrade', 'Expect', 'Host', 'Content-Length',
-  'Transfer-Encoding', 'Accept', 'X-Ok', 'Via', 'Proxy-Authorization', 'Fly-Src', 'remora-error',
-] as const; // biome-ignore format: a list of names
-const headerValues = [
-  'forged',
-  'close',
-  'keep-alive, authorization, x-ok',
-  'chunked',
-  '0',
-  '5',
-  '-1',
-  '5, 5',
-  'gzip, chunked',
-  '100-continue',
-  'websocket',
-  'a\tb',
-  '',
-] as const;
-
-function toRequest(path: string, dice: Dice): string {
-  const method = dice.pick(['GET', 'GET', 'GET', 'POST', 'PUT', 'DELETE', 'TRACE', 'get', 'OPTIONS', 'PATCH']);
-  const lines = dice.chance(95) ? ['Host: remora'] : [];
-  for (let count = dice.below(5); count > 0; count -= 1) {
-    lines.push(`${dice.pick(headerNames)}${dice.chance(3) ? ' ' : ''}: ${dice.pick(headerValues)}`);
-  }
-  const body = dice.chance(30) ? 'GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n' : '';
-  return `${method} /v1/gateway/openai/conn_1${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body}`;
-}
-
-/** Every form that a server could make of a path: each layer of decoding, with each of the usual repairs in turn. */
-function toForms(path: string): Set<string> {
-  const forms = new Set([path]);
-  const changes: readonly ((text: string) => string)[] = [
-    (text) => {
-      try {
-        return decodeURIComponent(text);
-      } catch {
-        return text;
-      }
-    },
-    (text) => text.replaceAll('\\', '/'),
-    (text) => text.replaceAll(/;[^/]*/g, ''),
-    (text) => text.replaceAll(/\/+/g, '/'),
-    (text) => text.replace(/[?#].*$/s, ''),
-    (text) => new URL(`http://a${text.startsWith('/') ? text : `/${text}`}`).pathname,
-  ];
-  for (let round = 0; round < 4; round += 1) {
-    for (const form of [...forms]) for (const change of changes) forms.add(change(form));
-  }
-  return forms;
-}
-
-function findBreach(target: string): string | undefined {
-  for (const form of toForms(target.split('?')[0] ?? '')) {
-    if (!form.startsWith('/v1/chat/') && form !== '/v1/models') return `not allowed as ${form}`;
-    const lower = form.toLowerCase();
-    if (lower.startsWith('/v1/chat/admin') || lower === '/v1/chat/x/secret') return `blocked as ${form}`;
-  }
-  return undefined;
-}
-
-const stranger =
-  /^(?:authorization|x-api-key|cookie|x-forwarded.*|x-http-method.*|remora-.*|x-original-url|transfer-encoding|te|via|proxy-.*|fly-.*)$/;
-
-function findStrangers(rawHeaders: readonly string[]): string[] {
-  const names = rawHeaders.filter((_, index) => index % 2 === 0);
-  const values = rawHeaders.filter((_, index) => index % 2 === 1);
-  return names.flatMap((name, index) => {
-    const key = name.toLowerCase().replaceAll('_', '-');
-    if (name === 'authorization' && values[index] === `Bearer ${KEY}`) return [];
-    if (name.toLowerCase() === 'transfer-encoding' && values[index] === 'chunked') return [];
-    return stranger.test(key) || (values[index] === 'forged' && key !== 'accept' && key !== 'x-ok') ? [name] : [];
-  });
-}
-
-async function openProvider() {
-  const calls: { readonly target: string; readonly rawHeaders: readonly string[] }[] = [];
-  const broken: string[] = [];
-  const server = createServer((request, response) => {
-    calls.push({ target: request.url ?? '', rawHeaders: request.rawHeaders });
-    request.resume().once('end', () => response.end('ok'));
-  });
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (error.code !== 'ECONNRESET' && error.code !== 'HPE_INVALID_EOF_STATE') broken.push(String(error));
-    socket.destroy();
-  });
-  server.on('upgrade', (request, socket) => {
-    calls.push({ target: request.url ?? '', rawHeaders: request.rawHeaders });
-    socket.destroy();
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { calls, broken, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
-}
+const ANSWER = /^(?:HTTP\/1\.1 100 .*?\r\n\r\n)*HTTP\/1\.1 ([1-5]\d\d) /s;
 
 it(`only what the policy allows reaches the provider (REMORA_FUZZ_SEED=${SEED})`, async () => {
-  const provider = await openProvider();
-  const platform = await openTestPlatform({
-    catalogue: [
-      {
-        provider: 'openai',
-        display_name: 'openai',
-        description: 'of the test',
-        address: { type: 'fixed', url: provider.url },
-        injection: { in: 'header', name: 'authorization', prefix: 'Bearer ' },
-        allow_http: true,
-        sample_path: '/',
-      },
-    ],
-  });
-  const { admin } = platform;
-  const organization = 'acme';
-  await admin.createSprite({ organization, name: 'dev-1' });
-  await admin.createConnector({
-    organization,
-    provider: 'openai',
-    api_key: new Secret(KEY),
-    id: 'conn_1',
-    access_policy,
-  });
-  const token = await admin.createToken({ organization, sprite: 'dev-1' });
-  const agent = await openGatewayAgent(platform.url, { token });
-  await agent.gateway.onResume();
   const dice = createDice(SEED);
-  const sent = new Set<string>();
+  const sent = new Map<string, FuzzedRequest>();
+  const broken: string[] = [];
+  const doors = await openDoors(broken, (id) => sent.get(id)?.target);
+  const refused = new Map<string, string>();
   const statuses = new Map<string, number>();
+  let count = 0;
 
-  async function one(): Promise<void> {
-    const path = toPath(dice);
-    // A space at the end only separates.
-    sent.add((path.startsWith('/') ? path : `/${path}`).trimEnd());
-    const caller = openRaw(agent.path, toRequest(path, dice));
-    const answered = caller.until(/^(?:HTTP\/1\.1 1\d\d .*?\r\n\r\n)*HTTP\/1\.1 [2-5]\d\d .*\r\n\r\n/s);
+  async function one(door: Door): Promise<void> {
+    count += 1;
+    const request = toFuzzedRequest(String(count), door.credential, dice);
+    sent.set(request.id, request);
+    const caller = openRaw(door.where, toBytes(request));
     // A body that was announced and never sent is waited for, and rightly so.
-    const text = await Promise.race([answered.catch(() => ''), sleep(ANSWER_MS)]).then(() => caller.text);
+    await Promise.race([caller.until(ANSWER).catch(() => undefined), sleep(ANSWER_MS)]);
     caller.socket.destroy();
-    const status = /^(?:HTTP\/1\.1 1\d\d .*?\r\n\r\n)*HTTP\/1\.1 (\d{3})/s.exec(text)?.[1] ?? 'none';
+    const status = ANSWER.exec(caller.text)?.[1] ?? 'none';
     statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    if (status.startsWith('4')) refused.set(request.id, status);
+  }
+
+  const checked = new Map<Door, number>();
+  const arrived = new Set<string>();
+  /** Each arrival once, and those who were refused among them. */
+  function check(door: Door): void {
+    const { arrivals } = door;
+    for (const { id, arrival } of arrivals.slice(checked.get(door) ?? 0)) {
+      const request = sent.get(id);
+      const breach = findBreach(request, arrival) ?? (arrived.has(id) ? 'it arrived twice' : undefined);
+      const status = refused.get(id);
+      expect({ door: door.name, breach, status, request, arrival }).toMatchObject({
+        breach: undefined,
+        status: undefined,
+      });
+      arrived.add(id);
+    }
+    checked.set(door, arrivals.length);
   }
 
   const end_ms = performance.now() + LENGTH_MS;
-  let checked = 0;
   while (performance.now() < end_ms) {
-    await Promise.all(Array.from({ length: AT_ONCE }, one));
-    for (const call of provider.calls.slice(checked)) {
-      expect({ target: call.target, breach: findBreach(call.target) }).toEqual({
-        target: call.target,
-        breach: undefined,
-      });
-      expect({ target: call.target, sent: sent.has(call.target) }).toEqual({ target: call.target, sent: true });
-      expect({ target: call.target, strangers: findStrangers(call.rawHeaders) }).toEqual({
-        target: call.target,
-        strangers: [],
-      });
-      expect(call.rawHeaders).toContain(`Bearer ${KEY}`);
-    }
-    checked = provider.calls.length;
+    const round = Array.from({ length: AT_ONCE }, () => doors[dice.below(doors.length)]);
+    await Promise.all(round.map((door) => door && one(door)));
+    if (count % (50 * AT_ONCE) === 0) for (const door of doors) check(door);
   }
-  console.log(
-    `${sent.size} targets, ${checked} reached the provider, answers ${JSON.stringify(Object.fromEntries(statuses))}`,
-  );
-  expect(provider.broken).toEqual([]);
+  await sleep(ANSWER_MS);
+  for (const door of doors) check(door);
+  const counts = JSON.stringify(Object.fromEntries([...statuses].sort()));
+  const reached = doors.map((door) => `${door.name} ${checked.get(door)}`).join(', ');
+  console.log(`${count} requests, reached the provider: ${reached}; answers ${counts}`);
+  expect(broken).toEqual([]);
   expect(statuses.get('500')).toBeUndefined();
   // A minute in which nothing passes, or nothing is refused, proves nothing.
-  for (const status of ['200', '400', '403']) expect(statuses.get(status) ?? 0).toBeGreaterThan(LENGTH_MS / 2_000);
+  for (const status of ['101', '200', '400', '403', '404', '405']) {
+    expect({ status, few: (statuses.get(status) ?? 0) < LENGTH_MS / 1_000 }).toEqual({ status, few: false });
+  }
+  for (const door of doors) expect(checked.get(door)).toBeGreaterThan(LENGTH_MS / 100);
 });
