@@ -186,6 +186,13 @@ export const choices: readonly Choice[] = [
       'The list has no room for documentation, ways to connect or addresses; a model that reads one page needs no other.',
   },
   {
+    topic: 'audit and usage of the gateway',
+    choice:
+      'A line of the platform’s log for every call, refused ones too; GET /v1/gateway/usage sums by day and connector, written each 5 s',
+    reason:
+      'A record of each call in the database would cost a write each. A platform that is killed loses sums of five seconds, not the lines.',
+  },
+  {
     topic: 'httpPort',
     choice: 'Read as http_port in a service definition; http_port wins when both are there',
     reason: 'Clients of the ecosystem send it.',

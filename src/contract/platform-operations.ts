@@ -2,6 +2,7 @@
 import { connectorOperations } from './connectors.ts';
 import { gatewayOperations } from './gateway.ts';
 import { gatewayDiscoveryOperations } from './gateway-discovery.ts';
+import { gatewayUsageOperations } from './gateway-usage.ts';
 import { statusOperations } from './local/status.ts';
 import { machineOperations } from './machines.ts';
 import { oauthOperations } from './oauth.ts';
@@ -22,6 +23,7 @@ export const platformOperations = {
   ...oauthOperations,
   ...gatewayOperations,
   ...gatewayDiscoveryOperations,
+  ...gatewayUsageOperations,
   ...machineOperations,
   ...resumeReportOperations,
   ...portNoticeOperations,

@@ -13,8 +13,7 @@ import { createCatalogue } from './catalogue/catalogue.ts';
 import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
 import { createConnectorStore } from './connectors/connector-store.ts';
 import { createConnectors } from './connectors/connectors.ts';
-import { createDiscoveryHandlers } from './gateway/discovery-handlers.ts';
-import { createGatewayHandlers } from './gateway/gateway-handlers.ts';
+import { createGateway } from './gateway/gateway.ts';
 import type { GatewayLimits } from './gateway/gateway-limits.ts';
 import { createLifeStore } from './lives/life-store.ts';
 import { createLives } from './lives/lives.ts';
@@ -203,6 +202,32 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
 
   const rate = createCallRate({ ...(options.callRate ?? CALL_RATE), now_ms: () => clock.mono_ms() });
   const authenticate = createAuthenticate({ callers, lives, clock, rate });
+  const gateway = stack.use(
+    createGateway({
+      storage,
+      connectors,
+      service: connectorService,
+      sprites,
+      onSpriteChange(listener) {
+        spriteService.onChange(listener);
+        look.onLook(listener);
+      },
+      catalogue,
+      credentials,
+      recheck,
+      lives,
+      ways: {
+        oauth: new Set(options.oauthClients?.map(({ provider }) => provider)),
+        provision: new Set(options.managementKeys?.keys()),
+      },
+      dispatcherFor,
+      websocketIdle_ms: options.websocketIdle_ms,
+      limits: options.gatewayLimits,
+      clock,
+      platformUrl,
+      log,
+    }),
+  );
   const edge = createEdge<typeof platformOperations, Principal>({
     operations: platformOperations,
     handlers: guardStorage({
@@ -216,36 +241,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
         around,
       }),
       ...connecting.handlers,
-      ...createGatewayHandlers({
-        connectors,
-        service: connectorService,
-        sprites,
-        onSpriteChange(listener) {
-          spriteService.onChange(listener);
-          look.onLook(listener);
-        },
-        catalogue,
-        credentials,
-        recheck,
-        lives,
-        dispatcherFor,
-        websocketIdle_ms: options.websocketIdle_ms,
-        limits: options.gatewayLimits,
-        platformUrl,
-        log,
-      }),
-      ...createDiscoveryHandlers({
-        connectors,
-        sprites,
-        catalogue,
-        credentials,
-        ways: {
-          oauth: new Set(options.oauthClients?.map(({ provider }) => provider)),
-          provision: new Set(options.managementKeys?.keys()),
-        },
-        clock,
-        platformUrl,
-      }),
+      ...gateway.handlers,
       ...createMachineHandlers({ machines, service: machineService, log }),
       ...createReportHandlers({
         machines,

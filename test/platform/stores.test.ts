@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
 import { createConnectorStore } from '../../src/platform/connectors/connector-store.ts';
+import { createUsageStore } from '../../src/platform/gateway/usage-store.ts';
 import { createLifeStore } from '../../src/platform/lives/life-store.ts';
 import { createLives } from '../../src/platform/lives/lives.ts';
 import { createHostStore } from '../../src/platform/machines/host-store.ts';
@@ -448,6 +449,31 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
       await store.forget(sprite_id);
       expect(await store.load(sprite_id)).toBeUndefined();
     });
+  });
+
+  test('usage that several processes add at once is summed, and listed by day and connector', async () => {
+    const { storage, organization } = await openWith();
+    const zero = { calls: 0, refused: 0, request_bytes: 0, response_bytes: 0, input_tokens: 0, output_tokens: 0 };
+    const of = (day: string, connector_id: string, sprite: string) => ({
+      ...{ organization_id: organization.id, day, connector_id, sprite, provider: 'openai' },
+      ...{ ...zero, calls: 1, response_bytes: 3_000_000_000 },
+    });
+    const entries = [of('2026-01-02', 'c2', 'a'), of('2026-01-01', 'c1', 'a'), of('2026-01-01', 'c1', 'b')];
+    const usage = createUsageStore(storage);
+    const other = await createOrganizationStore(storage).create('other', 1);
+    const turns = Array.from({ length: 4 }, (_, turn) => usage.add(turn % 2 === 0 ? entries : entries.toReversed()));
+    await Promise.all(turns);
+    await usage.add([{ ...of('2026-01-01', 'c1', 'a'), organization_id: other.id }]);
+    const all = { organization_id: organization.id, since: '2026-01-01', until: '2026-01-02' };
+    const none = { connector_id: undefined, sprite: undefined };
+    const sum = (day: string, connector_id: string, calls: number) => ({
+      ...{ day, connector_id, provider: 'openai' },
+      ...{ ...zero, calls, response_bytes: calls * 3_000_000_000 },
+    });
+    expect(await usage.list({ ...all, ...none })).toEqual([sum('2026-01-01', 'c1', 8), sum('2026-01-02', 'c2', 4)]);
+    expect(await usage.list({ ...all, ...none, sprite: 'b' })).toEqual([sum('2026-01-01', 'c1', 4)]);
+    expect(await usage.list({ ...all, ...none, connector_id: 'c2' })).toEqual([sum('2026-01-02', 'c2', 4)]);
+    expect(await usage.list({ ...all, ...none, until: '2026-01-01', connector_id: 'c2' })).toEqual([]);
   });
 
   test('a rotation is refused while a platform runs without the key, and not when it has ended', async () => {

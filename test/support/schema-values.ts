@@ -30,7 +30,7 @@ export const jsonSchema: z.ZodType<JsonSchema> = z.lazy(() =>
 );
 
 /** What patterns ask for; the first that fits is taken. */
-const texts = ['x', '/x', 'ab'.repeat(16), '2026-01-02T03:04:05.678Z', '30s', '7', 'x'.repeat(64)];
+const texts = ['x', '/x', 'ab'.repeat(16), '2026-01-02T03:04:05.678Z', '2026-01-31', '30s', '7', 'x'.repeat(64)];
 
 /** `known`: what fields of these names have to be, so that the call gets further than its parse. */
 export function toSample(schema: JsonSchema, known: Readonly<Record<string, unknown>>): unknown {

@@ -1,5 +1,6 @@
 // The gateway of the platform: who calls, through which connector, whether the policy lets it, and then the call itself with
 // the credential put in last (document 1, "What the service does", 4; design.md, section 5).
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { gatewayOperations } from '../../contract/gateway.ts';
 import { decide, type SpriteIdentity } from '../../core/access-policy.ts';
@@ -7,10 +8,12 @@ import { createCallLimits } from '../../core/call-limits.ts';
 import { parseGatewayTarget } from '../../core/gateway-target.ts';
 import { toUpstreamHeaders } from '../../core/header-hygiene.ts';
 import { RemoraError } from '../../core/remora-error.ts';
+import { createUsageReader, type UsageReader } from '../../core/token-usage.ts';
 import type { Handlers } from '../../http/handler.ts';
 import { streamExchange } from '../../http/streaming-proxy.ts';
 import { toTunnel } from '../../http/to-tunnel.ts';
 import { TUNNEL_IDLE_MS } from '../../http/tunnel.ts';
+import type { Upgrade } from '../../http/upgrade.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
 import type { ConnectorService } from '../connectors/connector-service.ts';
@@ -22,6 +25,7 @@ import type { SpriteStore } from '../sprites/sprite-store.ts';
 import type { Caller } from '../tokens/caller-store.ts';
 import { organizationOf, type Principal } from '../tokens/principal.ts';
 import type { Recheck } from '../tokens/recheck.ts';
+import type { CallLedger, CallRecord } from './call-ledger.ts';
 import { createChangeFeed } from './change-feed.ts';
 import { findConnector } from './find-connector.ts';
 import { defaultGatewayLimits, type GatewayLimits } from './gateway-limits.ts';
@@ -30,6 +34,12 @@ import { toGatewayVersion } from './gateway-version.ts';
 import { createOpenCalls } from './open-calls.ts';
 import { createPolicyCache } from './policy-cache.ts';
 import { toProviderCall } from './provider-call.ts';
+
+interface ForwardedRequest {
+  readonly request: IncomingMessage;
+  readonly principal: Caller;
+  readonly upgrade: Upgrade | undefined;
+}
 
 export interface GatewayDeps {
   readonly connectors: ConnectorStore;
@@ -49,7 +59,7 @@ export interface GatewayDeps {
   /** Of each connector and of each sprite. */
   readonly limits?: GatewayLimits | undefined;
   readonly platformUrl: () => string;
-  readonly log: { info(fields: object, message: string): void };
+  readonly ledger: Pick<CallLedger, 'add'>;
 }
 
 /** So long calls go on while the database cannot be asked whether they still may. */
@@ -76,6 +86,64 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
   });
   deps.lives.onReplaced(() => void calls.recheck());
 
+  /** Throws while nothing has been answered; `record` holds what is known by then. */
+  async function forward(
+    record: CallRecord,
+    { request, principal, upgrade }: ForwardedRequest,
+    response: ServerResponse,
+  ): Promise<void> {
+    const target = parseGatewayTarget(request.method ?? '', request.url ?? '', request.rawHeaders);
+    if (target.type === 'reject') {
+      throw new RemoraError(target.code, target.message, { details: target.details });
+    }
+    const { provider, connector_id } = target;
+    Object.assign(record, { provider, connector_id, path: withoutQuery(target.path) });
+    const life = parseLifeHeaders(request.headers);
+    const judge = async (caller: Caller) => {
+      if (caller.type === 'sprite' && life !== undefined) checkLife(caller.life, life);
+      const found = await findConnector(deps, caller.organization.id, provider, connector_id);
+      const decision = decide(policyOf(found.row.access_policy), toIdentity(caller), target.path);
+      Object.assign(record, { isKnown: true, rule: decision.rule });
+      if (decision.type === 'deny') throw new RemoraError(decision.code, decision.message);
+      return found;
+    };
+    const recheck = async () => await judge(await deps.recheck(principal));
+    // Before the first look, so that no change after it is missed.
+    using open = calls.begin(connector_id, { recheck });
+    const judged = await judge(principal);
+    using _ofSprite = ofSprite.admit(principal.type === 'sprite' ? principal.sprite.id : principal.organization.id);
+    using _ofConnector = ofConnector.admit(judged.row.id);
+    const { secret, injection, renewed } = await deps.credentials.open(judged.row, judged.entry);
+    // A credential that had to be renewed took its time, and the policy may be another one by now.
+    const { row, entry } = renewed ? await recheck() : judged;
+    open.signal.throwIfAborted();
+    const tunnel = toTunnel(request, upgrade, deps.websocketIdle_ms ?? TUNNEL_IDLE_MS);
+    const address = entry.address.type === 'fixed' ? entry.address.url : row.base_api_url;
+    if (address === null) throw new RemoraError('internal', 'the connector has no address');
+    const { rawHeaders } = request;
+    const { origin, path, injected } = toProviderCall({ ...entry, injection }, address, secret, {
+      path: target.path,
+      rawHeaders,
+    });
+    record.isSent = true;
+    let usage: UsageReader | undefined;
+    const outcome = await streamExchange(request, response, {
+      dispatcher: deps.dispatcherFor(entry),
+      origin,
+      path,
+      headers: toUpstreamHeaders(rawHeaders, injected),
+      from: 'provider',
+      signal: open.signal,
+      ...(tunnel === undefined ? {} : { tunnel }),
+      observe(headers) {
+        usage = createUsageReader(headers);
+        return usage?.push;
+      },
+    });
+    record.outcome = { ...outcome, cause: outcome.reason ?? open.signal.reason };
+    record.usage = usage?.read();
+  }
+
   return {
     async watchGateway({ principal, query }, sink) {
       if (principal.type === 'sprite') await feed.follow(principal.sprite.id, query.since, sink);
@@ -90,59 +158,16 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
     async gateway({ request, principal, upgrade }, response) {
       const started_ms = performance.now();
       if (principal.type === 'anonymous') throw new RemoraError('unauthorized', 'the gateway serves nobody unknown');
-      const target = parseGatewayTarget(request.method ?? '', request.url ?? '', request.rawHeaders);
-      if (target.type === 'reject') {
-        throw new RemoraError(target.code, target.message, { details: target.details });
+      const record: CallRecord = { caller: principal, method: request.method ?? '' };
+      let failure: unknown;
+      try {
+        await forward(record, { request, principal, upgrade }, response);
+      } catch (error) {
+        failure = error;
+        throw error;
+      } finally {
+        deps.ledger.add(record, failure, Math.round(performance.now() - started_ms));
       }
-      const life = parseLifeHeaders(request.headers);
-      const judge = async (caller: Caller) => {
-        if (caller.type === 'sprite' && life !== undefined) checkLife(caller.life, life);
-        const found = await findConnector(deps, caller.organization.id, target.provider, target.connector_id);
-        const decision = decide(policyOf(found.row.access_policy), toIdentity(caller), target.path);
-        if (decision.type === 'deny') throw new RemoraError(decision.code, decision.message);
-        return found;
-      };
-      const recheck = async () => await judge(await deps.recheck(principal));
-      // Before the first look, so that no change after it is missed.
-      using open = calls.begin(target.connector_id, { recheck });
-      const judged = await judge(principal);
-      using _ofSprite = ofSprite.admit(principal.type === 'sprite' ? principal.sprite.id : principal.organization.id);
-      using _ofConnector = ofConnector.admit(judged.row.id);
-      const { secret, injection, renewed } = await deps.credentials.open(judged.row, judged.entry);
-      // A credential that had to be renewed took its time, and the policy may be another one by now.
-      const { row, entry } = renewed ? await recheck() : judged;
-      open.signal.throwIfAborted();
-      const tunnel = toTunnel(request, upgrade, deps.websocketIdle_ms ?? TUNNEL_IDLE_MS);
-      const address = entry.address.type === 'fixed' ? entry.address.url : row.base_api_url;
-      if (address === null) throw new RemoraError('internal', 'the connector has no address');
-      const { rawHeaders } = request;
-      const { origin, path, injected } = toProviderCall({ ...entry, injection }, address, secret, {
-        path: target.path,
-        rawHeaders,
-      });
-      const {
-        ended,
-        reason: ownReason,
-        ...counts
-      } = await streamExchange(request, response, {
-        dispatcher: deps.dispatcherFor(entry),
-        origin,
-        path,
-        headers: toUpstreamHeaders(rawHeaders, injected),
-        from: 'provider',
-        signal: open.signal,
-        ...(tunnel === undefined ? {} : { tunnel }),
-      });
-      const cause: unknown = ownReason ?? open.signal.reason;
-      const reason = cause instanceof RemoraError ? cause.code : undefined;
-      const ms = Math.round(performance.now() - started_ms);
-      const where = {
-        connector: row.id,
-        sprite: toIdentity(principal)?.name,
-        method: target.method,
-        path: withoutQuery(target.path),
-      };
-      deps.log.info({ ...where, ...counts, ended, ms, reason }, 'gateway call');
     },
   };
 }

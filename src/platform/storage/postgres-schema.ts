@@ -129,4 +129,20 @@ CREATE TABLE running_keys (
   PRIMARY KEY (host, key_id)
 );
 `,
+  `
+CREATE TABLE gateway_usage (
+  organization_id TEXT COLLATE "C" NOT NULL REFERENCES organizations (id),
+  day TEXT COLLATE "C" NOT NULL,
+  connector_id TEXT COLLATE "C" NOT NULL,
+  sprite TEXT COLLATE "C" NOT NULL,
+  provider TEXT NOT NULL,
+  calls BIGINT NOT NULL,
+  refused BIGINT NOT NULL,
+  request_bytes BIGINT NOT NULL,
+  response_bytes BIGINT NOT NULL,
+  input_tokens BIGINT NOT NULL,
+  output_tokens BIGINT NOT NULL,
+  PRIMARY KEY (organization_id, day, connector_id, sprite)
+);
+`,
 ];

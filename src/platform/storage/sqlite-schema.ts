@@ -137,4 +137,20 @@ CREATE TABLE running_keys (
   PRIMARY KEY (host, key_id)
 ) STRICT, WITHOUT ROWID;
 `,
+  `
+CREATE TABLE gateway_usage (
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  day TEXT NOT NULL,
+  connector_id TEXT NOT NULL,
+  sprite TEXT NOT NULL,
+  provider TEXT NOT NULL,
+  calls INTEGER NOT NULL,
+  refused INTEGER NOT NULL,
+  request_bytes INTEGER NOT NULL,
+  response_bytes INTEGER NOT NULL,
+  input_tokens INTEGER NOT NULL,
+  output_tokens INTEGER NOT NULL,
+  PRIMARY KEY (organization_id, day, connector_id, sprite)
+) STRICT, WITHOUT ROWID;
+`,
 ];

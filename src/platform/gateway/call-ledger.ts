@@ -1,0 +1,126 @@
+// The audit of the gateway: a line of the log for every call, refused ones as well, and sums by day, connector and sprite, which go
+// into the database together every few seconds, so that a call does not wait for a disk.
+import { errorStatus } from '../../contract/errors.ts';
+import { type Clock, toDateTime } from '../../core/clock.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { TokenUsage } from '../../core/token-usage.ts';
+import type { ExchangeOutcome } from '../../http/streaming-proxy.ts';
+import type { Caller } from '../tokens/caller-store.ts';
+import type { UsageCounts, UsageKey, UsageStore } from './usage-store.ts';
+
+/** What is known of one call so far; filled in on its way. Never a header, a query or a body. */
+export interface CallRecord {
+  readonly caller: Caller;
+  readonly method: string;
+  provider?: string;
+  connector_id?: string;
+  /** Of the caller's organization: only these are summed, because any id can be asked for. */
+  isKnown?: boolean;
+  /** As it was judged, without its query. */
+  path?: string;
+  rule?: string | undefined;
+  /** The provider has been called. */
+  isSent?: boolean;
+  outcome?: ExchangeOutcome & { readonly cause: unknown };
+  usage?: TokenUsage | undefined;
+}
+
+export interface CallLedger extends AsyncDisposable {
+  /** `error`: what the caller was answered with in place of the provider's answer. */
+  add(record: CallRecord, error: unknown, ms: number): void;
+  /** Writes the sums that are not written yet. */
+  flush(): Promise<void>;
+}
+
+export interface CallLedgerOptions {
+  readonly usage: Pick<UsageStore, 'add'>;
+  readonly clock: Clock;
+  readonly log: { info(fields: object, message: string): void; error(fields: object, message: string): void };
+}
+
+const PERIOD_MS = 5_000;
+/** Of sums in memory while the database cannot be written to; what comes then is only in the log. */
+const SUMS_MAX = 10_000;
+
+export function createCallLedger({ usage, clock, log }: CallLedgerOptions): CallLedger {
+  let sums = new Map<string, UsageKey & { -readonly [K in keyof UsageCounts]: UsageCounts[K] }>();
+  let writing: Promise<void> | undefined;
+
+  function sumOf({ caller, provider = '', connector_id = '' }: CallRecord) {
+    const day = toDateTime(clock.wall_ms()).slice(0, 10);
+    const sprite = caller.type === 'sprite' ? caller.sprite.name : '';
+    const key = { organization_id: caller.organization.id, day, connector_id, sprite, provider };
+    const text = JSON.stringify(key);
+    const zero = { calls: 0, refused: 0, request_bytes: 0, response_bytes: 0, input_tokens: 0, output_tokens: 0 };
+    const sum = sums.get(text) ?? { ...key, ...zero };
+    if (sums.size < SUMS_MAX) sums.set(text, sum);
+    return sum;
+  }
+
+  function count(record: CallRecord): void {
+    const sum = sumOf(record);
+    if (record.isSent !== true) {
+      sum.refused += 1;
+      return;
+    }
+    sum.calls += 1;
+    sum.request_bytes += record.outcome?.request_bytes ?? 0;
+    sum.response_bytes += record.outcome?.response_bytes ?? 0;
+    sum.input_tokens += record.usage?.input_tokens ?? 0;
+    sum.output_tokens += record.usage?.output_tokens ?? 0;
+  }
+
+  async function write(): Promise<void> {
+    const taken = sums;
+    if (taken.size === 0) return;
+    sums = new Map();
+    try {
+      await usage.add([...taken.values()]);
+    } catch (err) {
+      for (const [key, since] of sums) {
+        const before = taken.get(key);
+        if (before === undefined) taken.set(key, since);
+        else for (const name of names) before[name] += since[name];
+      }
+      sums = taken;
+      log.error({ err, sums: sums.size }, 'the usage of the gateway could not be written; it is tried again');
+    }
+  }
+
+  async function flush(): Promise<void> {
+    await writing;
+    writing = write();
+    await writing;
+  }
+
+  const timer = setInterval(() => void flush(), PERIOD_MS);
+  timer.unref();
+
+  return {
+    add(record, error, ms) {
+      if (record.isKnown === true) count(record);
+      log.info({ ...toFields(record, error), ms }, record.isSent === true ? 'gateway call' : 'gateway call refused');
+    },
+    flush,
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      await flush();
+    },
+  };
+}
+
+const names = ['calls', 'refused', 'request_bytes', 'response_bytes', 'input_tokens', 'output_tokens'] as const;
+
+function toFields(record: CallRecord, error: unknown): object {
+  const { caller, method, provider, connector_id: connector, path, rule, outcome, usage } = record;
+  const sprite = caller.type === 'sprite' ? caller.sprite.name : undefined;
+  const who = { organization: caller.organization.slug, token: caller.token.id, sprite };
+  const what = { provider, connector, method, path, rule };
+  if (outcome === undefined) {
+    const code = error instanceof RemoraError ? error.code : 'internal';
+    return { ...who, ...what, code, status: errorStatus[code] };
+  }
+  const { ended, status, request_bytes, response_bytes, cause } = outcome;
+  const reason = cause instanceof RemoraError ? cause.code : undefined;
+  return { ...who, ...what, status, request_bytes, response_bytes, ended, reason, ...usage };
+}

@@ -1,0 +1,76 @@
+// How much was called, summed by day, connector and sprite, by name, so that it outlives both.
+import type { GatewayUsage } from '../../contract/gateway-usage.ts';
+import type { Sql, Storage } from '../storage/storage.ts';
+
+/** What a sum is of. */
+export interface UsageKey {
+  readonly organization_id: string;
+  readonly day: string;
+  readonly connector_id: string;
+  readonly sprite: string;
+  readonly provider: string;
+}
+
+export type UsageCounts = Omit<GatewayUsage, 'day' | 'connector_id' | 'provider'>;
+
+export interface UsageQuery {
+  readonly organization_id: string;
+  /** Both included. */
+  readonly since: string;
+  readonly until: string;
+  readonly connector_id: string | undefined;
+  readonly sprite: string | undefined;
+}
+
+export interface UsageStore {
+  /** Adds all of it or nothing. */
+  add(entries: readonly (UsageKey & UsageCounts)[]): Promise<void>;
+  /** By day, then by connector. */
+  list(query: UsageQuery): Promise<readonly GatewayUsage[]>;
+}
+
+const sums = ['calls', 'refused', 'request_bytes', 'response_bytes', 'input_tokens', 'output_tokens'] as const;
+
+const upsert = `
+INSERT INTO gateway_usage (organization_id, day, connector_id, sprite, provider, ${sums.join(', ')})
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+ON CONFLICT (organization_id, day, connector_id, sprite) DO UPDATE SET
+  ${sums.map((name) => `${name} = gateway_usage.${name} + excluded.${name}`).join(', ')}`;
+
+export function createUsageStore(storage: Pick<Storage, 'all' | 'transaction'>): UsageStore {
+  return {
+    async add(entries) {
+      await storage.transaction(async (sql: Sql) => {
+        // In one order everywhere, so that two processes never wait for one another.
+        for (const entry of entries.toSorted((a, b) => (toOrder(a) < toOrder(b) ? -1 : 1))) {
+          const { organization_id, day, connector_id, sprite, provider } = entry;
+          await sql.run(upsert, [
+            organization_id,
+            day,
+            connector_id,
+            sprite,
+            provider,
+            ...sums.map((name) => entry[name]),
+          ]);
+        }
+      });
+    },
+    async list({ organization_id, since, until, connector_id, sprite }) {
+      const values = [organization_id, since, until];
+      const only = (column: string, value: string | undefined) =>
+        value === undefined ? '' : ` AND ${column} = $${values.push(value)}`;
+      const where = only('connector_id', connector_id) + only('sprite', sprite);
+      return await storage.all<GatewayUsage>(
+        `SELECT day, connector_id, min(provider) AS provider,
+           ${sums.map((name) => `CAST(sum(${name}) AS BIGINT) AS ${name}`).join(', ')}
+         FROM gateway_usage WHERE organization_id = $1 AND day >= $2 AND day <= $3${where}
+         GROUP BY day, connector_id ORDER BY day, connector_id`,
+        values,
+      );
+    },
+  };
+}
+
+function toOrder({ organization_id, day, connector_id, sprite }: UsageKey): string {
+  return JSON.stringify([organization_id, day, connector_id, sprite]);
+}
