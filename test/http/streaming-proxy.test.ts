@@ -7,6 +7,7 @@ import { toUpstreamHeaders } from '../../src/core/header-hygiene.ts';
 import { RemoraError } from '../../src/core/remora-error.ts';
 import { sendError } from '../../src/http/reply.ts';
 import { type ExchangeOutcome, type ExchangeUpstream, streamExchange } from '../../src/http/streaming-proxy.ts';
+import { openFullListener } from '../support/full-listener.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { openRawUpstream } from '../support/raw-upstream.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -356,6 +357,16 @@ describe('an upstream that breaks off', () => {
     const proxy = await openProxy('http://127.0.0.1:1');
     openRaw(proxy.path, get);
     expect(codeOf(await proxy.next())).toBe('upstream_failed');
+  });
+
+  it('takes no connection: 504 after the limit on connecting, and is not tried again', async () => {
+    const origin = await openFullListener();
+    const proxy = await openProxy(origin);
+    const caller = openRaw(proxy.path, get);
+    const started_ms = performance.now();
+    expect(codeOf(await proxy.next())).toBe('upstream_timeout');
+    expect(performance.now() - started_ms).toBeLessThan(3_900);
+    expect(await caller.until(/\}\n$/)).toMatch(/^HTTP\/1.1 504 .*could not be reached in time/s);
   });
 
   it('never answers: 504', async () => {

@@ -40,12 +40,25 @@ export function findBreach(sent: FuzzedRequest | undefined, arrival: Arrival): s
   if (arrival.path.includes(SMUGGLED)) return 'it was smuggled';
   if (sent.method !== arrival.method || !methods.has(sent.method)) return `the method was ${sent.method}`;
   if (!/^[!"$-[\]-~]+$/.test(sent.target)) return 'the target holds what no target may hold';
+  const framed = findFramingBreach(sent);
+  if (framed !== undefined) return framed;
   const named = connectorOf(sent.target);
   if (named === undefined) return `no connector has the target ${sent.target}`;
   if (arrival.path !== named.path && arrival.path !== withoutCapability(named.path))
     return `it was sent as ${sent.target}`;
   if (sent.headers.filter(([name]) => name.toLowerCase() === 'host').length !== 1) return 'it had not one Host';
   return findPathBreach(named.connector, arrival.path) ?? findHeaderBreach(sent, arrival);
+}
+
+/** Lengths of which two servers could think differently are refused before anybody reads a body. */
+function findFramingBreach({ headers }: FuzzedRequest): string | undefined {
+  const valuesOf = (wanted: string) =>
+    headers.filter(([name]) => name.toLowerCase() === wanted).map(([, value]) => value.trim());
+  const lengths = valuesOf('content-length');
+  const encodings = valuesOf('transfer-encoding');
+  if (lengths.length + encodings.length > 1) return 'it had more than one length';
+  const isOdd = !lengths.every((value) => /^\d+$/.test(value)) || !encodings.every((value) => value === 'chunked');
+  return isOdd ? `it had the length ${[...lengths, ...encodings]}` : undefined;
 }
 
 function findHeaderBreach(sent: FuzzedRequest, { rawHeaders, injected }: Arrival): string | undefined {
