@@ -31,7 +31,7 @@ describe('remora wait port', () => {
     await child.close(port);
     const run = await runRemora(['wait', `port:${port}`, '--timeout', '100ms', '--socket', agent.socketPath]);
     expect(run.code).toBe(1);
-    expect(run.stderr).toContain(`port ${port} was not so within 100 ms: listen`);
+    expect(run.stderr).toContain(`port ${port} did not listen within 100 ms`);
   });
 });
 

@@ -1,5 +1,11 @@
 // The rows of the ports on the socket.
-import type { OpenPortListener, PortListener, PortWatchLine, portOperations } from '../../contract/local/ports.ts';
+import type {
+  OpenPortListener,
+  PortCondition,
+  PortListener,
+  PortWatchLine,
+  portOperations,
+} from '../../contract/local/ports.ts';
 import { type Clock, toDateTime } from '../../core/clock.ts';
 import { IGNORE_NONE, type PortClass, toPortClass } from '../../core/ports/port-class.ts';
 import type { OpenPort, PortTable } from '../../core/ports/port-table.ts';
@@ -9,6 +15,12 @@ import type { Handlers } from '../../http/handler.ts';
 import type { PortFeed } from './port-feed.ts';
 import { waitForPort } from './port-wait.ts';
 import type { PortWatcher } from './port-watcher.ts';
+
+const UNMET = {
+  listen: 'did not listen',
+  http: 'did not answer over HTTP',
+  closed: 'was not closed',
+} as const satisfies Record<PortCondition, string>;
 
 export interface PortHandlerOptions {
   readonly clock: Clock;
@@ -72,7 +84,7 @@ export function createPortHandlers(options: PortHandlerOptions): Handlers<typeof
       const watcher = options.watcher();
       const start_ms = clock.mono_ms();
       const met = await waitForPort(watcher, { port, until, timeout_ms: timeout, signal });
-      if (!met) throw new RemoraError('timeout', `port ${port} was not so within ${timeout} ms: ${until}`);
+      if (!met) throw new RemoraError('timeout', `port ${port} ${UNMET[until]} within ${timeout} ms`);
       const open = watcher.find(port);
       const waited_ms = Math.round(clock.mono_ms() - start_ms);
       return { ok: true, until, waited_ms, listener: open === undefined ? null : toListener(open) };
