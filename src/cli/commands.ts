@@ -55,6 +55,11 @@ export const commands: readonly Command[] = [
     count: [0, 4],
     flags: {
       dir: { type: 'string', value: 'DIR', summary: 'where its database and machines are (REMORA_PLATFORM_DIR)' },
+      database: {
+        type: 'string',
+        value: 'URL',
+        summary: 'PostgreSQL in place of a file in --dir; for several platforms (REMORA_DATABASE_URL)',
+      },
       host: { type: 'string', value: 'HOST', summary: 'address to listen on (127.0.0.1)' },
       port: { type: 'string', value: 'N', summary: 'port to listen on (4180); 0 takes a free one' },
       'key-file': { type: 'string', value: 'FILE', summary: 'vault keys, the newest first, one a line' },
@@ -129,7 +134,8 @@ export const commands: readonly Command[] = [
       'Beside a platform that runs or not: organization create NAME, organization limit NAME, organization list; token create',
       'ORGANIZATION, token list ORGANIZATION, token revoke ORGANIZATION ID; sprite create ORGANIZATION NAME, sprite update',
       'ORGANIZATION NAME, sprite list ORGANIZATION; connector create ORGANIZATION PROVIDER, connector list ORGANIZATION. `rotate` closes every credential with the',
-      'first key of the file and can be repeated; `backup FILE` copies the database of one moment.',
+      'first key of the file and can be repeated; `backup FILE` copies the database of one moment. With --database, `host list`',
+      'names the platforms on it, and `host forget HOST` gives up one that is gone for good.',
     ],
     load: () => import('./commands/platform.ts'),
   },

@@ -148,12 +148,14 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const watch = createCallWatch(platformOperations, metrics, log);
 
   let url = '';
+  let ownUrl = '';
   const platformUrl = () => url;
   const machinesDir = join(options.dir, 'machines');
   const driver = createProcessDriver({
     dir: machinesDir,
     command: options.agentCommand,
     platformUrl,
+    machinesUrl: () => ownUrl,
     nodeUrl: options.nodeUrl,
     createToken: createMachineToken,
   });
@@ -268,7 +270,8 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const server = edge.createServer('tcp');
   watch.watch(server);
   const address = await listenOnTcp(server, options.listen.host, options.listen.port);
-  url = options.publicUrl ?? toUrl(options.listen.host, address.port);
+  ownUrl = toUrl(options.listen.host, address.port);
+  url = options.publicUrl ?? ownUrl;
 
   const admin = createAdmin({
     organizations,

@@ -43,6 +43,7 @@ export function createMachineHandlers(deps: MachineHandlerDeps): Handlers<typeof
     },
     async stopMachine({ principal, params, body }) {
       const { id } = await findFor(principal, params);
+      await service.check(id);
       // Not awaited: the call may come from the machine itself, which cannot end before its own call is answered.
       service.stop(id, toStopOptions(body)).catch((error: unknown) => {
         deps.log.error({ err: error, machine: id }, 'a machine could not be stopped');

@@ -34,6 +34,8 @@ export interface MachineServiceDeps {
 export interface MachineService extends AsyncDisposable {
   /** Makes the records agree with what the driver found. Called once, before anything is served. */
   recover(): Promise<void>;
+  /** Only throws, for a caller that does not await the move. */
+  check(id: string): Promise<void>;
   /** Accepts; the freeze follows. Throws `invalid_state`, `limit_reached`, or `not_eligible` with every condition. */
   suspend(id: string): Promise<void>;
   /** Boots, thaws, or calls a suspend off. A boot forgets which life of the machine counted. Resolves with the state before. Throws `limit_reached`. */
@@ -70,14 +72,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     const row = await machines.find(id);
     if (row === undefined) throw new RemoraError('not_found', 'there is no such machine');
     if (row.host === null || row.host === host) return row;
-    const message = 'another platform process runs this machine, and only that one can move it; call that one';
-    throw new RemoraError('other_host', message, { details: { host: row.host } });
-  }
-
-  /** From now on the machine is this host's. */
-  async function claim(id: string): Promise<MachineRow> {
-    await machines.claim(id, host);
-    return await ownRow(id);
+    throw toOtherHost(row);
   }
 
   /** Records one move. Undefined when the event does not belong to the state. */
@@ -102,6 +97,8 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
       const inside = createMachineStore(sql);
       if (!(await inside.move(row.id, row.state, to))) return false;
       if (instance_id === undefined) return true;
+      // Its disk is made here at the first boot.
+      if (!(await inside.claim(row.id, host))) throw toOtherHost(row);
       await inside.setInstance(row.id, instance_id);
       await createLifeStore(sql).forget(row.sprite_id);
       return true;
@@ -198,6 +195,9 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
       await driver.recover();
       for (const row of await machines.listAwake(host)) await onExit(row.id, { exit_code: null, signal: null });
     },
+    async check(id) {
+      await ownRow(id);
+    },
     async suspend(id) {
       const row = await ownRow(id);
       if (stopping.has(id)) throw new RemoraError('invalid_state', 'the machine is being stopped');
@@ -226,7 +226,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     },
     start: (id) =>
       turns.take(id, async () => {
-        const row = await claim(id);
+        const row = await ownRow(id);
         switch (row.state) {
           case 'running':
             break;
@@ -259,7 +259,9 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
       await waiters.wait(id, () => ownRow(id), wanted);
     },
     async destroy(id) {
-      await claim(id);
+      // Whoever starts it from now on is too late.
+      await machines.claim(id, host);
+      await ownRow(id);
       await turns.take(id, async () => {
         await end(id, DESTROY);
         await machines.delete(id);
@@ -274,4 +276,9 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
       await driver[Symbol.asyncDispose]();
     },
   };
+}
+
+function toOtherHost({ host }: MachineRow): RemoraError {
+  const message = 'another platform process runs this machine, and only that one can move it; call that one';
+  return new RemoraError('other_host', message, { details: { host } });
 }

@@ -23,6 +23,8 @@ export interface SpawnOptions {
   readonly command: AgentCommand | undefined;
   /** Where this platform answers; read at each start, because the port is known late. */
   readonly platformUrl: () => string;
+  /** Where the platform process answers that moves this machine, and no other: not a balancer before several. */
+  readonly machinesUrl: () => string;
   readonly nodeUrl?: string | undefined;
   /** A new token for the machine; earlier ones end. */
   readonly createToken: (machine_id: string) => Promise<Secret>;
@@ -89,7 +91,7 @@ function toEnvironment(
     REMORA_SOCKET: join(dir, 'agent.sock'),
     REMORA_STATE_DIR: join(dir, 'state'),
     REMORA_BASE_URL: url,
-    REMORA_MACHINES_API: url,
+    REMORA_MACHINES_API: options.machinesUrl(),
     REMORA_TOKEN_FILE: tokenFile,
     REMORA_SPRITE: spec.sprite,
     REMORA_APP: spec.app,
