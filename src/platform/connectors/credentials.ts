@@ -11,6 +11,7 @@ import type { Storage } from '../storage/storage.ts';
 import type { Vault } from '../vault/vault.ts';
 import type { ConnectorRow, ConnectorStore } from './connector-store.ts';
 import { type Credential, parseCredential, toStoredCredential } from './credential.ts';
+import { RENEWAL_MARGIN_MS } from './credential-outlook.ts';
 
 export interface OpenedCredential {
   /** Whether the call had to wait for it, so that what it was let in by may be another by now. */
@@ -42,8 +43,6 @@ export interface CredentialsDeps {
 
 export type RefreshOutcome = 'renewed' | 'lost_race' | 'refused' | 'failed';
 
-/** Renewed so long before its end, so that a call that is under way does not outlive its token. */
-const MARGIN_MS = 60_000;
 /** After a provider could not be asked, while the token is good. */
 const PAUSE_MS = 5_000;
 
@@ -70,7 +69,7 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
   /** Resolves with the row whose token is to be used. */
   async function renew(given: ConnectorRow, entry: CatalogueEntry): Promise<ConnectorRow> {
     const row = await again(given);
-    if (isGood(row, MARGIN_MS)) return row;
+    if (isGood(row, RENEWAL_MARGIN_MS)) return row;
     const client = deps.clients.get(row.provider);
     const credential = read(row);
     if (row.authorization_ended_at !== null || credential.type !== 'oauth' || credential.refresh_token === undefined) {
@@ -156,7 +155,7 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
   return {
     read,
     async open(row, entry) {
-      const renewed = row.connection_type === 'oauth' && !isGood(row, MARGIN_MS) && !isPaused(row);
+      const renewed = row.connection_type === 'oauth' && !isGood(row, RENEWAL_MARGIN_MS) && !isPaused(row);
       const credential = read(renewed ? await renewOnce(row, entry) : row);
       switch (credential.type) {
         case 'oauth':
