@@ -12,7 +12,13 @@ export const systemClock: Clock = {
   mono_ms: () => performance.now(),
 };
 
-/** ISO 8601 in UTC with milliseconds, the form of every time on the local socket. */
+const FIRST_MS = 0;
+const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+/**
+ * ISO 8601 in UTC with milliseconds, the form of every time on the local socket. Throws for no number: what no clock shows, such as a
+ * time out of a damaged row, becomes the first or the last one that has four digits for its year.
+ */
 export function toDateTime(wall_ms: number): string {
-  return new Date(wall_ms).toISOString();
+  return new Date(Math.min(Math.max(wall_ms, FIRST_MS), LAST_MS)).toISOString();
 }

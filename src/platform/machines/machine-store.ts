@@ -6,6 +6,7 @@ import {
   type MachineStatus,
   machineConfig,
   machineExit,
+  machineRole,
   machineStatus,
 } from '../../contract/machines.ts';
 import type { Sql } from '../storage/storage.ts';
@@ -57,8 +58,9 @@ export interface MachineStore {
   delete(id: string): Promise<void>;
 }
 
-interface StoredMachine extends Omit<MachineRow, 'config' | 'state' | 'last_exit'> {
+interface StoredMachine extends Omit<MachineRow, 'config' | 'state' | 'role' | 'last_exit'> {
   readonly config: string;
+  readonly role: string | null;
   readonly state: string;
   readonly last_exit: string | null;
 }
@@ -131,6 +133,7 @@ function parseRow(stored: StoredMachine): MachineRow {
     ...stored,
     config: machineConfig.safeParse(parseJson(stored.config)).data ?? {},
     state: machineStatus.safeParse(stored.state).data ?? 'stopped',
+    role: machineRole.safeParse(stored.role).data ?? null,
     last_exit: machineExit.safeParse(parseJson(stored.last_exit)).data ?? null,
   };
 }

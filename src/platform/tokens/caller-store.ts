@@ -45,7 +45,7 @@ export function createCallerStore(sql: Sql): CallerStore {
       const hash = toTokenHash(text);
       const found = await sql.all<StoredCaller>(`${select} WHERE t.lookup = $1`, [toTokenLookup(hash)]);
       return toCaller(
-        found.find((candidate) => timingSafeEqual(candidate.hash, hash)),
+        found.find((candidate) => candidate.hash.length === hash.length && timingSafeEqual(candidate.hash, hash)),
         now_ms,
       );
     },

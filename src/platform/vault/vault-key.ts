@@ -9,6 +9,9 @@ export interface VaultKey {
   readonly bytes: Buffer;
 }
 
+/** What the id of every key looks like. */
+export const VAULT_KEY_ID = /^[0-9a-f]{8}$/;
+
 const KEY_BYTES = 32;
 
 /** Reads 64 hex digits, or 32 bytes as base64 or base64url. Throws `not_configured` without repeating the text. */

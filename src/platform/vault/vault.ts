@@ -5,7 +5,7 @@ import { RemoraError } from '../../core/remora-error.ts';
 import { Secret } from '../../core/secret.ts';
 import { randomBytes } from '../../core/urandom.ts';
 import { IV_BYTES, seal, unseal } from './sealed.ts';
-import { parseVaultKey, type VaultKey } from './vault-key.ts';
+import { parseVaultKey, VAULT_KEY_ID, type VaultKey } from './vault-key.ts';
 
 const DATA_KEY_BYTES = 32;
 
@@ -89,7 +89,8 @@ export function createVault(keys: readonly Secret[]): Vault {
 
 /** Throws `not_configured` naming every key that stored secrets need and that was not given. */
 export function checkKeysInUse(vault: Vault, key_ids: readonly string[]): void {
-  const missing = key_ids.filter((key_id) => !vault.has(key_id));
+  // An id that no key can have is damage to its row, and only that one's trouble.
+  const missing = key_ids.filter((key_id) => VAULT_KEY_ID.test(key_id) && !vault.has(key_id));
   if (missing.length === 0) return;
   throw new RemoraError(
     'not_configured',
