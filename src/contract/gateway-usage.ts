@@ -11,7 +11,7 @@ export const gatewayUsage = z.object({
   day,
   connector_id: z.string(),
   provider: z.string(),
-  /** Handed to the provider, however that ended; and not, by policy, limit or credential. */
+  /** Handed to the provider, however that ended; and not, for the policy, the limit or the credential of the connector. */
   calls: count,
   refused: count,
   request_bytes: count,

@@ -44,4 +44,10 @@ describe('calls through the platform beyond a limit', () => {
     expect((await call(1, 'conn_1')).status).toBe(200);
     expect(provider.requests).toHaveLength(2);
   });
+
+  it('count calls that are refused, so that a loop of them is bounded too', async () => {
+    const { call } = await open({ sprite: { perSecond: 2, inFlight: 100 } });
+    const statuses = [await call(0, 'none'), await call(0, 'none'), await call(0, 'none'), await call(1, 'none')];
+    expect(statuses.map(({ status }) => status)).toEqual([404, 404, 429, 404]);
+  });
 });

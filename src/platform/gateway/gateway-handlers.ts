@@ -92,6 +92,8 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
     { request, principal, upgrade }: ForwardedRequest,
     response: ServerResponse,
   ): Promise<void> {
+    // Refused calls count as well: each writes a line, and most ask the database.
+    using _ofSprite = ofSprite.admit(principal.type === 'sprite' ? principal.sprite.id : principal.organization.id);
     const target = parseGatewayTarget(request.method ?? '', request.url ?? '', request.rawHeaders);
     if (target.type === 'reject') {
       throw new RemoraError(target.code, target.message, { details: target.details });
@@ -111,7 +113,6 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
     // Before the first look, so that no change after it is missed.
     using open = calls.begin(connector_id, { recheck });
     const judged = await judge(principal);
-    using _ofSprite = ofSprite.admit(principal.type === 'sprite' ? principal.sprite.id : principal.organization.id);
     using _ofConnector = ofConnector.admit(judged.row.id);
     const { secret, injection, renewed } = await deps.credentials.open(judged.row, judged.entry);
     // A credential that had to be renewed took its time, and the policy may be another one by now.
