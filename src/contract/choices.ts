@@ -82,8 +82,13 @@ export const choices: readonly Choice[] = [
   },
   {
     topic: 'sprite update',
-    choice: 'PUT /v1/sprites/{name} with url_settings, and labels when given; DELETE answers 204',
-    reason: 'The paths are not shown; these are the ones of the sprites service, and labels have no other way in.',
+    choice: 'PUT /v1/sprites/{name} with url_settings; DELETE answers 204',
+    reason: 'The paths are not shown; these are the ones of the sprites service.',
+  },
+  {
+    topic: 'labels of a sprite',
+    choice: 'Taken when a sprite is created and updated; an update with labels needs no url_settings, and keeps them',
+    reason: 'Policies ask for labels and document 1 shows no way in; clients of the ecosystem send them so.',
   },
   {
     topic: 'private_access in a request',

@@ -67,18 +67,23 @@ export const spriteListResponse = z.object({
 });
 export type SpriteListResponse = z.infer<typeof spriteListResponse>;
 
-/** Document 1, "Request bodies for sprites". */
+const labels = z.array(z.string().min(1).max(128)).max(64);
+
+/** Document 1, "Request bodies for sprites"; `labels` is ours (choices.ts, "labels of a sprite"). */
 export const createSpriteRequest = z.object({
   name: spriteName,
   url_settings: urlSettingsRequest.optional(),
+  labels: labels.optional(),
 });
 export type CreateSpriteRequest = z.infer<typeof createSpriteRequest>;
 
-/** Document 1, "Request bodies for sprites"; `labels` is ours (choices.ts, "sprite update"). */
-export const updateSpriteRequest = z.object({
-  url_settings: urlSettingsRequest,
-  labels: z.array(z.string().min(1).max(128)).max(64).optional(),
-});
+/** Document 1, "Request bodies for sprites"; `labels` is ours, and with it `url_settings` may be left out. */
+export const updateSpriteRequest = z
+  .object({ url_settings: urlSettingsRequest.optional(), labels: labels.optional() })
+  .refine((change) => change.url_settings !== undefined || change.labels !== undefined, {
+    path: ['url_settings'],
+    message: 'expected url_settings, labels, or both',
+  });
 export type UpdateSpriteRequest = z.infer<typeof updateSpriteRequest>;
 
 /** Query of the sprite list (document 1, "Endpoints" and "Limits"). */

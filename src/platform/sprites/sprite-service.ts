@@ -23,7 +23,7 @@ export interface NewSpriteOptions {
 export interface SpriteService {
   /** Throws `already_exists` for a taken name and `invalid_request` for a malformed one, both naming the field. */
   create(organization: Organization, sprite: NewSpriteOptions): Promise<SpriteRow>;
-  /** Replaces the settings, and the labels when given. Throws `not_found`. */
+  /** Replaces the settings and the labels that are given. Throws `not_found`. */
   update(organization: Organization, name: string, change: UpdateSpriteRequest): Promise<SpriteRow>;
   /** Ends its machine and forgets both. Throws `not_found`; interrupted, it can be asked again. */
   delete(organization: Organization, name: string): Promise<void>;
@@ -90,9 +90,9 @@ export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
       const updated = await storage.transaction(async (sql) => {
         const inside = createSpriteStore(sql);
         const row = await find(organization, name, inside);
-        const private_access = url_settings.private_access ?? row.url_settings.private_access;
-        const kept = url_settings.auth === 'sprite' && private_access !== undefined ? { private_access } : {};
-        const change = { labels: labels ?? row.labels, url_settings: { auth: url_settings.auth, ...kept } };
+        const { auth, private_access = row.url_settings.private_access } = url_settings ?? row.url_settings;
+        const kept = auth === 'sprite' && private_access !== undefined ? { private_access } : {};
+        const change = { labels: labels ?? row.labels, url_settings: { auth, ...kept } };
         return await inside.update(row.id, change, clock.wall_ms());
       }, `sprite ${name} of ${organization.id}`);
       if (updated === undefined) throw notFound();
