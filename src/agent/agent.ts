@@ -11,7 +11,7 @@ import type { Config } from './config/load-config.ts';
 import { createDoorkeeper } from './doors.ts';
 import { createEventHandlers } from './events/event-handlers.ts';
 import { createEventHub } from './events/event-hub.ts';
-import { createGateway, type Gateway, gatewaySchema, gatewayUsageSchema } from './gateway/gateway.ts';
+import { createGateway, type Gateway, gatewayLogSchema, gatewaySchema, gatewayUsageSchema } from './gateway/gateway.ts';
 import type { HandedSocket, Parcel } from './handover/parcel.ts';
 import { createHoldHandlers } from './holds/hold-handlers.ts';
 import { holdsSchema } from './holds/hold-store.ts';
@@ -86,7 +86,11 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   const settings = toSettingsReason(config);
   board.part('settings').set(settings === undefined ? 'ok' : 'degraded', settings);
   const store = stack.use(
-    openStore(config.stateDir, [gatewaySchema, portsSchema, holdsSchema, gatewayUsageSchema], board.part('store')),
+    openStore(
+      config.stateDir,
+      [gatewaySchema, portsSchema, holdsSchema, gatewayUsageSchema, gatewayLogSchema],
+      board.part('store'),
+    ),
   );
   if (parcel !== undefined) store.life.save(parcel.resume.life);
   const upstream = stack.use(createUpstream({ connect_ms: config.connect_ms }));

@@ -1,12 +1,14 @@
 // The agent's gateway alone, behind a real edge on a Unix socket, with a database of its own.
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { createEventHub } from '../../src/agent/events/event-hub.ts';
+import type { AuditLink } from '../../src/agent/gateway/audit-request.ts';
 import {
   createGateway,
   type Gateway,
   type GatewayConfig,
+  gatewayLogSchema,
   gatewaySchema,
   gatewayUsageSchema,
 } from '../../src/agent/gateway/gateway.ts';
@@ -24,6 +26,8 @@ export const SPRITE_TOKEN = 'canary-sprite-token-4711';
 
 export interface GatewayAgent {
   readonly path: string;
+  /** Of its databases. */
+  readonly dir: string;
   readonly gateway: Gateway;
   readonly board: PartBoard;
   readonly db: Sqlite;
@@ -39,14 +43,15 @@ export interface GatewayAgentOptions extends Partial<GatewayConfig> {
   readonly databasePath?: string;
   readonly clock?: Clock;
   readonly gate?: () => Promise<void>;
+  readonly auditLink?: AuditLink;
 }
 
 export async function openGatewayAgent(
   baseUrl: string | undefined,
   more: GatewayAgentOptions = {},
 ): Promise<GatewayAgent> {
-  const { databasePath = join(tempDir(), 'agent.db'), clock = systemClock, gate, ...config } = more;
-  const { db } = openDatabase(databasePath, { migrations: [gatewaySchema, gatewayUsageSchema] });
+  const { databasePath = join(tempDir(), 'agent.db'), clock = systemClock, gate, auditLink, ...config } = more;
+  const { db } = openDatabase(databasePath, { migrations: [gatewaySchema, gatewayUsageSchema, gatewayLogSchema] });
   const lines: string[] = [];
   const events: { type: string }[] = [];
   const board = createPartBoard(clock);
@@ -75,6 +80,7 @@ export async function openGatewayAgent(
       token: new Secret(SPRITE_TOKEN),
       sprite: 'dev-1',
       socket: '/run/remora/remora.sock',
+      stateDir: dirname(databasePath),
       policyMaxAge_ms: 600_000,
       policyRefresh_ms: 60_000,
       bodyCap_bytes: 1_000_000,
@@ -89,6 +95,7 @@ export async function openGatewayAgent(
     },
     identity: () => ({ 'remora-generation': '1', 'remora-incarnation': 'ab'.repeat(16) }),
     ...(gate === undefined ? {} : { gate }),
+    ...(auditLink === undefined ? {} : { auditLink }),
   });
   const served = await serveEdge(gatewayOperations, gateway.handlers);
   const stopping = new AbortController();
@@ -101,6 +108,7 @@ export async function openGatewayAgent(
   });
   return {
     path: served.path,
+    dir: dirname(databasePath),
     gateway,
     board,
     db,

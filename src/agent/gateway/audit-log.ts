@@ -1,21 +1,19 @@
-// The audit log: every call of the gateway as one row, written in batches off the path of the call, bounded by number and age,
-// oldest out first.
+// The audit log: every call of the gateway as one row, kept by a thread of its own in batches, so that no call waits for a disk.
 import type { GatewayRecord } from '../../contract/local/gateway.ts';
 import type { Clock } from '../../core/clock.ts';
-import { toDateTime } from '../../core/clock.ts';
-import type { Sqlite } from '../../sqlite/open.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import { within } from '../replication/within.ts';
+import type { AuditAnswer, AuditEntry, AuditLink, AuditRow } from './audit-request.ts';
 
 export const LOG_MAX_ROWS = 20_000;
-export const LOG_MAX_AGE_MS = 30 * 24 * 3_600_000;
 const QUEUE_MAX = 5_000;
 const FLUSH_MS = 500;
 const RETRY_MS = 5_000;
 const PATH_MAX = 2_048;
-/** How often old rows are looked for: that reads the whole table. */
-const AGE_CHECK_MS = 3_600_000;
-
-/** A record as the gateway gives it; number and time are put in here. */
-export type AuditEntry = Omit<GatewayRecord, 'seq' | 'time' | 'usage_known'>;
+/** A write that takes longer is a problem to be shown, and a page is not waited for any longer. */
+const LATE_MS = 3_000;
+/** How long the last records may take at the end. */
+const LAST_MS = 1_000;
 
 export interface AuditPage {
   readonly records: GatewayRecord[];
@@ -23,76 +21,86 @@ export interface AuditPage {
   readonly lost: number;
 }
 
-export interface AuditLog extends Disposable {
+export interface AuditLog extends AsyncDisposable {
   /** Never blocks and never throws. */
   add(entry: AuditEntry): void;
-  /** After `after`, oldest first; without it the newest. What is still queued is written first. */
-  page(limit: number, after?: number): AuditPage;
+  /**
+   * After `after`, oldest first; without it the newest. What is still queued is written first, if that can be. Throws `not_ready`
+   * when the disk does not answer.
+   */
+  page(limit: number, after?: number): Promise<AuditPage>;
   /** Why records are not being kept; undefined when they are. */
   readonly problem: string | undefined;
 }
 
 export interface AuditLogOptions {
-  readonly db: Sqlite;
+  readonly link: AuditLink;
   readonly clock: Clock;
-  readonly maxRows?: number;
-  readonly maxAge_ms?: number;
   /** Told when `problem` changes. */
   readonly onProblem: () => void;
 }
 
-interface Row extends AuditEntry {
-  readonly seq: number;
-  readonly time: number;
-}
-
-export function createAuditLog(options: AuditLogOptions): AuditLog {
-  const { db, clock } = options;
-  const { maxRows = LOG_MAX_ROWS, maxAge_ms = LOG_MAX_AGE_MS } = options;
-  const insert = db.prepare<[Omit<Row, 'seq'>]>(
-    `INSERT INTO gateway_log (time, provider, connector_id, method, path, decision, code, rule, status, ended,
-       request_bytes, response_bytes, ms, input_tokens, output_tokens)
-     VALUES (@time, @provider, @connector_id, @method, @path, @decision, @code, @rule, @status, @ended,
-       @request_bytes, @response_bytes, @ms, @input_tokens, @output_tokens)`,
-  );
-  const trim = db.prepare<[number]>('DELETE FROM gateway_log WHERE seq <= (SELECT max(seq) FROM gateway_log) - ?');
-  const expire = db.prepare<[number]>(
-    'DELETE FROM gateway_log WHERE seq <= (SELECT max(seq) FROM gateway_log WHERE time < ?)',
-  );
-  const following = db.prepare<[number, number], Row>('SELECT * FROM gateway_log WHERE seq > ? ORDER BY seq LIMIT ?');
-  const newest = db.prepare<[number], Row>('SELECT * FROM gateway_log ORDER BY seq DESC LIMIT ?');
-  const writeAll = db.transaction((rows: readonly Omit<Row, 'seq'>[]) => {
-    for (const row of rows) insert.run(row);
-    trim.run(maxRows);
-    const now_ms = clock.mono_ms();
-    if (now_ms < ageChecked_ms + AGE_CHECK_MS) return;
-    ageChecked_ms = now_ms;
-    expire.run(clock.wall_ms() - maxAge_ms);
-  });
-  let ageChecked_ms = Number.NEGATIVE_INFINITY;
-  let queue: Omit<Row, 'seq'>[] = [];
+export function createAuditLog({ link, clock, onProblem }: AuditLogOptions): AuditLog {
+  let queue: AuditRow[] = [];
+  let writing: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let lost = 0;
   let problem: string | undefined;
 
-  function flush(): void {
+  function setProblem(next: string | undefined): void {
+    if (next === problem) return;
+    problem = next;
+    onProblem();
+  }
+
+  function keepNewest(rows: AuditRow[]): void {
+    lost += Math.max(0, rows.length - QUEUE_MAX);
+    queue = rows.slice(-QUEUE_MAX);
+  }
+
+  async function write(rows: AuditRow[]): Promise<void> {
+    const late = setTimeout(() => setProblem('the audit log cannot be written: the disk does not answer'), LATE_MS);
+    late.unref();
+    const answer = await link.ask({ type: 'write', rows }).catch(toFailed);
+    clearTimeout(late);
+    if (answer.type === 'written') {
+      setProblem(answer.problem);
+      return;
+    }
+    setProblem(`the audit log cannot be written: ${answer.type === 'failed' ? answer.message : 'it answers nonsense'}`);
+    keepNewest([...rows, ...queue]);
+    schedule(RETRY_MS);
+  }
+
+  /** One batch at a time; what comes meanwhile is the next one. */
+  function flush(): Promise<void> {
+    if (writing !== undefined) return writing;
     clearTimeout(timer);
     timer = undefined;
-    if (queue.length === 0) return;
-    const before = problem;
-    try {
-      writeAll(queue);
-      queue = [];
-      problem = undefined;
-    } catch (error) {
-      problem = `the audit log cannot be written: ${error instanceof Error ? error.message : String(error)}`;
-      schedule(RETRY_MS);
-    }
-    if (problem !== before) options.onProblem();
+    if (queue.length === 0) return Promise.resolve();
+    const rows = queue;
+    queue = [];
+    writing = write(rows).finally(() => {
+      writing = undefined;
+      if (queue.length > 0) schedule(FLUSH_MS);
+    });
+    return writing;
   }
 
   function schedule(delay_ms: number): void {
-    timer ??= setTimeout(flush, delay_ms).unref();
+    timer ??= setTimeout(() => void flush(), delay_ms).unref();
+  }
+
+  async function flushAll(): Promise<void> {
+    await writing;
+    await flush();
+  }
+
+  async function read(limit: number, after: number | undefined): Promise<GatewayRecord[]> {
+    await flushAll();
+    const answer = await link.ask({ type: 'page', limit, after });
+    if (answer.type === 'page') return answer.records;
+    throw new Error(answer.type === 'failed' ? answer.message : 'it answers nonsense');
   }
 
   return {
@@ -102,25 +110,26 @@ export function createAuditLog(options: AuditLogOptions): AuditLog {
         lost += 1;
       }
       queue.push({ ...entry, path: entry.path.slice(0, PATH_MAX), time: clock.wall_ms() });
-      schedule(FLUSH_MS);
+      if (writing === undefined) schedule(FLUSH_MS);
     },
-    page(limit, after) {
-      flush();
-      const rows = after === undefined ? newest.all(limit).reverse() : following.all(after, limit);
-      const records = rows.map(toRecord);
+    async page(limit, after) {
+      const records = await within(LATE_MS, read(limit, after)).catch((error: unknown) => {
+        const why = error instanceof Error ? error.message : String(error);
+        throw new RemoraError('not_ready', `the audit log cannot be read: ${why}`, { retryAfter_ms: RETRY_MS });
+      });
       return { records, next: records.at(-1)?.seq ?? null, lost };
     },
     get problem() {
       return problem;
     },
-    [Symbol.dispose]() {
-      flush();
+    async [Symbol.asyncDispose]() {
+      await within(LAST_MS, flushAll()).catch(() => undefined);
       clearTimeout(timer);
+      await link[Symbol.asyncDispose]();
     },
   };
 }
 
-function toRecord(row: Row): GatewayRecord {
-  const usage_known = row.input_tokens !== null || row.output_tokens !== null;
-  return { ...row, time: toDateTime(row.time), usage_known };
+function toFailed(error: unknown): AuditAnswer {
+  return { type: 'failed', message: error instanceof Error ? error.message : String(error) };
 }

@@ -1,6 +1,7 @@
 // The gateway of the agent put together: policies from the platform, the verdict, the calls, the log, and the tokens for the
 // loopback listener (design.md, section 5).
 import { createHash } from 'node:crypto';
+import { join } from 'node:path';
 import type { gatewayOperations } from '../../contract/local/gateway.ts';
 import { createCallLimits } from '../../core/call-limits.ts';
 import type { Clock } from '../../core/clock.ts';
@@ -14,7 +15,9 @@ import type { EventHub } from '../events/event-hub.ts';
 import type { Log } from '../log.ts';
 import type { Part } from '../parts.ts';
 import type { Upstream } from '../upstream.ts';
-import { createAuditLog } from './audit-log.ts';
+import { createAuditLog, LOG_MAX_ROWS } from './audit-log.ts';
+import type { AuditLink } from './audit-request.ts';
+import { createAuditThread } from './audit-thread.ts';
 import { type CallCounts, createCallMeter } from './call-meter.ts';
 import { type Capability, createCapabilityTokens } from './capability-tokens.ts';
 import { createDiscovery } from './discovery.ts';
@@ -27,7 +30,7 @@ import { createPolicyCache } from './policy-cache.ts';
 import type { ChangesState } from './policy-changes.ts';
 import { createPolicySource } from './policy-source.ts';
 
-export { gatewaySchema, gatewayUsageSchema } from './gateway-schema.ts';
+export { gatewayLogSchema, gatewaySchema, gatewayUsageSchema } from './gateway-schema.ts';
 
 export interface GatewayConfig {
   readonly baseUrl: string | undefined;
@@ -35,6 +38,8 @@ export interface GatewayConfig {
   readonly sprite: string | undefined;
   /** Path of the local socket, for the lines that are shown to be pasted. */
   readonly socket: string;
+  /** Where the log of the calls lies. */
+  readonly stateDir: string;
   readonly policyMaxAge_ms: number;
   readonly policyRefresh_ms: number;
   readonly bodyCap_bytes: number;
@@ -66,6 +71,8 @@ export interface GatewayDeps {
   readonly gate?: () => Promise<void>;
   /** As `gate`, for what the agent asks of its own accord, which has its time after a resume. */
   readonly refreshGate?: () => Promise<void>;
+  /** Another disk for the log of the calls, for tests. */
+  readonly auditLink?: AuditLink;
 }
 
 export interface GatewayCaller {
@@ -95,10 +102,10 @@ export function createGateway(deps: GatewayDeps): Gateway {
   const { clock, config, hub, log, part } = deps;
   const gate = deps.gate ?? (async () => undefined);
   const openCalls = createOpenCalls(onCut);
+  const path = join(config.stateDir, 'gateway-log.db');
   const audit = createAuditLog({
-    db: deps.db,
+    link: deps.auditLink ?? createAuditThread({ path, maxRows: LOG_MAX_ROWS, maxAge_ms: config.logMaxAge_ms }),
     clock,
-    maxAge_ms: config.logMaxAge_ms,
     onProblem: () => report(),
   });
   const meter = createCallMeter();
@@ -259,8 +266,8 @@ export function createGateway(deps: GatewayDeps): Gateway {
     spriteUrl: () => known?.snapshot?.document.sprite.url,
     verifyToken: (token) => tokens.verify(token),
     async [Symbol.asyncDispose]() {
-      audit[Symbol.dispose]();
       tokens[Symbol.dispose]();
+      await audit[Symbol.asyncDispose]();
     },
   };
 }

@@ -1,6 +1,9 @@
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
+import { auditSchema } from '../../../src/agent/gateway/gateway-schema.ts';
 import { RemoraError } from '../../../src/core/remora-error.ts';
+import { openDatabase } from '../../../src/sqlite/open.ts';
 import { ask } from '../../support/ask.ts';
 import { openGatewayAgent, SPRITE_TOKEN } from '../../support/gateway-agent.ts';
 import { openRaw } from '../../support/raw-http.ts';
@@ -168,7 +171,9 @@ describe('the credential', () => {
     expect(agent.written()).toContain('upstream_failed');
     expect(seen.join('\n')).not.toContain(SPRITE_TOKEN);
     expect(agent.written()).not.toContain(SPRITE_TOKEN);
-    const rows = agent.db.prepare('SELECT * FROM gateway_log').all();
+    const log = openDatabase(join(agent.dir, 'gateway-log.db'), { migrations: [auditSchema] }).db;
+    const rows = log.prepare('SELECT * FROM gateway_log').all();
+    log.close();
     expect(rows.length).toBeGreaterThan(4);
     expect(JSON.stringify([...rows, ...agent.db.prepare('SELECT * FROM gateway_policy').all()])).not.toContain(
       SPRITE_TOKEN,

@@ -98,7 +98,7 @@ describe('policies that were fetched', () => {
   it('serve on when they cannot be kept, and the part says so', async () => {
     const platform = await openStandInPlatform({ connectors: [open] });
     const agent = await openGatewayAgent(platform.url);
-    agent.db.exec('DROP TABLE gateway_policy; DROP TABLE gateway_log; DROP TABLE gateway_tokens');
+    agent.db.exec('DROP TABLE gateway_policy; DROP TABLE gateway_tokens');
     await agent.gateway.onResume();
     expect((await ask(agent.path, { target })).status).toBe(200);
     expect(agent.board.report().gateway).toMatchObject({

@@ -4,7 +4,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { Agent, fetch as undiciFetch } from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { gatewayLog, localListResponse } from '../../../src/contract/local/gateway.ts';
+import { gatewayLog } from '../../../src/contract/local/gateway.ts';
 import { startChild } from '../../support/child-lines.ts';
 import { MODEL_KEY, words } from '../../support/model-provider.ts';
 import { type ModelStack, openModelStack } from '../../support/model-stack.ts';
@@ -138,20 +138,5 @@ describe('curl over the socket', () => {
     }
     await curl.line(/^data: \[DONE\]$/);
     expect(await curl.ended).toBe(0);
-  });
-});
-
-describe('the lines of the list', () => {
-  it.each([
-    ['curl', (line: string) => ['sh', '-c', `${line}; echo`]],
-    ['node', (line: string) => [process.execPath, '--input-type=module', '-e', line]],
-  ] as const)('work as they are printed (%s)', async (name, toCommand) => {
-    const stack = await openModelStack();
-    const { connections } = localListResponse.parse((await stack.agent.get('/v1/gateway/list')).json);
-    const connector = connections.find(({ id }) => id === 'conn_openai');
-    const [command = '', ...args] = toCommand(connector?.snippets[name] ?? '');
-    const child = startChild(command, args);
-    expect(await child.line(/./).catch(String)).toContain('"id":"model-1"');
-    expect(await child.ended).toBe(0);
   });
 });

@@ -1,10 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createAuditLog } from '../../../src/agent/gateway/audit-log.ts';
-import { gatewaySchema, gatewayUsageSchema } from '../../../src/agent/gateway/gateway.ts';
 import { gatewayLog, gatewayToken } from '../../../src/contract/local/gateway.ts';
 import { systemClock } from '../../../src/core/clock.ts';
-import { openDatabase } from '../../../src/sqlite/open.ts';
 import { ask } from '../../support/ask.ts';
 import { type GatewayAgent, openGatewayAgent } from '../../support/gateway-agent.ts';
 import { gatewayCases } from '../../support/gateway-corpus.ts';
@@ -239,45 +236,6 @@ describe('GET /v1/gateway/log', () => {
     expect(gatewayLog.parse(newest.json).records.map(({ seq }) => seq)).toEqual([2, 3]);
     const empty = await ask(agent.path, { target: '/v1/gateway/log?after=3' });
     expect(empty.json).toEqual({ records: [], next: null, lost: 0 });
-  });
-
-  it('keeps the newest rows only', () => {
-    const { db } = openDatabase(join(tempDir(), 'agent.db'), { migrations: [gatewaySchema, gatewayUsageSchema] });
-    using log = createAuditLog({ db, clock: systemClock, maxRows: 3, onProblem: () => undefined });
-    const entry = { provider: 'p', connector_id: 'c', method: 'GET', path: '/', decision: 'allow' } as const;
-    const rest = { code: null, rule: null, status: 200, ended: null, request_bytes: 0, response_bytes: 0, ms: 0 };
-    const usage = { input_tokens: null, output_tokens: null };
-    for (let index = 0; index < 10; index += 1) log.add({ ...entry, ...rest, ...usage });
-    expect(log.page(100).records.map(({ seq }) => seq)).toEqual([8, 9, 10]);
-  });
-});
-
-describe('the age of the log', () => {
-  it('is limited: what is too old goes at the next write', () => {
-    const { db } = openDatabase(join(tempDir(), 'agent.db'), { migrations: [gatewaySchema, gatewayUsageSchema] });
-    const start_ms = Date.parse('2026-01-01T00:00:00Z');
-    let passed_ms = 0;
-    const clock = { wall_ms: () => start_ms + passed_ms, mono_ms: () => passed_ms };
-    using log = createAuditLog({ db, clock, maxAge_ms: 10_000_000, onProblem: () => undefined });
-    const entry = {
-      provider: 'p',
-      connector_id: 'c',
-      method: 'GET',
-      path: '/',
-      decision: 'allow',
-      ended: null,
-    } as const;
-    const rest = { code: null, rule: null, status: 200, request_bytes: 0, response_bytes: 0, ms: 0 };
-    const add = () => log.add({ ...entry, ...rest, input_tokens: null, output_tokens: null });
-    const kept = () => log.page(100).records.map(({ seq }) => seq);
-    add();
-    expect(kept()).toEqual([1]);
-    passed_ms += 9_000_000;
-    add();
-    expect(kept()).toEqual([1, 2]);
-    passed_ms += 9_000_000;
-    add();
-    expect(kept()).toEqual([2, 3]);
   });
 });
 
