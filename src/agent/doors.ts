@@ -1,6 +1,7 @@
 // Who may do what through which listener: the socket is the capability, the second socket only reads, and loopback TCP takes a
 // capability token and a loopback Host (design.md, section 3).
 import type { IncomingMessage } from 'node:http';
+import { gatewayOperations } from '../contract/local/gateway.ts';
 import type { Operation } from '../contract/operation.ts';
 import { readKeyParameter } from '../core/capability-query.ts';
 import { RemoraError } from '../core/remora-error.ts';
@@ -16,12 +17,14 @@ export interface Caller {
   readonly until?: AbortSignal;
 }
 
-/** What a capability token opens: one connector, or all of them and the reading rows. */
+/** What a capability token opens: one connector, or all of them, what is told about them, and the reading rows. */
 export interface Capability {
   readonly connector_id?: string;
   readonly until: AbortSignal;
 }
 
+const { listGateway, listProviders, gatewayGuide } = gatewayOperations;
+const discovery: ReadonlySet<Operation> = new Set([listGateway, listProviders, gatewayGuide]);
 const readingTags = new Set(['status', 'ports', 'events', 'replication']);
 
 export interface DoorOptions {
@@ -59,7 +62,7 @@ function admitLoopback(request: IncomingMessage, row: Operation, options: DoorOp
     (capability.connector_id === undefined || connectorOf(request.url ?? '') === capability.connector_id)
   )
     return capability.until;
-  if (capability.connector_id === undefined && onlyReads(row)) return capability.until;
+  if (capability.connector_id === undefined && (onlyReads(row) || discovery.has(row))) return capability.until;
   throw new RemoraError('forbidden', 'this token does not open that; it was made for something else');
 }
 

@@ -104,6 +104,7 @@ export const gatewayDiscoveryOperations = {
     source: 'design.md, sections 3 and 5 (for the agent)',
     tag,
     access: 'any',
+    readOnly: true,
     body: dryRunRequest,
     answer: { kind: 'json', status: 200, schema: gatewayDryRun },
     errors: ['invalid_request', 'unauthorized', 'forbidden', 'not_found', 'incarnation_conflict', 'rewound'],

@@ -42,6 +42,8 @@ export interface Operation {
   readonly source: string;
   readonly tag: string;
   readonly access?: Access;
+  /** Changes nothing, though its method is not GET: open to tokens that only read. */
+  readonly readOnly?: true;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;

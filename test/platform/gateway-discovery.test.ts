@@ -129,6 +129,15 @@ describe('a dry run', () => {
     expect((await platform.call({ method: 'POST', path: '/v1/gateway/explain', token: undefined })).status).toBe(401);
   });
 
+  test('is open to a token that only reads, which opens no call', async () => {
+    const { platform, provider, explain } = await openGateway();
+    const reader = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-1', access: 'read' });
+    const path = '/v1/gateway/openai/conn_1/v1/models';
+    expect((await explain({ url: path }, reader)).json).toMatchObject({ decision: 'allow' });
+    expect((await platform.call({ path, token: reader })).status).toBe(403);
+    expect(provider.requests).toEqual([]);
+  });
+
   test('of a body that names no call, or two, is refused', async () => {
     const { explain } = await openGateway();
     for (const body of [{}, { provider: 'openai' }, { url: '/x', provider: 'a', connector_id: 'b', path: '/c' }, []]) {

@@ -45,9 +45,9 @@ export function checkAccess(principal: Principal, access: Access | undefined): v
 }
 
 /** A token that only reads opens rows that change nothing. Throws `forbidden`. */
-export function checkReadOnly(principal: Principal, row: Pick<Operation, 'method' | 'answer'>): void {
+export function checkReadOnly(principal: Principal, row: Pick<Operation, 'method' | 'answer' | 'readOnly'>): void {
   if (principal.type === 'anonymous' || principal.token.access === 'full') return;
-  if (row.method === 'GET' && row.answer.kind !== 'raw') return;
+  if ((row.method === 'GET' || row.readOnly === true) && row.answer.kind !== 'raw') return;
   throw new RemoraError('forbidden', 'this token only reads');
 }
 

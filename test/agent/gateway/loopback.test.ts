@@ -47,6 +47,19 @@ describe('a token', () => {
     expect(stack.provider.calls).toHaveLength(0);
   });
 
+  it('for all connectors opens what tells about them as well, and nothing that makes or shows tokens', async () => {
+    const stack = await openModelStack();
+    const headers = { authorization: `Bearer ${await stack.createToken()}` };
+    for (const path of ['/v1/gateway/list', '/v1/gateway/providers', '/v1/gateway/guide']) {
+      expect((await call(stack, path, headers)).status, path).toBe(200);
+    }
+    for (const path of ['/v1/gateway/tokens', '/v1/gateway/log']) {
+      expect((await call(stack, path, headers)).status, path).toBe(403);
+    }
+    const init = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, body: '{}' };
+    expect((await fetch(`${stack.origin}/v1/gateway/tokens`, init)).status).toBe(403);
+  });
+
   it('is needed, and must be good', async () => {
     const stack = await openModelStack();
     expect((await call(stack, target)).status).toBe(401);
