@@ -92,6 +92,7 @@ SELECT * FROM connectors WHERE organization_id = $1 AND provider = $2 AND provid
   AND connection_type = 'oauth' ORDER BY inserted_at DESC, id LIMIT 1`;
 
 const ofOrganization = 'SELECT * FROM connectors WHERE organization_id = $1';
+const byId = `${ofOrganization} AND id = $2`;
 
 export function createConnectorStore(sql: Sql): ConnectorStore {
   return {
@@ -105,7 +106,7 @@ export function createConnectorStore(sql: Sql): ConnectorStore {
       return (await sql.run(insert, [...whose, base_api_url, access_policy, ...credential, now_ms])) > 0;
     },
     async find(organization_id, id) {
-      return toRow(await sql.one<StoredConnector>(`${ofOrganization} AND id = $2`, [organization_id, id]));
+      return toRow(await sql.one<StoredConnector>(byId, [organization_id, id]));
     },
     async list(organization_id, provider) {
       const rows =

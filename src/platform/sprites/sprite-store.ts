@@ -66,9 +66,11 @@ const AFTER_ALL = '\u{10FFFF}';
 export const spriteColumns = `s.id, s.organization_id, s.name, s.labels, s.url_settings, s.created_at, s.updated_at,
   s.last_running_at, s.last_warming_at, m.state AS machine_state, m.agent_version`;
 const select = `SELECT ${spriteColumns} FROM sprites s LEFT JOIN machines m ON m.sprite_id = s.id`;
+const byId = `${select} WHERE s.id = $1`;
+const byName = `${select} WHERE s.organization_id = $1 AND s.name = $2`;
 
 export function createSpriteStore(sql: Sql): SpriteStore {
-  const find = async (id: string) => toRow(await sql.one<StoredSprite>(`${select} WHERE s.id = $1`, [id]));
+  const find = async (id: string) => toRow(await sql.one<StoredSprite>(byId, [id]));
   return {
     find,
     async insert({ organization_id, name, labels, url_settings }, now_ms) {
@@ -81,8 +83,7 @@ export function createSpriteStore(sql: Sql): SpriteStore {
       return made === 0 ? undefined : await find(id);
     },
     async findByName(organization_id, name) {
-      const text = `${select} WHERE s.organization_id = $1 AND s.name = $2`;
-      return toRow(await sql.one<StoredSprite>(text, [organization_id, name]));
+      return toRow(await sql.one<StoredSprite>(byName, [organization_id, name]));
     },
     async list({ organization_id, prefix, after, limit }) {
       // One lower bound: of two, a database begins with either and reads its way up to the other.

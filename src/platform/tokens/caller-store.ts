@@ -38,19 +38,21 @@ SELECT t.id AS token_id, t.hash, t.access, t.user_id, t.expires_at, t.sprite_id 
   o.running_limit, o.warm_limit, m.generation, m.incarnation, ${spriteColumns}
 FROM tokens t JOIN organizations o ON o.id = t.organization_id
 LEFT JOIN sprites s ON s.id = t.sprite_id LEFT JOIN machines m ON m.sprite_id = s.id`;
+const byLookup = `${select} WHERE t.lookup = $1`;
+const byId = `${select} WHERE t.id = $1`;
 
 export function createCallerStore(sql: Sql): CallerStore {
   return {
     async find(text, now_ms) {
       const hash = toTokenHash(text);
-      const found = await sql.all<StoredCaller>(`${select} WHERE t.lookup = $1`, [toTokenLookup(hash)]);
+      const found = await sql.all<StoredCaller>(byLookup, [toTokenLookup(hash)]);
       return toCaller(
         found.find((candidate) => candidate.hash.length === hash.length && timingSafeEqual(candidate.hash, hash)),
         now_ms,
       );
     },
     async again(token_id, now_ms) {
-      return toCaller(await sql.one<StoredCaller>(`${select} WHERE t.id = $1`, [token_id]), now_ms);
+      return toCaller(await sql.one<StoredCaller>(byId, [token_id]), now_ms);
     },
   };
 }
