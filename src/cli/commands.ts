@@ -98,6 +98,11 @@ export const commands: readonly Command[] = [
       'sprite-rate': { type: 'string', value: 'N', summary: 'the same of one sprite (1000)' },
       'sprite-in-flight': { type: 'string', value: 'N', summary: 'the same of one sprite (512)' },
       'token-rate': { type: 'string', value: 'N', summary: 'other calls each second with one token (100)' },
+      'body-limit': {
+        type: 'string',
+        value: 'BYTES',
+        summary: 'largest request body of a gateway call (33554432); the agent has a limit of its own',
+      },
       'websocket-idle': {
         type: 'string',
         value: 'TIME',

@@ -10,7 +10,7 @@ export function parseWhole(
   most: number,
 ): number {
   if (text === undefined) return otherwise;
-  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= least && value <= most) return value;
   throw new UsageError(`--${flag} takes a whole number from ${least} to ${most}, not ${text}`);
 }

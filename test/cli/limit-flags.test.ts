@@ -16,6 +16,7 @@ it('takes what is given, and leaves the rest as the platform has it', () => {
     callRate: { perSecond: 2, burst: 10 },
     websocketIdle_ms: 0,
   });
+  expect(read({ 'body-limit': '1073741824' }).gatewayLimits).toMatchObject({ bodyCap_bytes: 1_073_741_824 });
 });
 
 it.each([
@@ -24,6 +25,8 @@ it.each([
   ['sprite-rate', '-1'],
   ['sprite-in-flight', '1.5'],
   ['token-rate', '1000001'],
+  ['body-limit', '1g'],
+  ['body-limit', '0'],
   ['websocket-idle', '25h'],
   ['websocket-idle', 'long'],
 ])('--%s %s is a usage error that names the flag', (flag, value) => {

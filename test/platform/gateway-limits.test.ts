@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
+import type { GatewayLimits } from '../../src/platform/gateway/gateway-limits.ts';
 import { startEchoProvider } from '../support/echo-provider.ts';
-import { openTestPlatform } from '../support/open-platform.ts';
+import { openTestPlatform, type PlatformCall } from '../support/open-platform.ts';
 
 const many = { perSecond: 1_000, inFlight: 100 };
 
-async function open(limits: { readonly connector?: typeof many; readonly sprite?: typeof many }) {
+async function open(limits: Partial<GatewayLimits>) {
   const provider = await startEchoProvider();
   const gatewayLimits = { connector: many, sprite: many, ...limits };
   const platform = await openTestPlatform({ catalogue: [provider.entry('openai')], gatewayLimits });
@@ -20,8 +21,8 @@ async function open(limits: { readonly connector?: typeof many; readonly sprite?
     await admin.createSprite({ organization, name: sprite });
     tokens.push(await admin.createToken({ organization, sprite }));
   }
-  const call = (sprite: 0 | 1, id: string) =>
-    platform.call({ path: `/v1/gateway/openai/${id}/x`, token: tokens[sprite] });
+  const call = (sprite: 0 | 1, id: string, more: Partial<PlatformCall> = {}) =>
+    platform.call({ path: `/v1/gateway/openai/${id}/x`, token: tokens[sprite], ...more });
   return { provider, call };
 }
 
@@ -35,6 +36,14 @@ describe('calls through the platform beyond a limit', () => {
     expect(refused.headers.get('retry-after')).toBe('1');
     expect((await call(1, 'conn_2')).status).toBe(200);
     expect(provider.requests).toHaveLength(2);
+  });
+
+  it('of a body are 413, and reach nobody', async () => {
+    const { provider, call } = await open({ bodyCap_bytes: 20 });
+    const post = (text: string) => call(0, 'conn_1', { method: 'POST', body: text });
+    expect(await post('x'.repeat(30))).toMatchObject({ status: 413, json: { error: 'payload_too_large' } });
+    expect(provider.requests).toHaveLength(0);
+    expect((await post('x')).status).toBe(200);
   });
 
   it('of the sprite are 429 on every connector, and other sprites go on', async () => {

@@ -1,12 +1,17 @@
-// A body of 1 GiB in each direction passes the gateway without being kept in memory.
-import { request } from 'node:http';
-import { describe, expect, it } from 'vitest';
+// A body of 1 GiB in each direction passes the gateway without being kept in memory: the agent alone, and agent and platform.
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, it, onTestFinished } from 'vitest';
+import { Secret } from '../../src/core/secret.ts';
 import { openGatewayAgent } from '../support/gateway-agent.ts';
+import { openTestPlatform } from '../support/open-platform.ts';
 import { openStandInPlatform } from '../support/stand-in-platform.ts';
 
 const TOTAL_BYTES = 1024 ** 3;
 const CHUNK = Buffer.alloc(256 * 1024);
 const GROWTH_MAX_BYTES = 150 * 1024 ** 2;
+const access_policy = { allow_all: true };
+const limits = { bodyCap_bytes: 2 * TOTAL_BYTES };
 
 async function writeAll(stream: NodeJS.WritableStream): Promise<void> {
   for (let sent_bytes = 0; sent_bytes < TOTAL_BYTES; sent_bytes += CHUNK.length) {
@@ -15,39 +20,80 @@ async function writeAll(stream: NodeJS.WritableStream): Promise<void> {
   stream.end();
 }
 
-describe('a body of 1 GiB', () => {
-  it('passes in both directions with flat memory', async () => {
-    let arrived_bytes = 0;
-    const platform = await openStandInPlatform({
-      connectors: [{ id: 'conn_1', provider: 'openai', access_policy: { allow_all: true } }],
-      onGateway: (incoming, response) => {
-        incoming.on('data', (chunk: Buffer) => {
-          arrived_bytes += chunk.length;
-        });
-        incoming.once('end', () => void writeAll(response));
-      },
-    });
-    const agent = await openGatewayAgent(platform.url, { bodyCap_bytes: 2 * TOTAL_BYTES });
-    const before_bytes = process.memoryUsage.rss();
-    let peak_bytes = 0;
-    const sampler = setInterval(() => {
-      peak_bytes = Math.max(peak_bytes, process.memoryUsage.rss());
-    }, 20);
-    const received_bytes = await new Promise<number>((resolve, reject) => {
-      const call = request({ socketPath: agent.path, method: 'POST', path: '/v1/gateway/openai/conn_1/big' });
-      call.once('error', reject);
-      call.once('response', (response) => {
-        let size = 0;
-        response.on('data', (chunk: Buffer) => {
-          size += chunk.length;
-        });
-        response.once('end', () => resolve(size));
-        response.once('error', reject);
-      });
-      void writeAll(call);
-    });
-    clearInterval(sampler);
-    expect([arrived_bytes, received_bytes]).toEqual([TOTAL_BYTES, TOTAL_BYTES]);
-    expect(peak_bytes - before_bytes).toBeLessThan(GROWTH_MAX_BYTES);
+type Serve = (incoming: IncomingMessage, response: ServerResponse) => void;
+
+async function openAlone(onGateway: Serve) {
+  const platform = await openStandInPlatform({
+    connectors: [{ id: 'conn_1', provider: 'openai', access_policy }],
+    onGateway,
   });
+  return await openGatewayAgent(platform.url, limits);
+}
+
+async function openBoth(onProvider: Serve) {
+  const server = createServer(onProvider);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const many = { perSecond: 1_000, inFlight: 100 };
+  const { admin, url } = await openTestPlatform({
+    gatewayLimits: { connector: many, sprite: many, ...limits },
+    catalogue: [
+      {
+        provider: 'openai',
+        display_name: 'openai',
+        description: 'of the test',
+        address: { type: 'fixed', url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
+        injection: { in: 'header', name: 'authorization', prefix: 'Bearer ' },
+        allow_http: true,
+        sample_path: '/',
+      },
+    ],
+  });
+  const organization = 'acme';
+  await admin.createSprite({ organization, name: 'dev-1' });
+  await admin.createConnector({
+    organization,
+    provider: 'openai',
+    id: 'conn_1',
+    api_key: new Secret('k'),
+    access_policy,
+  });
+  return await openGatewayAgent(url, { ...limits, token: await admin.createToken({ organization, sprite: 'dev-1' }) });
+}
+
+it.each([
+  ['the agent', openAlone],
+  ['agent and platform', openBoth],
+])('a body of 1 GiB passes %s in both directions with flat memory', async (_name, open) => {
+  let arrived_bytes = 0;
+  const agent = await open((incoming, response) => {
+    incoming.on('data', (chunk: Buffer) => {
+      arrived_bytes += chunk.length;
+    });
+    incoming.once('end', () => void writeAll(response));
+  });
+  const before_bytes = process.memoryUsage.rss();
+  let peak_bytes = 0;
+  const sampler = setInterval(() => {
+    peak_bytes = Math.max(peak_bytes, process.memoryUsage.rss());
+  }, 20);
+  onTestFinished(() => clearInterval(sampler));
+  const received_bytes = await new Promise<number>((resolve, reject) => {
+    const call = request({ socketPath: agent.path, method: 'POST', path: '/v1/gateway/openai/conn_1/big' });
+    call.once('error', reject);
+    call.once('response', (response) => {
+      let size = 0;
+      response.on('data', (chunk: Buffer) => {
+        size += chunk.length;
+      });
+      response.once('end', () => resolve(size));
+      response.once('error', reject);
+    });
+    void writeAll(call);
+  });
+  expect([arrived_bytes, received_bytes]).toEqual([TOTAL_BYTES, TOTAL_BYTES]);
+  expect(peak_bytes - before_bytes).toBeLessThan(GROWTH_MAX_BYTES);
 });

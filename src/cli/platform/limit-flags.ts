@@ -7,6 +7,7 @@ import { UsageError } from '../exit-code.ts';
 import { parseWhole } from '../number-flag.ts';
 
 const LIMIT_MAX = 1_000_000;
+const BODY_MAX_BYTES = 2 ** 40;
 /** Calls that may come at once, as seconds of the rate: programs begin with a burst. */
 const BURST_S = 5;
 const IDLE_MAX_MS = 24 * 3_600_000;
@@ -23,8 +24,10 @@ export function readLimitFlags(
   const rate = text('token-rate');
   const perSecond = parseWhole('token-rate', rate, 1, 1, LIMIT_MAX);
   const idle = text('websocket-idle');
+  const body = text('body-limit');
+  const bodyCap = body === undefined ? {} : { bodyCap_bytes: parseWhole('body-limit', body, 1, 1, BODY_MAX_BYTES) };
   return {
-    gatewayLimits: { connector: limitOf('connector'), sprite: limitOf('sprite') },
+    gatewayLimits: { connector: limitOf('connector'), sprite: limitOf('sprite'), ...bodyCap },
     ...(rate === undefined ? {} : { callRate: { perSecond, burst: perSecond * BURST_S } }),
     ...(idle === undefined ? {} : { websocketIdle_ms: parseIdle(idle) }),
   };

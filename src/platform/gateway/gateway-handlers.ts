@@ -10,7 +10,7 @@ import { toUpstreamHeaders } from '../../core/header-hygiene.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { createUsageReader, type UsageReader } from '../../core/token-usage.ts';
 import type { Handlers } from '../../http/handler.ts';
-import { streamExchange } from '../../http/streaming-proxy.ts';
+import { BODY_CAP_BYTES, streamExchange } from '../../http/streaming-proxy.ts';
 import { toTunnel } from '../../http/to-tunnel.ts';
 import { TUNNEL_IDLE_MS } from '../../http/tunnel.ts';
 import type { Upgrade } from '../../http/upgrade.ts';
@@ -67,7 +67,7 @@ const STORAGE_GRACE_MS = 30_000;
 
 export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewayOperations, Principal> {
   const policyOf = createPolicyCache();
-  const { connector, sprite } = deps.limits ?? defaultGatewayLimits;
+  const { connector, sprite, bodyCap_bytes = BODY_CAP_BYTES } = deps.limits ?? defaultGatewayLimits;
   const now_ms = () => performance.now();
   const calls = createOpenCalls({ grace_ms: STORAGE_GRACE_MS, now_ms });
   const ofConnector = createCallLimits({ limit: connector, noun: 'connector', now_ms });
@@ -135,6 +135,7 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
       headers: toUpstreamHeaders(rawHeaders, injected),
       from: 'provider',
       signal: open.signal,
+      bodyCap_bytes,
       ...(tunnel === undefined ? {} : { tunnel }),
       observe(headers) {
         usage = createUsageReader(headers);

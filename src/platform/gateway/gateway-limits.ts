@@ -4,6 +4,8 @@ import type { CallLimit } from '../../core/call-limits.ts';
 export interface GatewayLimits {
   readonly connector: CallLimit;
   readonly sprite: CallLimit;
+  /** Of the body of one call; as the agent when absent, so that a sprite that may send more needs both. */
+  readonly bodyCap_bytes?: number;
 }
 
 /** One sprite may not take all that a connector has; what a connector has is enough for several. */
