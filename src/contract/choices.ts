@@ -533,6 +533,38 @@ export const choices: readonly Choice[] = [
     reason: 'People call by hand with the token of a sprite. A broken pair would open the fence in silence.',
   },
   {
+    topic: 'database of the platform',
+    choice:
+      'SQLite in its directory; PostgreSQL 14 or newer at --database or REMORA_DATABASE_URL, for any number of processes',
+    reason:
+      'One binary with nothing beside it serves a team; who needs several processes has a server that others keep up.',
+  },
+  {
+    topic: 'machine of another platform process',
+    choice:
+      'Belongs to the process that booted it first; others show it and answer moves, waits and the deletion of its sprite with 421 other_host and the host',
+    reason:
+      'The disk and the processes of a machine are on one host; a copy started elsewhere would be another machine.',
+  },
+  {
+    topic: 'platform process that is gone for good',
+    choice:
+      'remora platform host forget HOST: its machines are stopped and start anywhere, its keys hold up no rotation',
+    reason: 'Nobody can tell a host that is slow from one that is gone, so a person says so.',
+  },
+  {
+    topic: 'limits on calls with several platform processes',
+    choice: 'Counted by each process; limits on running and warm sprites are counted in the database',
+    reason: 'A count in the database for each call would cost more than what the limit protects.',
+  },
+  {
+    topic: 'a database that cannot be asked',
+    choice:
+      '503 not_ready with Retry-After 5; calls that are open go on for 30 s, streams of policy changes without an end',
+    reason:
+      'A restart of the server is not a revocation. Nobody can revoke anything meanwhile, except beyond a broken network.',
+  },
+  {
     topic: 'cold start of a machine',
     choice: 'The platform forgets the life that it knew, and ends the tokens that it gave to it',
     reason:
