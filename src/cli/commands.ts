@@ -1,6 +1,7 @@
 // Every command of `remora`, in the order of the help. What a command needs is loaded when it runs, so that the agent never
 // pays for the platform.
 import type { Command } from './command.ts';
+import { platformCommand } from './platform/platform-command.ts';
 import { socketFlag } from './socket-path.ts';
 
 const json = { type: 'boolean', summary: 'JSON as the agent answers it, for programs' } as const;
@@ -47,103 +48,7 @@ export const commands: readonly Command[] = [
     notes: ['Flags win over REMORA_* variables, those over the file. The README lists every setting.'],
     load: () => import('./commands/agent.ts'),
   },
-  {
-    name: 'platform',
-    group: 'run',
-    summary: 'the control plane: sprites, connectors, gateway, machines; and what its operator does beside it',
-    operands: '[key | rotate | backup FILE | KIND VERB …]',
-    count: [0, 4],
-    flags: {
-      dir: { type: 'string', value: 'DIR', summary: 'where its database and machines are (REMORA_PLATFORM_DIR)' },
-      database: {
-        type: 'string',
-        value: 'URL',
-        summary: 'PostgreSQL in place of a file in --dir; for several platforms (REMORA_DATABASE_URL)',
-      },
-      host: { type: 'string', value: 'HOST', summary: 'address to listen on (127.0.0.1)' },
-      port: { type: 'string', value: 'N', summary: 'port to listen on (4180); 0 takes a free one' },
-      'key-file': { type: 'string', value: 'FILE', summary: 'vault keys, the newest first, one a line' },
-      organization: { type: 'string', value: 'NAME', summary: 'make this organization if there is none' },
-      'token-file': {
-        type: 'string',
-        value: 'FILE',
-        summary: 'where a new token of it goes, unless the file is there',
-      },
-      'reconnect-spread': {
-        type: 'string',
-        value: 'TIME',
-        summary: 'over how long machines that are resumed together come back, for example 10s (0s: at once)',
-      },
-      'public-url': { type: 'string', value: 'URL', summary: 'where callers reach it, for links and redirects' },
-      providers: {
-        type: 'string',
-        value: 'FILE',
-        summary: 'more providers, OAuth clients and management keys, as TOML',
-      },
-      'environment-version': {
-        type: 'string',
-        value: 'TEXT',
-        summary: 'version of what machines boot from, shown with every sprite',
-      },
-      'connector-rate': {
-        type: 'string',
-        value: 'N',
-        summary: 'gateway calls that may begin each second through one connector (2000)',
-      },
-      'connector-in-flight': {
-        type: 'string',
-        value: 'N',
-        summary: 'gateway calls that may be open at once through one connector (1024)',
-      },
-      'sprite-rate': { type: 'string', value: 'N', summary: 'the same of one sprite (1000)' },
-      'sprite-in-flight': { type: 'string', value: 'N', summary: 'the same of one sprite (512)' },
-      'token-rate': { type: 'string', value: 'N', summary: 'other calls each second with one token (100)' },
-      'body-limit': {
-        type: 'string',
-        value: 'BYTES',
-        summary: 'largest request body of a gateway call (33554432); the agent has a limit of its own',
-      },
-      'websocket-idle': {
-        type: 'string',
-        value: 'TIME',
-        summary: 'how long a WebSocket through the gateway may be silent (10m); 0s for ever',
-      },
-      'verify-keys': { type: 'boolean', summary: 'ask a provider about an API key before it is stored' },
-      'log-level': { type: 'string', value: 'LEVEL', summary: 'trace, debug, info, warn, error or silent' },
-      'running-limit': {
-        type: 'string',
-        value: 'N',
-        summary: 'organization create, limit: sprites that may run, or none',
-      },
-      'warm-limit': { type: 'string', value: 'N', summary: 'organization create, limit: sprites kept warm, or none' },
-      sprite: { type: 'string', value: 'NAME', summary: 'token create: of this sprite and not of all' },
-      name: { type: 'string', value: 'TEXT', summary: 'token create: what it is for' },
-      user: { type: 'string', value: 'TEXT', summary: 'token create: whom it is for' },
-      expires: { type: 'string', value: 'TIME', summary: 'token create: good for so long, such as 12h or 90d' },
-      'read-only': { type: 'boolean', summary: 'token create: opens what changes nothing' },
-      labels: { type: 'string', value: 'A,B', summary: 'sprite create, update' },
-      auth: { type: 'string', value: 'WHO', summary: 'sprite create, update: whose the URL is, sprite or public' },
-      'private-access': {
-        type: 'string',
-        value: 'WHO',
-        summary: 'sprite create, update: of a URL that is not public, admins or organization',
-      },
-      after: { type: 'string', value: 'NAME', summary: 'sprite list: begin after this name' },
-      'api-key-file': { type: 'string', value: 'FILE', summary: 'connector create: where the key is; - is the input' },
-      'base-api-url': { type: 'string', value: 'URL', summary: 'connector create, for providers without an address' },
-      policy: { type: 'string', value: 'JSON', summary: 'connector create: who may use it; nobody when absent' },
-    },
-    notes: [
-      '`remora platform key` prints a new key. There is no start without one: --key-file, or REMORA_PLATFORM_KEY_FILE, or',
-      'REMORA_PLATFORM_KEY, or the systemd credential remora-platform-key.',
-      'Beside a platform that runs or not: organization create NAME, organization limit NAME, organization list; token create',
-      'ORGANIZATION, token list ORGANIZATION, token revoke ORGANIZATION ID; sprite create ORGANIZATION NAME, sprite update',
-      'ORGANIZATION NAME, sprite list ORGANIZATION; connector create ORGANIZATION PROVIDER, connector list ORGANIZATION. `rotate` closes every credential with the',
-      'first key of the file and can be repeated; `backup FILE` copies the database of one moment. With --database, `host list`',
-      'names the platforms on it, and `host forget HOST` gives up one that is gone for good.',
-    ],
-    load: () => import('./commands/platform.ts'),
-  },
+  platformCommand,
   {
     name: 'status',
     group: 'ask',

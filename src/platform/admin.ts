@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import type { AccessPolicyRequest } from '../contract/access-policy.ts';
 import type { Connection } from '../contract/connectors.ts';
+import type { GatewayUsage } from '../contract/gateway-usage.ts';
 import type { MachineConfig, MachineStatus } from '../contract/machines.ts';
 import type { Sprite, UpdateSpriteRequest, UrlSettings } from '../contract/sprites.ts';
 import type { Clock } from '../core/clock.ts';
@@ -12,6 +13,8 @@ import type { Catalogue } from './catalogue/catalogue.ts';
 import { toConnectionRecord } from './connectors/connector-record.ts';
 import type { ConnectorService } from './connectors/connector-service.ts';
 import type { ConnectorRow } from './connectors/connector-store.ts';
+import { toUsageDays, type UsageDays } from './gateway/usage-days.ts';
+import type { UsageStore } from './gateway/usage-store.ts';
 import type { StopOptions } from './machines/driver.ts';
 import type { MachineService } from './machines/machine-service.ts';
 import type { MachineRow, MachineStore } from './machines/machine-store.ts';
@@ -81,6 +84,8 @@ export interface PlatformAdmin {
   listSprites(organization: string, after?: string): Promise<readonly Sprite[]>;
   createConnector(connector: NewAdminConnector): Promise<Connection>;
   listConnectors(organization: string): Promise<readonly Connection[]>;
+  /** Of the gateway, by day and connector; thirty days unless said otherwise. */
+  listUsage(organization: string, days: UsageDays): Promise<readonly GatewayUsage[]>;
   readMachine(name: SpriteName): Promise<AdminMachine>;
   /** Returns the state before. */
   startMachine(name: SpriteName): Promise<MachineStatus>;
@@ -99,6 +104,7 @@ export interface AdminDeps {
   readonly connectorService: ConnectorService;
   readonly machineService: Pick<MachineService, 'start' | 'suspend' | 'stop' | 'destroy'>;
   readonly catalogue: Catalogue;
+  readonly usage: Pick<UsageStore, 'list'>;
   readonly clock: Clock;
   readonly machinesDir: string;
   readonly around: SpriteSurroundings;
@@ -170,6 +176,10 @@ export function createAdmin(deps: AdminDeps): PlatformAdmin {
     },
     async listConnectors(organization) {
       return (await deps.connectorService.list((await organizationOf(organization)).id)).map(toConnection);
+    },
+    async listUsage(organization, days) {
+      const { id: organization_id } = await organizationOf(organization);
+      return await deps.usage.list({ organization_id, ...toUsageDays(days, deps.clock.wall_ms()) });
     },
     async readMachine(name) {
       const { app, id, state, instance_id } = await machineOf(name);

@@ -11,6 +11,7 @@ import { createCatalogue } from './catalogue/catalogue.ts';
 import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
 import { createConnectorStore } from './connectors/connector-store.ts';
 import { createConnectors } from './connectors/connectors.ts';
+import { createUsageStore } from './gateway/usage-store.ts';
 import { createHostStore, type PlatformHost } from './machines/host-store.ts';
 import { createMachineStore } from './machines/machine-store.ts';
 import { createOrganizationStore } from './organizations/organization-store.ts';
@@ -98,6 +99,7 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
     },
     machineService: noMachines,
     catalogue,
+    usage: createUsageStore(storage),
     clock,
     machinesDir: join(options.dir, 'machines'),
     around: { urlTemplate: SPRITE_URL, environment_version: null },

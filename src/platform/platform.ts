@@ -282,6 +282,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     connectorService,
     machineService,
     catalogue,
+    usage: gateway.usage,
     clock,
     machinesDir,
     around,

@@ -1,6 +1,7 @@
 // What an operator does with `remora platform` beside a platform that runs.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { openTestPlatform, TEST_KEY } from '../support/open-platform.ts';
 import { runRemora } from '../support/run-remora.ts';
@@ -86,6 +87,18 @@ it('makes a connector from a key in a file, copies the database, and rotates key
   expect((await run('backup', copy)).code).toBe(0);
   expect(existsSync(copy)).toBe(true);
   expect(await run('rotate')).toMatchObject({ code: 0, out: '0 credentials are closed with the first key now' });
+});
+
+it('lists what was called through the gateway, by day', async () => {
+  const { platform, run } = await openWithCommand();
+  const db = new Database(join(platform.dir, 'platform.db'));
+  db.exec(`INSERT INTO gateway_usage SELECT id, '2026-01-31', 'conn_1', 'dev-1', 'openai', 3, 1, 0, 2048, 10, 20
+           FROM organizations`);
+  db.close();
+  expect((await run('usage', 'list', 'acme', '--since', '2026-01-01', '--until', '2026-01-31')).out).toMatch(
+    /^DAY .*TOKENS OUT\n2026-01-31 +conn_1 +openai +3 +1 +0 +2048 +10 +20$/,
+  );
+  expect((await run('usage', 'list', 'acme', '--since', 'january')).code).toBe(2);
 });
 
 it('says what is wrong with the words', async () => {

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { accessPolicyRequest } from '../../contract/access-policy.ts';
 import { parseDuration } from '../../contract/duration.ts';
+import { gatewayUsageRequest } from '../../contract/gateway-usage.ts';
 import { type UrlSettingsRequest, urlSettingsRequest } from '../../contract/sprites.ts';
 import { Secret } from '../../core/secret.ts';
 import type { OfflineAdmin } from '../../platform/offline-admin.ts';
@@ -148,7 +149,30 @@ export const recordCommands: Readonly<Record<string, RecordCommand>> = {
       ]),
     ],
   },
+  'usage list': {
+    operands: ['ORGANIZATION'],
+    run: async (admin, [organization = ''], { text }) => [
+      ['DAY', 'CONNECTOR', 'PROVIDER', 'CALLS', 'REFUSED', 'SENT', 'RECEIVED', 'TOKENS IN', 'TOKENS OUT'],
+      ...(await admin.listUsage(organization, toDays(text))).map((row) => [
+        row.day,
+        row.connector_id,
+        row.provider,
+        ...[row.calls, row.refused, row.request_bytes, row.response_bytes, row.input_tokens, row.output_tokens].map(
+          String,
+        ),
+      ]),
+    ],
+  },
 };
+
+function toDays(text: Invocation['text']) {
+  const read = (flag: 'since' | 'until') => {
+    const given = text(flag);
+    if (given === undefined || gatewayUsageRequest.shape[flag].safeParse(given).success) return given;
+    throw new UsageError(`--${flag} takes a day such as 2026-01-31, not ${given}`);
+  };
+  return { since: read('since'), until: read('until') };
+}
 
 function toLimits(text: Invocation['text']) {
   const read = (flag: string) => {

@@ -1,11 +1,12 @@
 // The audit of the gateway: a line of the log for every call, refused ones as well, and sums by day, connector and sprite, which go
 // into the database together every few seconds, so that a call does not wait for a disk.
 import { errorStatus } from '../../contract/errors.ts';
-import { type Clock, toDateTime } from '../../core/clock.ts';
+import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { TokenUsage } from '../../core/token-usage.ts';
 import type { ExchangeOutcome } from '../../http/streaming-proxy.ts';
 import type { Caller } from '../tokens/caller-store.ts';
+import { toUsageDay } from './usage-days.ts';
 import type { UsageCounts, UsageKey, UsageStore } from './usage-store.ts';
 
 /** What is known of one call so far; filled in on its way. Never a header, a query or a body. */
@@ -47,7 +48,7 @@ export function createCallLedger({ usage, clock, log }: CallLedgerOptions): Call
   let writing: Promise<void> | undefined;
 
   function sumOf({ caller, provider = '', connector_id = '' }: CallRecord) {
-    const day = toDateTime(clock.wall_ms()).slice(0, 10);
+    const day = toUsageDay(clock.wall_ms());
     const sprite = caller.type === 'sprite' ? caller.sprite.name : '';
     const key = { organization_id: caller.organization.id, day, connector_id, sprite, provider };
     const text = JSON.stringify(key);

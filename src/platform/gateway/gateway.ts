@@ -9,7 +9,7 @@ import { type CallLedgerOptions, createCallLedger } from './call-ledger.ts';
 import { createDiscoveryHandlers, type DiscoveryDeps } from './discovery-handlers.ts';
 import { createGatewayHandlers, type GatewayDeps } from './gateway-handlers.ts';
 import { createUsageHandlers } from './usage-handlers.ts';
-import { createUsageStore } from './usage-store.ts';
+import { createUsageStore, type UsageStore } from './usage-store.ts';
 
 type Rows = typeof gatewayOperations & typeof gatewayDiscoveryOperations & typeof gatewayUsageOperations;
 
@@ -23,6 +23,7 @@ export interface GatewayOptions extends Omit<GatewayDeps, 'ledger'>, Omit<Discov
 
 export interface Gateway extends AsyncDisposable {
   readonly handlers: Handlers<Rows, Principal>;
+  readonly usage: UsageStore;
 }
 
 /** To be disposed of when no call is open any more, and before the storage. */
@@ -31,6 +32,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const usage = createUsageStore(options.storage);
   const ledger = createCallLedger({ usage, clock, log });
   return {
+    usage,
     handlers: {
       ...createGatewayHandlers({ ...options, ledger }),
       ...createDiscoveryHandlers(options),

@@ -18,8 +18,8 @@ export interface UsageQuery {
   /** Both included. */
   readonly since: string;
   readonly until: string;
-  readonly connector_id: string | undefined;
-  readonly sprite: string | undefined;
+  readonly connector_id?: string | undefined;
+  readonly sprite?: string | undefined;
 }
 
 export interface UsageStore {
