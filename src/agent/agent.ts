@@ -285,7 +285,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       ...ports.handlers,
       ...replication.handlers,
     },
-    authenticate: createDoorkeeper({ verifyToken: gateway.verifyToken }),
+    authenticate: createDoorkeeper({ verifyToken: gateway.verifyToken, onRefused: gateway.onDoorRefusal }),
     until: (caller) => caller.until,
     log,
     ...(options.checkAnswers === undefined ? {} : { checkAnswers: options.checkAnswers }),

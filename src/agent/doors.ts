@@ -29,21 +29,36 @@ const readingTags = new Set(['status', 'ports', 'events', 'replication']);
 
 export interface DoorOptions {
   readonly verifyToken: (token: string) => Capability | undefined;
+  /** Told of a call of the gateway that is not let in. */
+  readonly onRefused: (request: IncomingMessage, error: RemoraError) => void;
 }
 
 /** For the edge's `authenticate`. Throws `read_only`, `unauthorized` or `forbidden`. */
 export function createDoorkeeper(options: DoorOptions) {
   return (request: IncomingMessage, row: Operation, door: string): Caller => {
-    switch (toDoor(door)) {
-      case 'socket':
-        return { door: 'socket' };
-      case 'readonly':
-        if (!onlyReads(row)) throw new RemoraError('read_only', 'this socket only reads; use the main socket');
-        return { door: 'readonly' };
-      case 'loopback':
-        return { door: 'loopback', until: admitLoopback(request, row, options) };
+    try {
+      return admit(request, row, toDoor(door), options);
+    } catch (error) {
+      if (isCall(row) && error instanceof RemoraError) options.onRefused(request, error);
+      throw error;
     }
   };
+}
+
+function admit(request: IncomingMessage, row: Operation, door: Door, options: DoorOptions): Caller {
+  switch (door) {
+    case 'socket':
+      return { door };
+    case 'readonly':
+      if (!onlyReads(row)) throw new RemoraError('read_only', 'this socket only reads; use the main socket');
+      return { door };
+    case 'loopback':
+      return { door, until: admitLoopback(request, row, options) };
+  }
+}
+
+function isCall(row: Operation): boolean {
+  return row.answer.kind === 'raw' && row.tag === 'gateway';
 }
 
 function admitLoopback(request: IncomingMessage, row: Operation, options: DoorOptions): AbortSignal {
@@ -56,9 +71,8 @@ function admitLoopback(request: IncomingMessage, row: Operation, options: DoorOp
       'this listener needs a capability token; POST /v1/gateway/tokens on the socket makes one',
     );
   }
-  const isGateway = row.answer.kind === 'raw' && row.tag === 'gateway';
   if (
-    isGateway &&
+    isCall(row) &&
     (capability.connector_id === undefined || connectorOf(request.url ?? '') === capability.connector_id)
   )
     return capability.until;

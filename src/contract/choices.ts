@@ -508,6 +508,12 @@ export const choices: readonly Choice[] = [
     reason: 'Who revokes a token wants an end now, and a stream may last for hours.',
   },
   {
+    topic: 'calls without a good token',
+    choice:
+      'Counted in the metrics each time, and recorded in the log of calls twenty at once and then one in ten seconds',
+    reason: 'They are what an auditor looks for, and nobody without a token may push the records of others out.',
+  },
+  {
     topic: 'Expect: 100-continue at the gateway',
     choice: '100 at once when the policy allows the call, never when it is refused',
     reason:

@@ -16,6 +16,7 @@ import type { Upstream } from '../upstream.ts';
 import type { AuditLog } from './audit-log.ts';
 import type { AuditEntry } from './audit-request.ts';
 import type { CallMeter } from './call-meter.ts';
+import { toEmptyEntry, withoutQuery } from './empty-entry.ts';
 import type { Verdict } from './judge.ts';
 import type { OpenCalls } from './open-calls.ts';
 
@@ -118,7 +119,7 @@ export function createForwarder(options: ForwarderOptions): Forward {
 
   return async (request, response, upgrade, until) => {
     const started_ms = options.clock.mono_ms();
-    const entry = emptyEntry(request);
+    const entry = toEmptyEntry(request);
     try {
       const found = await verdict(request);
       Object.assign(entry, describe(found));
@@ -147,36 +148,11 @@ export function toRefusal(verdict: Exclude<Verdict, { type: 'allow' }>): RemoraE
   return new RemoraError(verdict.code, verdict.message, details === undefined ? {} : { details });
 }
 
-function emptyEntry(request: IncomingMessage): AuditEntry {
-  return {
-    provider: '',
-    connector_id: '',
-    method: request.method ?? '',
-    path: withoutQuery(request.url ?? ''),
-    decision: 'reject',
-    code: null,
-    rule: null,
-    status: null,
-    ended: null,
-    request_bytes: 0,
-    response_bytes: 0,
-    ms: 0,
-    input_tokens: null,
-    output_tokens: null,
-  };
-}
-
 function describe(verdict: Verdict): Partial<AuditEntry> {
   const rule = verdict.type === 'reject' ? null : verdict.rule;
   if (verdict.target === undefined) return { decision: verdict.type };
   const { provider, connector_id, path } = verdict.target;
   return { decision: verdict.type, rule, provider, connector_id, path: withoutQuery(path) };
-}
-
-/** A query may hold a secret of the caller, and no rule looks at it. */
-function withoutQuery(target: string): string {
-  const question = target.indexOf('?');
-  return question < 0 ? target : target.slice(0, question);
 }
 
 function codeOf(error: unknown) {

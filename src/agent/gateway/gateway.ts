@@ -21,6 +21,7 @@ import { createAuditThread } from './audit-thread.ts';
 import { type CallCounts, createCallMeter } from './call-meter.ts';
 import { type Capability, createCapabilityTokens } from './capability-tokens.ts';
 import { createDiscovery } from './discovery.ts';
+import { createDoorRefusals, type OnDoorRefusal } from './door-refusals.ts';
 import { createForwarder, toRefusal } from './forwarder.ts';
 import { createGatewayHandlers } from './gateway-handlers.ts';
 import { judge, type Target, type Verdict } from './judge.ts';
@@ -96,6 +97,8 @@ export interface Gateway extends AsyncDisposable {
   spriteUrl(): string | undefined;
   /** What a token of the loopback listener opens; undefined for one that is unknown or expired. */
   verifyToken(token: string): Capability | undefined;
+  /** To be told of a call that did not get in. */
+  readonly onDoorRefusal: OnDoorRefusal;
 }
 
 export function createGateway(deps: GatewayDeps): Gateway {
@@ -265,6 +268,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
     callCounts: meter.counts,
     spriteUrl: () => known?.snapshot?.document.sprite.url,
     verifyToken: (token) => tokens.verify(token),
+    onDoorRefusal: createDoorRefusals({ audit, meter, now_ms: clock.mono_ms }),
     async [Symbol.asyncDispose]() {
       tokens[Symbol.dispose]();
       await audit[Symbol.asyncDispose]();

@@ -1,6 +1,7 @@
 // The loopback listener as a caller without Unix sockets sees it: where a token may be carried, what it opens, and what is
 // refused; and the commands that lead there.
 import { describe, expect, it } from 'vitest';
+import { gatewayLog } from '../../../src/contract/local/gateway.ts';
 import { startChild } from '../../support/child-lines.ts';
 import { words } from '../../support/model-provider.ts';
 import { type ModelStack, openModelStack } from '../../support/model-stack.ts';
@@ -72,6 +73,22 @@ describe('a token', () => {
     expect(revoked.status).toBe(204);
     expect((await call(stack, target, { 'x-api-key': token })).status).toBe(401);
     expect(stack.provider.calls).toHaveLength(0);
+  });
+
+  it('that is missing, wrong or of another connector leaves a record, but never so many that others are pushed out', async () => {
+    const stack = await openModelStack();
+    const token = await stack.createToken('conn_anthropic');
+    await call(stack, `${target}?key=sk-mine`);
+    await call(stack, target, { authorization: `Bearer ${token}` });
+    for (let index = 0; index < 60; index += 1) await call(stack, target);
+    const { records } = gatewayLog.parse((await stack.agent.get('/v1/gateway/log?limit=1000')).json);
+    expect(records.slice(0, 2)).toMatchObject([
+      { decision: 'reject', code: 'unauthorized', status: 401, method: 'GET', path: target },
+      { decision: 'reject', code: 'forbidden', status: 403 },
+    ]);
+    expect(records.length).toBeLessThan(30);
+    const counted = /calls_total\{provider="",connector="",decision="reject",status="401",code="unauthorized"\} 61$/m;
+    expect((await stack.agent.get('/metrics')).text).toMatch(counted);
   });
 
   it('does not help a page that reached the listener under another name', async () => {
