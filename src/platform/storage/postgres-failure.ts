@@ -17,6 +17,8 @@ const UNSTORABLE = /^(22021|22P05)$/;
 /** The connection is lost, or the server does not answer: the client that said so is not asked again. */
 const LOST = ['CONNECTION_CLOSED', 'CONNECTION_DESTROYED', 'CONNECT_TIMEOUT', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'];
 const UNREACHABLE = ['CONNECTION_ENDED', 'ECONNREFUSED', 'ENOENT', 'EACCES', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'];
+/** A certificate that is not trusted, or not any more. */
+const TLS = /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO)/;
 const NETWORK = [...LOST, ...UNREACHABLE, 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN', 'ECONNABORTED', 'EADDRNOTAVAIL'];
 
 export function isConnectionLost(error: unknown): boolean {
@@ -31,7 +33,8 @@ export function toStorageError(error: unknown): unknown {
     if (UNSTORABLE.test(code)) return new RemoraError('invalid_request', 'text cannot hold the character NUL here');
     return error;
   }
-  if (NETWORK.includes(code)) return new StorageFailure('the database server cannot be reached now', { cause: error });
+  if (NETWORK.includes(code) || TLS.test(code))
+    return new StorageFailure('the database server cannot be reached now', { cause: error });
   return error;
 }
 

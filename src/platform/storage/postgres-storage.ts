@@ -9,7 +9,7 @@ import { createPostgresLocks } from './postgres-locks.ts';
 import { createPostgresSql, Unanswered } from './postgres-query.ts';
 import { createPostgresSession, type PostgresSession } from './postgres-session.ts';
 import { createPostgresTransactions } from './postgres-transactions.ts';
-import type { Storage } from './storage.ts';
+import { type Storage, StorageFailure } from './storage.ts';
 
 const QUERIES_MAX = 8;
 const STATEMENT_MS = 5_000;
@@ -59,6 +59,10 @@ async function migrateOnce(url: Secret): Promise<void> {
   try {
     await checkServer(session);
     await migratePostgres(session);
+  } catch (error) {
+    if (!(error instanceof StorageFailure) || !(error.cause instanceof Error)) throw error;
+    // Nobody reads a log yet: whoever starts the platform is told the whole reason.
+    throw new StorageFailure(`${error.message}: ${error.cause.message}`, { cause: error.cause });
   } finally {
     await session.end();
   }
