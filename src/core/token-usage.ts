@@ -36,8 +36,10 @@ export function createUsageReader(headers: readonly string[]): UsageReader | und
     push: ends.push,
     read() {
       const texts = ends.texts();
-      const found = isEvents ? texts.flatMap(usagesOfEvents) : usagesOfJson(texts);
-      return found.length === 0 ? undefined : merge(found);
+      if (!isEvents) return merge(usagesOfJson(texts));
+      const found = texts.flatMap(usagesOfEvents);
+      // Of a stream that broke off: what is said at its beginning is not what it has used.
+      return found.every(({ isOpening }) => isOpening) ? undefined : merge(found.map(({ usage }) => usage));
     },
   };
 }
@@ -47,13 +49,15 @@ function usagesOfJson(texts: readonly string[]): unknown[] {
   return end === undefined ? usagesOfValue(parse(text)) : usagesInText(end).slice(-1);
 }
 
-function usagesOfEvents(text: string): unknown[] {
+function usagesOfEvents(text: string): { readonly usage: unknown; readonly isOpening: boolean }[] {
   return text
     .split('\n')
     .filter((line) => line.includes('"usage'))
     .flatMap((line) => {
       const value = parse(line.replace(/^data:/, ''));
-      return value === undefined ? usagesInText(line) : usagesOfValue(value);
+      const usages = value === undefined ? usagesInText(line) : usagesOfValue(value);
+      const isOpening = fieldOf(value, 'type') === 'message_start';
+      return usages.map((usage) => ({ usage, isOpening }));
     });
 }
 
@@ -79,7 +83,8 @@ function objectAt(text: string, begin: number): string {
 }
 
 /** What is said later counts, because the numbers of a stream are running totals. */
-function merge(found: readonly unknown[]): TokenUsage {
+function merge(found: readonly unknown[]): TokenUsage | undefined {
+  if (found.length === 0) return undefined;
   const last = (names: readonly string[]) =>
     found.reduce<number | null>((before, usage) => countOf(usage, names) ?? before, null);
   return { input_tokens: last(inputNames), output_tokens: last(outputNames) };

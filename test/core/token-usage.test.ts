@@ -69,5 +69,10 @@ describe('no usage is known', () => {
     ['of something else with that name', json, '{"usage":{"disk":9},"a":{"usage":{"prompt_tokens":1}}}'],
     ['of numbers that are none', json, '{"usage":{"prompt_tokens":"9","completion_tokens":-1}}'],
     ['of nothing', json, ''],
+    [
+      'of events that break off after the first',
+      events,
+      'data: {"type":"message_start","message":{"usage":{"input_tokens":25,"output_tokens":1}}}\n\n',
+    ],
   ])('%s', (_name, headers, text) => expect(read(headers, text)).toBeUndefined());
 });

@@ -25,6 +25,10 @@ const onGateway: StandInState['onGateway'] = (request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     response.write('data: {"usage":null}\n\n');
     response.end('data: {"usage":{"prompt_tokens":3,"completion_tokens":4}}\n\ndata: [DONE]\n\n');
+  } else if (target.endsWith('/broken')) {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    const started = 'data: {"type":"message_start","message":{"usage":{"input_tokens":25,"output_tokens":1}}}\n\n';
+    response.write(started, () => setTimeout(() => response.destroy(), 50));
   } else response.writeHead(200, { 'content-type': 'application/json' }).end(usage);
 };
 
@@ -33,11 +37,12 @@ describe('the tokens of a call', () => {
     ['json', { usage_known: true, input_tokens: 9, output_tokens: 12 }],
     ['events', { usage_known: true, input_tokens: 3, output_tokens: 4 }],
     ['gzip', { usage_known: false, input_tokens: null, output_tokens: null }],
+    ['broken', { usage_known: false, input_tokens: null, output_tokens: null, ended: 'upstream_broke' }],
     ['blocked', { usage_known: false, input_tokens: null, output_tokens: null }],
   ])('%s', async (path, expected) => {
     const platform = await openStandInPlatform({ connectors, onGateway });
     const agent = await openGatewayAgent(platform.url);
-    await ask(agent.path, { target: `${base}/${path}` });
+    await ask(agent.path, { target: `${base}/${path}` }).catch(() => undefined);
     const { records } = gatewayLog.parse((await ask(agent.path, { target: '/v1/gateway/log' })).json);
     expect(records).toMatchObject([expected]);
   });
