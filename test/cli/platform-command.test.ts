@@ -70,23 +70,36 @@ it('takes a key from a systemd credential and from a variable', async () => {
   expect(await once(byVariable.child, 'exit')).toEqual([0, null]);
 });
 
+/** A provider at a port where nobody listens. */
+const away = `[[providers]]
+provider = "away"
+display_name = "Away"
+description = "a provider of a test"
+address = { type = "fixed", url = "http://127.0.0.1:1" }
+injection = { in = "header", name = "authorization", prefix = "Bearer " }
+allow_http = true
+sample_path = "/"
+`;
+
 it('takes limits and the version of the environment from flags', async () => {
   const dir = tempDir();
   const keyFile = join(dir, 'key');
   writeFileSync(keyFile, (await runRemora(['platform', 'key'])).stdout);
-  const place = ['--dir', join(dir, 'p'), '--key-file', keyFile];
+  const providers = join(dir, 'providers.toml');
+  writeFileSync(providers, away);
+  const place = ['--dir', join(dir, 'p'), '--key-file', keyFile, '--providers', providers];
   const tokenFile = join(dir, 'token');
   const flags = ['--organization', 'acme', '--token-file', tokenFile, '--sprite-rate', '1', '--token-rate', '1'];
   const { url } = await openPlatformProcess([...place, ...flags, '--environment-version', 'v7']);
   expect((await runRemora(['platform', 'sprite', 'create', 'acme', 'web', ...place])).code).toBe(0);
   const apiKey = join(dir, 'api-key');
   writeFileSync(apiKey, 'k');
-  const connector = ['platform', 'connector', 'create', 'acme', 'custom_api', '--base-api-url', 'https://a.invalid'];
+  const connector = ['platform', 'connector', 'create', 'acme', 'away'];
   const made = await runRemora([...connector, '--api-key-file', apiKey, '--policy', '{"allow_all":true}', ...place]);
   const token = await runRemora(['platform', 'token', 'create', 'acme', '--sprite', 'web', ...place]);
   const call = (path: string, bearer: string) =>
     fetch(url + path, { headers: { authorization: `Bearer ${bearer.trim()}` } });
-  const through = () => call(`/v1/gateway/custom_api/${made.stdout.split(' ')[0]}/x`, token.stdout);
+  const through = () => call(`/v1/gateway/away/${made.stdout.split(' ')[0]}/x`, token.stdout);
   expect((await through()).status).toBe(502);
   expect((await through()).status).toBe(429);
   const bearer = readFileSync(tokenFile, 'utf8');

@@ -1,5 +1,5 @@
-// Continuation tokens of a list: where the last page ended, signed, so that a caller can neither read meaning into them nor
-// make one up. A token fits only the list that it came from. Pure.
+// Continuation tokens of a list: where the last page ended, signed, so that a caller can neither change one nor make one up. A token
+// fits only the list that it came from. Pure.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 
