@@ -87,8 +87,8 @@ export function createResume(options: ResumeOptions): ResumePart {
   }
 
   const watch = running.use(createResumeWatch({ kernel, onFinding, before, ...tickOf(options) }));
-  const look = createTurnCheck(watch.check);
-  const gate = running.use(createGate({ check: look.now }));
+  const turn = createTurnCheck(watch.check);
+  const gate = running.use(createGate({ check: turn.look }));
   const recovery = running.use(
     createRecovery({
       clock,
@@ -105,7 +105,7 @@ export function createResume(options: ResumeOptions): ResumePart {
   );
 
   function onFinding(finding: Finding): void {
-    look.again();
+    turn.again();
     switch (finding.type) {
       case 'resume':
         begin(finding.resume, recovery.running ? about?.resume : undefined);
@@ -194,7 +194,7 @@ export function createResume(options: ResumeOptions): ResumePart {
     generation: () => life.generation,
     incarnation: () => life.incarnation,
     identityHeaders() {
-      look.unlessDone();
+      turn.look();
       return life.headers;
     },
     lastResume: () => last,

@@ -1,11 +1,10 @@
-// One look for a call that passes the gate and then says who it is, both in one turn of the event loop: a look reads a file of the
-// kernel, which would otherwise be a tenth of what a call costs.
+// One look for a turn of the event loop, however many calls pass the gate in it and then say who they are: a look reads files of the
+// kernel, which would otherwise be a tenth of what a call costs. Between two calls of one turn nothing waits for the kernel, so the
+// second is no later than a call that has just looked.
 
 export interface TurnCheck {
-  /** Looks, whatever was done before. */
-  now(): void;
   /** Looks unless it was done in this turn. */
-  unlessDone(): void;
+  look(): void;
   /** Something was found: what follows waits for it, and looks again. */
   again(): void;
 }
@@ -15,16 +14,13 @@ export function createTurnCheck(check: () => void): TurnCheck {
   const forget = () => {
     isDone = false;
   };
-  function now(): void {
-    if (!isDone) setImmediate(forget);
-    isDone = true;
-    check();
-  }
   return {
-    now,
-    again: forget,
-    unlessDone() {
-      if (!isDone) now();
+    look() {
+      if (isDone) return;
+      isDone = true;
+      setImmediate(forget);
+      check();
     },
+    again: forget,
   };
 }
