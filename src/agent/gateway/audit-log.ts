@@ -3,13 +3,14 @@ import type { GatewayRecord } from '../../contract/local/gateway.ts';
 import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { within } from '../replication/within.ts';
-import type { AuditAnswer, AuditEntry, AuditLink, AuditRow } from './audit-request.ts';
+import { type AuditAnswer, type AuditEntry, type AuditLink, type AuditRow, toAuditRow } from './audit-request.ts';
 
 export const LOG_MAX_ROWS = 20_000;
 const QUEUE_MAX = 5_000;
 const FLUSH_MS = 500;
+/** So many are written at once: a queue that fills in less time would lose some. */
+const FLUSH_ROWS = 500;
 const RETRY_MS = 5_000;
-const PATH_MAX = 2_048;
 /** A write that takes longer is a problem to be shown, and a page is not waited for any longer. */
 const LATE_MS = 3_000;
 /** How long the last records may take at the end. */
@@ -82,13 +83,19 @@ export function createAuditLog({ link, clock, onProblem }: AuditLogOptions): Aud
     queue = [];
     writing = write(rows).finally(() => {
       writing = undefined;
-      if (queue.length > 0) schedule(FLUSH_MS);
+      if (queue.length > 0) arrange();
     });
     return writing;
   }
 
   function schedule(delay_ms: number): void {
     timer ??= setTimeout(() => void flush(), delay_ms).unref();
+  }
+
+  function arrange(): void {
+    if (writing !== undefined) return;
+    if (queue.length < FLUSH_ROWS || problem !== undefined) schedule(FLUSH_MS);
+    else void flush();
   }
 
   async function flushAll(): Promise<void> {
@@ -109,8 +116,8 @@ export function createAuditLog({ link, clock, onProblem }: AuditLogOptions): Aud
         queue.shift();
         lost += 1;
       }
-      queue.push({ ...entry, path: entry.path.slice(0, PATH_MAX), time: clock.wall_ms() });
-      if (writing === undefined) schedule(FLUSH_MS);
+      queue.push(toAuditRow(entry, clock.wall_ms()));
+      arrange();
     },
     async page(limit, after) {
       const records = await within(LATE_MS, read(limit, after)).catch((error: unknown) => {

@@ -2,7 +2,7 @@
 import type { GatewayRecord } from '../../contract/local/gateway.ts';
 import { toDateTime } from '../../core/clock.ts';
 import type { OpenedDatabase, Sqlite } from '../../sqlite/open.ts';
-import type { AuditAnswer, AuditRequest, AuditRow } from './audit-request.ts';
+import { type AuditAnswer, type AuditEntry, type AuditRequest, type AuditRow, auditColumns } from './audit-request.ts';
 
 /** How often old rows are looked for: that reads the whole table. */
 const AGE_CHECK_MS = 3_600_000;
@@ -17,8 +17,9 @@ export interface AuditStore extends Disposable {
   answer(request: AuditRequest): AuditAnswer;
 }
 
-interface StoredRow extends AuditRow {
+interface StoredRow extends AuditEntry {
   readonly seq: number;
+  readonly time: number;
 }
 
 export function createAuditStore(open: () => OpenedDatabase, limits: AuditLimits): AuditStore {
@@ -64,11 +65,8 @@ export function createAuditStore(open: () => OpenedDatabase, limits: AuditLimits
 }
 
 function prepare(db: Sqlite, { maxRows, maxAge_ms }: AuditLimits) {
-  const insert = db.prepare<[AuditRow]>(
-    `INSERT INTO gateway_log (time, provider, connector_id, method, path, decision, code, rule, status, ended,
-       request_bytes, response_bytes, ms, input_tokens, output_tokens)
-     VALUES (@time, @provider, @connector_id, @method, @path, @decision, @code, @rule, @status, @ended,
-       @request_bytes, @response_bytes, @ms, @input_tokens, @output_tokens)`,
+  const insert = db.prepare<unknown[]>(
+    `INSERT INTO gateway_log (${auditColumns}) VALUES (${auditColumns.map(() => '?')})`,
   );
   const trim = db.prepare<[number]>('DELETE FROM gateway_log WHERE seq <= (SELECT max(seq) FROM gateway_log) - ?');
   const expire = db.prepare<[number]>(
@@ -81,9 +79,9 @@ function prepare(db: Sqlite, { maxRows, maxAge_ms }: AuditLimits) {
   let ageChecked_ms = Number.NEGATIVE_INFINITY;
   return {
     write: db.transaction((rows: readonly AuditRow[]) => {
-      for (const row of rows) insert.run(row);
+      for (const row of rows) insert.run(...row);
       trim.run(maxRows);
-      const now_ms = rows.at(-1)?.time ?? 0;
+      const now_ms = Number(rows.at(-1)?.[0] ?? 0);
       if (Math.abs(now_ms - ageChecked_ms) < AGE_CHECK_MS) return;
       ageChecked_ms = now_ms;
       expire.run(now_ms - maxAge_ms);

@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type AuditLog, createAuditLog } from '../../../src/agent/gateway/audit-log.ts';
-import type { AuditAnswer, AuditLink } from '../../../src/agent/gateway/audit-request.ts';
+import { type AuditAnswer, type AuditLink, toAuditRow } from '../../../src/agent/gateway/audit-request.ts';
 import { createAuditStore } from '../../../src/agent/gateway/audit-store.ts';
 import { createAuditThread } from '../../../src/agent/gateway/audit-thread.ts';
 import { auditSchema } from '../../../src/agent/gateway/gateway-schema.ts';
@@ -174,7 +174,7 @@ describe('calls', () => {
 
 describe('the thread', () => {
   const data = () => ({ path: join(tempDir(), 'log.db'), maxRows: 10, maxAge_ms: 1_000 });
-  const rows = [{ ...entry, time: 1 }];
+  const rows = [toAuditRow(entry, 1)];
 
   it('ends when nothing is asked for a while, and the rows are there for the next one', async () => {
     const place = data();
