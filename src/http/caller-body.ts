@@ -21,17 +21,23 @@ export interface CallerBody {
  * Throws `payload_too_large` when the declared length is over the cap; a stream fails with it when it grows over it. A caller
  * that asked whether to send its body is told to. `undefined` when the caller went away before a small body was complete.
  */
-export async function readCallerBody(
+export function readCallerBody(
   request: IncomingMessage,
   response: ServerResponse,
   cap_bytes: number,
-): Promise<CallerBody | undefined> {
+): CallerBody | Promise<CallerBody | undefined> {
   const declared_bytes = Number(request.headers['content-length'] ?? 0);
   if (declared_bytes > cap_bytes) throw tooLarge(cap_bytes);
   if (request.headers.expect !== undefined) response.writeContinue();
   if (request.headers['transfer-encoding'] !== undefined) return new StreamedBody(request, cap_bytes);
-  if (declared_bytes === 0) return { open: () => null, bytes: 0, repeatable: true, close: () => undefined };
+  if (declared_bytes === 0) return noBody;
   if (declared_bytes > COLLECT_MAX_BYTES) return new StreamedBody(request, cap_bytes);
+  return collectBody(request);
+}
+
+const noBody: CallerBody = { open: () => null, bytes: 0, repeatable: true, close: () => undefined };
+
+async function collectBody(request: IncomingMessage): Promise<CallerBody | undefined> {
   const buffer = await collect(request);
   return buffer && { open: () => buffer, bytes: buffer.length, repeatable: true, close: () => undefined };
 }

@@ -19,7 +19,11 @@ export function checkRequest(request: RequestHead): void {
   if (!target.startsWith('/')) {
     throw new RemoraError('invalid_target', 'the request target must be a path that begins with "/"');
   }
-  const hosts = request.rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length;
+  let hosts = 0;
+  for (let index = 0; index < request.rawHeaders.length; index += 2) {
+    const name = request.rawHeaders[index] ?? '';
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
   if (hosts > 1) throw new RemoraError('invalid_request', 'the request has more than one Host header');
   if (hosts < 1 && request.httpVersion === '1.1') {
     throw new RemoraError('invalid_request', 'an HTTP/1.1 request needs a Host header; any value will do');

@@ -5,8 +5,8 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 export interface Connections {
-  /** Counts one answer until its last byte is with the kernel, or its caller is gone. */
-  begin(request: IncomingMessage, response: ServerResponse): void;
+  /** Counts one answer until its last byte is with the kernel, or its caller is gone; then `onEnd` runs. */
+  begin(request: IncomingMessage, response: ServerResponse, onEnd: () => void): void;
   /** True while an answer is due on this connection. */
   isAnswering(socket: Duplex): boolean;
   /** Tells the callers of all answers that have not begun that their connection ends after it. */
@@ -55,13 +55,15 @@ export function watchConnections(server: Server): Connections {
   };
 
   return {
-    begin({ socket }, response) {
+    begin({ socket }, response, onEnd) {
       const connection = connections.get(socket);
-      if (connection === undefined) return;
-      connection.answers.add(response);
+      connection?.answers.add(response);
       response.once('close', () => {
-        connection.answers.delete(response);
-        connection.read_bytes = socket.bytesRead;
+        if (connection !== undefined) {
+          connection.answers.delete(response);
+          connection.read_bytes = socket.bytesRead;
+        }
+        onEnd();
       });
     },
     isAnswering: (socket) => (connections.get(socket)?.answers.size ?? 0) > 0,

@@ -79,10 +79,12 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
     checkOpen();
     const target = request.url ?? '';
     const { id, row, params } = router.match(request.method ?? '', pathOf(request));
-    const principal = await options.authenticate(request, row, door);
+    const given = options.authenticate(request, row, door);
+    const principal = given instanceof Promise ? await given : given;
     const handler = handlers[id];
     if (handler === undefined) throw new Error(`row ${id} has no handler`);
-    const call = await toCall({ request, response, row, params, principal, upgrade });
+    const made = toCall({ request, response, row, params, principal, upgrade });
+    const call = made instanceof Promise ? await made : made;
     switch (row.answer.kind) {
       case 'raw':
         await handler(call, response);
@@ -162,13 +164,12 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
     door: string,
     upgrade?: Upgrade,
   ): void {
-    connections.begin(request, response);
-    response.on('error', () => undefined);
-    if (phase !== 'open') response.setHeader('connection', 'close');
-    response.once('close', () => {
+    connections.begin(request, response, () => {
       if (phase === 'draining') connections.closeIdle();
       if (phase === 'handing_over') setTimeout(() => connections.closeIdle('used'), USED_LINGER_MS);
     });
+    response.on('error', ignore);
+    if (phase !== 'open') response.setHeader('connection', 'close');
     serve(request, response, door, upgrade).catch((error: unknown) => {
       report(error, request, response);
       try {
@@ -283,6 +284,9 @@ function pathOf(request: IncomingMessage): string {
   const question = target.indexOf('?');
   return question < 0 ? target : target.slice(0, question);
 }
+
+/** Whoever writes hears of it through the end of its exchange; unheard, an error would end the process. */
+function ignore(): void {}
 
 function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === 'AbortError';

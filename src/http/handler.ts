@@ -14,7 +14,7 @@ export interface Call<O extends Operation, Principal = undefined> {
   readonly signal: AbortSignal;
   readonly request: IncomingMessage;
   /** For a `raw` row that allows it: the caller asks for a WebSocket. Until it is accepted, `response` answers as always. */
-  readonly upgrade?: Upgrade;
+  readonly upgrade?: Upgrade | undefined;
 }
 
 /** A JSON answer with another status than the row's first one, or with headers. */

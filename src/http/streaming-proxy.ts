@@ -15,12 +15,14 @@ import { isRetryable, toUpstreamError } from './upstream-error.ts';
 /** A model that thinks before its first byte may take minutes; ten is what the clients of the large providers wait. */
 export const HEADERS_TIMEOUT_MS = 600_000;
 export const BODY_CAP_BYTES = 32 * 1024 * 1024;
+/** What may wait here for a slow caller. Fast peers would wait for each other at every piece if it were less than two. */
+const AHEAD_BYTES = 128 * 1024;
 /** How long the rest of a body that nobody wants may keep coming after the answer, before the connection is cut. */
 const LINGER_MS = 5_000;
 
 export interface ExchangeUpstream {
-  /** Read once for each try, so that a getter can give the pool of now. */
-  readonly dispatcher: Dispatcher;
+  /** Asked once for each try, so that each takes the pool of now. */
+  readonly dispatcher: () => Dispatcher;
   readonly origin: string;
   /** Path and query, sent byte for byte. */
   readonly path: string;
@@ -74,8 +76,9 @@ export async function streamExchange(
   response: ServerResponse,
   upstream: ExchangeUpstream,
 ): Promise<ExchangeOutcome> {
-  response.on('error', () => undefined);
-  const body = await readCallerBody(request, response, upstream.bodyCap_bytes ?? BODY_CAP_BYTES);
+  response.on('error', ignore);
+  const read = readCallerBody(request, response, upstream.bodyCap_bytes ?? BODY_CAP_BYTES);
+  const body = read instanceof Promise ? await read : read;
   if (body === undefined) return { ended: 'caller_gone', status: undefined, request_bytes: 0, response_bytes: 0 };
   const first = await new Attempt(request, response, upstream, body).run(true);
   if (first !== 'not_sent') return first;
@@ -134,7 +137,7 @@ class Attempt implements Dispatcher.DispatchHandler {
       bodyTimeout: idleTimeout_ms ?? 0,
       ...(tunnel === undefined ? {} : { upgrade: 'websocket' }),
     };
-    dispatcher.dispatch(options, this);
+    dispatcher().dispatch(options, this);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -181,15 +184,17 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#status = status;
     this.#onPiece = this.#upstream.observe?.(headers);
     // Headers alone go out at once, but in one write with a body that came in the same read.
-    process.nextTick(() => {
-      if (this.#response_bytes === 0 && !this.#response.writableEnded) this.#response.flushHeaders();
-    });
+    process.nextTick(Attempt.#flushHeaders, this);
+  }
+
+  static #flushHeaders(attempt: Attempt): void {
+    if (attempt.#response_bytes === 0 && !attempt.#response.writableEnded) attempt.#response.flushHeaders();
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#settled) return;
     this.#response_bytes += chunk.length;
-    if (!this.#response.write(chunk)) controller.pause();
+    if (!this.#response.write(chunk) && this.#response.writableLength > AHEAD_BYTES) controller.pause();
     this.#onPiece?.(chunk);
   }
 
@@ -197,7 +202,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     if (this.#settled) return;
     const trailers = toCallerHeaders(toTexts(controller.rawTrailers), this.#upstream.from);
     if (trailers.length > 0) this.#response.addTrailers(toPairs(trailers));
-    this.#response.end(() => this.#settle('complete'));
+    this.#response.end();
     this.#dropRest();
   }
 
@@ -284,6 +289,8 @@ class Attempt implements Dispatcher.DispatchHandler {
     request.resume();
   }
 }
+
+function ignore(): void {}
 
 function onlyReads(method: string | undefined): boolean {
   return method === 'GET' || method === 'HEAD';

@@ -30,7 +30,14 @@ async function openProxy(origin: string, more: Partial<ExchangeUpstream> = {}): 
   };
   const server = createServer((request, response) => {
     const headers = toUpstreamHeaders(request.rawHeaders);
-    const upstream = { dispatcher, origin, path: request.url ?? '', headers, from: 'provider' as const, ...more };
+    const upstream = {
+      dispatcher: () => dispatcher,
+      origin,
+      path: request.url ?? '',
+      headers,
+      from: 'provider' as const,
+      ...more,
+    };
     streamExchange(request, response, upstream).then(push, (error: unknown) => {
       sendError(response, error);
       push(error instanceof RemoraError ? error : new RemoraError('internal', String(error)));

@@ -50,7 +50,7 @@ async function openProxy(idle_ms = 60_000) {
     async tunnel({ request, upgrade }, response) {
       const tunnel = toTunnel(request, upgrade, idle_ms);
       const outcome = await streamExchange(request, response, {
-        dispatcher,
+        dispatcher: () => dispatcher,
         origin: upstream.origin,
         path: request.url ?? '',
         headers: toUpstreamHeaders(request.rawHeaders),

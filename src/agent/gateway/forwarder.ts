@@ -86,16 +86,15 @@ export function createForwarder(options: ForwarderOptions): Forward {
     response: ServerResponse,
     upgrade: Upgrade | undefined,
     until: AbortSignal | undefined,
-    allowed: Extract<Verdict, { type: 'allow' }>,
-  ): Promise<Partial<AuditEntry>> {
+    { target }: Extract<Verdict, { type: 'allow' }>,
+    entry: AuditEntry,
+  ): Promise<void> {
     const tunnel = toTunnel(request, upgrade, options.websocketIdle_ms);
-    using _admitted = options.limits.admit(allowed.target.connector_id);
-    using call = options.openCalls.open(allowed.target, tunnel !== undefined, until);
+    using _admitted = options.limits.admit(target.connector_id);
+    using call = options.openCalls.open(target, tunnel !== undefined, until);
     let usage: UsageReader | undefined;
     const outcome = await streamExchange(request, response, {
-      get dispatcher() {
-        return options.upstream.dispatcher;
-      },
+      dispatcher: () => options.upstream.dispatcher,
       origin,
       path: basePath + withoutCapability(request.url ?? ''),
       headers: toUpstreamHeaders(request.rawHeaders, inject()),
@@ -110,11 +109,15 @@ export function createForwarder(options: ForwarderOptions): Forward {
         return usage?.push;
       },
     });
-    const { ended, status = null, request_bytes, response_bytes } = outcome;
+    const { status = null } = outcome;
     if (status === 401 || status === 403) options.onRefused();
-    const code = codeOf(outcome.reason ?? call.signal.reason);
-    const counts = { ended, status, request_bytes, response_bytes, code };
-    return { ...counts, ...usage?.read() };
+    entry.ended = outcome.ended;
+    entry.status = status;
+    entry.request_bytes = outcome.request_bytes;
+    entry.response_bytes = outcome.response_bytes;
+    entry.code = codeOf(outcome.reason ?? call.signal.reason);
+    const used = usage?.read();
+    if (used !== undefined) Object.assign(entry, used);
   }
 
   return async (request, response, upgrade, until) => {
@@ -122,12 +125,13 @@ export function createForwarder(options: ForwarderOptions): Forward {
     const entry = toEmptyEntry(request);
     try {
       const found = await verdict(request);
-      Object.assign(entry, describe(found));
+      describe(found, entry);
       if (found.type !== 'allow') throw toRefusal(found);
-      Object.assign(entry, await stream(request, response, upgrade, until, found));
+      await stream(request, response, upgrade, until, found, entry);
     } catch (error) {
       const code = codeOf(error) ?? 'internal';
-      Object.assign(entry, { code, status: response.destroyed ? null : errorStatus[code] });
+      entry.code = code;
+      entry.status = response.destroyed ? null : errorStatus[code];
       throw error;
     } finally {
       entry.ms = Math.round(options.clock.mono_ms() - started_ms);
@@ -148,11 +152,14 @@ export function toRefusal(verdict: Exclude<Verdict, { type: 'allow' }>): RemoraE
   return new RemoraError(verdict.code, verdict.message, details === undefined ? {} : { details });
 }
 
-function describe(verdict: Verdict): Partial<AuditEntry> {
-  const rule = verdict.type === 'reject' ? null : verdict.rule;
-  if (verdict.target === undefined) return { decision: verdict.type };
+function describe(verdict: Verdict, entry: AuditEntry): void {
+  entry.decision = verdict.type;
+  if (verdict.target === undefined) return;
   const { provider, connector_id, path } = verdict.target;
-  return { decision: verdict.type, rule, provider, connector_id, path: withoutQuery(path) };
+  entry.provider = provider;
+  entry.connector_id = connector_id;
+  entry.path = withoutQuery(path);
+  if (verdict.type !== 'reject') entry.rule = verdict.rule;
 }
 
 function codeOf(error: unknown) {

@@ -129,7 +129,7 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
     record.isSent = true;
     let usage: UsageReader | undefined;
     const outcome = await streamExchange(request, response, {
-      dispatcher: deps.dispatcherFor(entry),
+      dispatcher: () => deps.dispatcherFor(entry),
       origin,
       path,
       headers: toUpstreamHeaders(rawHeaders, injected),
