@@ -3,6 +3,7 @@
 import type { GatewayChange } from '../../contract/gateway.ts';
 import type { EventSink } from '../../http/event-sink.ts';
 import { StorageFailure } from '../storage/storage.ts';
+import { inBatches } from './in-batches.ts';
 
 /** Of one sprite. A copy of its machine, or an agent that forgets to hang up, must not take every connection. */
 const READERS_PER_SPRITE = 4;
@@ -21,8 +22,11 @@ interface Reader {
   version: string | undefined;
 }
 
-/** `versionOf`: undefined for a sprite that is gone, whose readers are ended. */
-export function createChangeFeed(versionOf: (sprite_id: string) => Promise<string | undefined>): ChangeFeed {
+/** Undefined for a sprite that is gone, whose readers are ended. */
+export type VersionOf = (sprite_id: string) => Promise<string | undefined>;
+
+/** `look`: called for each look at all of the readers, which may share what it reads. */
+export function createChangeFeed(look: () => VersionOf): ChangeFeed {
   const readers = new Set<Reader>();
   let isComparing = false;
   let isWanted = false;
@@ -32,7 +36,8 @@ export function createChangeFeed(versionOf: (sprite_id: string) => Promise<strin
       isWanted = false;
       const greeted = [...readers].filter((reader) => reader.version !== undefined);
       const ids = [...new Set(greeted.map((reader) => reader.sprite_id))];
-      const versions = new Map(await Promise.all(ids.map(async (id) => [id, await tryVersionOf(id)] as const)));
+      const versionOf = look();
+      const versions = new Map(await inBatches(ids, async (id) => [id, await tryVersion(versionOf, id)] as const));
       for (const reader of greeted) tell(reader, versions.get(reader.sprite_id));
     }
     isComparing = false;
@@ -49,7 +54,7 @@ export function createChangeFeed(versionOf: (sprite_id: string) => Promise<strin
   }
 
   /** A reader that is ended asks again, and then hears what is wrong. That the database cannot be asked changes nothing. */
-  async function tryVersionOf(sprite_id: string): Promise<string | undefined> {
+  async function tryVersion(versionOf: VersionOf, sprite_id: string): Promise<string | undefined> {
     try {
       return await versionOf(sprite_id);
     } catch (error) {
@@ -71,7 +76,7 @@ export function createChangeFeed(versionOf: (sprite_id: string) => Promise<strin
       const reader: Reader = { sprite_id, sink, version: undefined };
       readers.add(reader);
       sink.onClose(() => readers.delete(reader));
-      const version = await versionOf(sprite_id);
+      const version = await look()(sprite_id);
       if (version === undefined) {
         sink.end();
         return;

@@ -72,9 +72,16 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
   const calls = createOpenCalls({ grace_ms: STORAGE_GRACE_MS, now_ms });
   const ofConnector = createCallLimits({ limit: connector, noun: 'connector', now_ms });
   const ofSprite = createCallLimits({ limit: sprite, noun: 'sprite', now_ms });
-  const feed = createChangeFeed(async (sprite_id) => {
-    const sprite = await deps.sprites.find(sprite_id);
-    return sprite && toGatewayVersion(sprite, await deps.connectors.list(sprite.organization_id, undefined));
+  const feed = createChangeFeed(() => {
+    const lists = new Map<string, ReturnType<ConnectorStore['list']>>();
+    return async (sprite_id) => {
+      const sprite = await deps.sprites.find(sprite_id);
+      if (sprite === undefined) return undefined;
+      const { organization_id } = sprite;
+      const list = lists.get(organization_id) ?? deps.connectors.list(organization_id, undefined);
+      lists.set(organization_id, list);
+      return toGatewayVersion(sprite, await list);
+    };
   });
   deps.service.onChange((id) => {
     void calls.recheck(id);

@@ -1,5 +1,6 @@
 // The calls that go through each connector now, and which of them a changed policy ends.
 import { StorageFailure } from '../storage/storage.ts';
+import { inBatches } from './in-batches.ts';
 
 export interface OpenCall {
   /** Throws when the call would not be allowed now. */
@@ -55,7 +56,8 @@ export function createOpenCalls({ grace_ms, now_ms }: OpenCallsOptions): OpenCal
     },
     async recheck(connector_id) {
       const calls = connector_id === undefined ? [...open.values()] : [open.get(connector_id) ?? new Set()];
-      await Promise.all(calls.flatMap((set) => [...set]).map(check));
+      const entries = calls.flatMap((set) => [...set]);
+      await inBatches(entries, check);
     },
   };
 }
