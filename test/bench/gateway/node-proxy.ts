@@ -8,6 +8,18 @@ const agent = new Agent({ keepAlive: true, maxSockets: 4_096 });
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void;
 
+/** Of one connection: they are said anew for the next. */
+const ofConnection = new Set(['connection', 'host', 'keep-alive', 'transfer-encoding']);
+
+function withoutConnection(headers: readonly string[]): string[] {
+  const kept: string[] = [];
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const [name = '', value = ''] = [headers[index], headers[index + 1]];
+    if (!ofConnection.has(name.toLowerCase())) kept.push(name, value);
+  }
+  return kept;
+}
+
 const proxies: Readonly<Record<string, () => Promise<Serve>>> = {
   async 'http-proxy'() {
     const { default: httpProxy } = await import('http-proxy');
@@ -24,6 +36,32 @@ const proxies: Readonly<Record<string, () => Promise<Serve>>> = {
     const { default: fastProxy } = await import('fast-proxy');
     const { proxy } = fastProxy({ base: target, undici: { connections: 4_096, pipelining: 1, bodyTimeout: 0 } });
     return (request, response) => proxy(request, response, request.url ?? '/', {});
+  },
+  /** The two that the agent is built on, and nothing else: what no code of ours can undercut. */
+  async 'node:http + undici'() {
+    const { Pool } = await import('undici');
+    const pool = new Pool(target, { connections: 4_096, pipelining: 1, bodyTimeout: 0, allowH2: false });
+    return (request, response) => {
+      const { method = 'GET', url: path = '/' } = request;
+      const headers = withoutConnection(request.rawHeaders);
+      let resume: (() => void) | undefined;
+      response.on('drain', () => resume?.());
+      pool.dispatch(
+        { method, path, headers, body: null },
+        {
+          onResponseStart({ rawHeaders }, status) {
+            const texts = Array.isArray(rawHeaders) ? rawHeaders.map((item) => item.toString('latin1')) : [];
+            response.writeHead(status, withoutConnection(texts));
+          },
+          onResponseData(controller, chunk) {
+            resume = () => controller.resume();
+            if (!response.write(chunk)) controller.pause();
+          },
+          onResponseEnd: () => void response.end(),
+          onResponseError: () => void response.destroy(),
+        },
+      );
+    };
   },
   async '@fastify/http-proxy'() {
     const { default: fastify } = await import('fastify');

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { agentProgram } from '../../../src/cli/agent-program.ts';
 
 export interface Subject {
   readonly name: string;
@@ -19,7 +20,7 @@ const TARGET = '/v1/gateway/openai/conn_1/v1/1k';
 /** Undefined when the program is not installed. */
 export type StartSubject = (dir: string, port: number) => ChildProcess | undefined;
 
-export const nodeProxies = ['http-proxy', 'httpxy', 'fast-proxy', '@fastify/http-proxy'] as const;
+export const nodeProxies = ['node:http + undici', 'http-proxy', 'httpxy', 'fast-proxy', '@fastify/http-proxy'] as const;
 
 export const starts: Readonly<Record<string, StartSubject>> = {
   nginx(dir, port) {
@@ -63,7 +64,7 @@ export function startAgent(
     REMORA_GATEWAY_RATE: '1000000',
     REMORA_GATEWAY_IN_FLIGHT: '2000',
   };
-  return start(process.execPath, [here('../../../src/cli/remora.js'), 'agent'], env);
+  return start(agentProgram.command, agentProgram.args, env);
 }
 
 /** Resolves when it answers. */
