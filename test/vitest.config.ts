@@ -6,6 +6,8 @@ const shared = {
   environment: 'node',
   testTimeout: 20_000,
   hookTimeout: 20_000,
+  // What comes by itself comes soon, but on a machine with other work not within the second that is the default.
+  expect: { poll: { timeout: 10_000 } },
 };
 
 export default defineConfig({
