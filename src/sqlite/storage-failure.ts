@@ -6,3 +6,8 @@ const CODES = /^SQLITE_(FULL|IOERR|READONLY|BUSY|CANTOPEN|NOMEM)/;
 export function isStorageFailure(error: unknown): boolean {
   return error instanceof Database.SqliteError && CODES.test(error.code);
 }
+
+/** A full disk and a busy file can get better under the same handle; whatever else it is, the file is opened anew. */
+export function mayHeal(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && /^SQLITE_(?:FULL|BUSY)/.test(String(error.code));
+}

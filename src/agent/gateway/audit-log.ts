@@ -2,7 +2,7 @@
 import type { GatewayRecord } from '../../contract/local/gateway.ts';
 import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
-import { within } from '../replication/within.ts';
+import { within } from '../within.ts';
 import { type AuditAnswer, type AuditEntry, type AuditLink, type AuditRow, toAuditRow } from './audit-request.ts';
 
 export const LOG_MAX_ROWS = 20_000;

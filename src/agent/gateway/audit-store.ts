@@ -2,6 +2,7 @@
 import type { GatewayRecord } from '../../contract/local/gateway.ts';
 import { toDateTime } from '../../core/clock.ts';
 import type { OpenedDatabase, Sqlite } from '../../sqlite/open.ts';
+import { mayHeal } from '../../sqlite/storage-failure.ts';
 import { type AuditAnswer, type AuditEntry, type AuditRequest, type AuditRow, auditColumns } from './audit-request.ts';
 
 /** How often old rows are looked for: that reads the whole table. */
@@ -94,9 +95,4 @@ function prepare(db: Sqlite, { maxRows, maxAge_ms }: AuditLimits) {
 function toRecord(row: StoredRow): GatewayRecord {
   const usage_known = row.input_tokens !== null || row.output_tokens !== null;
   return { ...row, time: toDateTime(row.time), usage_known };
-}
-
-/** A full disk and a busy file can get better under the same handle. */
-function mayHeal(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && /^SQLITE_(?:FULL|BUSY)/.test(String(error.code));
 }

@@ -1,6 +1,7 @@
 // Answers requests for replication.db, one after the other, on whatever thread it is made. A batch that was not written keeps
 // later ones out until one repairs it: nothing may be missing between two rows without a gap.
 import type { OpenedDatabase } from '../../sqlite/open.ts';
+import { mayHeal } from '../../sqlite/storage-failure.ts';
 import { type CacheFile, createCacheFile } from './cache-file.ts';
 import type { CacheAnswer, CacheRequest, OpenedAnswer } from './cache-request.ts';
 
@@ -85,9 +86,4 @@ export function createCacheStore(open: () => OpenedDatabase): CacheStore {
 function toOpened(file: CacheFile, { reason, state }: OpenedDatabase, isKept: boolean): OpenedAnswer {
   const known = { positions: file.positions(), facts: file.facts(), last_seq: file.last_seq() };
   return { type: 'opened', state, reason, isKept, ...known };
-}
-
-/** A full disk and a busy file can get better under the same handle; whatever else it is, the file is opened anew. */
-function mayHeal(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && /^SQLITE_(?:FULL|BUSY)/.test(String(error.code));
 }

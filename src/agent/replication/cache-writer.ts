@@ -1,6 +1,7 @@
 // Brings changes into the cache in batches, and lives with a cache that cannot be written, or not now: it says so, tries again,
 // and records as a gap what was not saved meanwhile. Memory goes on answering in any case.
 import type { Clock } from '../../core/clock.ts';
+import { within } from '../within.ts';
 import { type CacheBatch, createBatchBuilder } from './cache-batch.ts';
 import type { CacheChange, FactName } from './cache-change.ts';
 import type { CacheAnswer, CacheLink, CacheRequest, HistoryStart, OpenedAnswer } from './cache-request.ts';
@@ -8,7 +9,6 @@ import { type HistoryPage, type StreamPage, toHistoryPage, toStreamPage } from '
 import { createDiskQueue } from './disk-queue.ts';
 import type { ReplicaEntry } from './replica.ts';
 import { toUnsavedChanges } from './unsaved-changes.ts';
-import { within } from './within.ts';
 
 /** Rows of history in all; the oldest go first, a batch at a time. */
 export const HISTORY_CAP = 100_000;

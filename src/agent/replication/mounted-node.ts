@@ -11,8 +11,8 @@ import {
   toDatabaseName,
   toPosName,
 } from '../../core/pos-file.ts';
+import { within } from '../within.ts';
 import { DATABASE_CAP } from './replica.ts';
-import { within } from './within.ts';
 
 const POS_BYTES = 64;
 const HEADER_BYTES = 100;

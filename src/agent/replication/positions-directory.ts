@@ -6,8 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { PRIMARY_FILE } from '../../contract/replication.ts';
 import { toPosName, toPosText } from '../../core/pos-file.ts';
 import type { Primary } from '../../core/primary-status.ts';
+import { within } from '../within.ts';
 import type { Replica } from './replica.ts';
-import { within } from './within.ts';
 
 const TEMPORARY = '.remora-new';
 const PACE_MS = 20;

@@ -1,24 +1,18 @@
 // The thread of cache-worker.ts as somebody to ask. It is started by the first request, ended when nothing was asked for a while,
 // because a thread has a heap of its own, and started anew when it has died.
-import { Worker } from 'node:worker_threads';
+import { type FileThread, startFileThread } from '../file-thread.ts';
 import type { CacheAnswer, CacheLink, CacheRequest } from './cache-request.ts';
-import { within } from './within.ts';
 
 const IDLE_MS = 30_000;
-/** How long the thread may take to close the file. One that hangs in a stalled disk is left behind. */
-const CLOSE_MS = 2_000;
 /** The batches of a second are a few megabytes; a heap that grows beyond this is a fault. */
 const LIMITS = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4 };
 
 interface Thread {
-  readonly worker: Worker;
-  readonly waiting: PromiseWithResolvers<CacheAnswer>[];
-  readonly gone: Promise<void>;
+  readonly at: FileThread<CacheRequest, CacheAnswer>;
   /** Where the thread was not started by an `open`: nothing reaches the file before it is known to be that of before. */
   ready: Promise<void> | undefined;
   /** The file is not what it had been. */
   lost: string | undefined;
-  isGone: boolean;
   /** Memory that stands in for a file would be gone with the thread. */
   mayEnd: boolean;
 }
@@ -34,50 +28,24 @@ export function createWorkerLink(path: string, idle_ms = IDLE_MS): WorkerLink {
   let idleTimer: NodeJS.Timeout | undefined;
 
   function start(): Thread {
-    const worker = new Worker(new URL('./cache-worker.ts', import.meta.url), {
-      workerData: path,
-      resourceLimits: LIMITS,
-    });
-    worker.unref();
-    const waiting: PromiseWithResolvers<CacheAnswer>[] = [];
-    const gone = Promise.withResolvers<void>();
-    let cause: Error | undefined;
-    const started: Thread = {
-      worker,
-      waiting,
-      gone: gone.promise,
-      ready: undefined,
-      lost: undefined,
-      isGone: false,
-      mayEnd: false,
-    };
-    worker.on('message', (answer: CacheAnswer) => waiting.shift()?.resolve(answer));
-    worker.once('error', (error) => {
-      cause = error instanceof Error ? error : new Error(String(error));
-    });
-    worker.once('exit', (code) => {
-      started.isGone = true;
+    const script = new URL('./cache-worker.ts', import.meta.url);
+    const onGone = () => {
       if (thread === started) thread = undefined;
-      const error = new Error(`the thread of replication.db ended (${cause?.message ?? `exit code ${code}`})`, {
-        cause,
-      });
-      for (const one of waiting.splice(0)) one.reject(error);
-      gone.resolve();
+    };
+    const at = startFileThread<CacheRequest, CacheAnswer>({
+      script,
+      data: path,
+      file: 'replication.db',
+      ...LIMITS,
+      onGone,
     });
+    const started: Thread = { at, ready: undefined, lost: undefined, mayEnd: false };
     return started;
-  }
-
-  function post(to: Thread, request: CacheRequest): Promise<CacheAnswer> {
-    if (to.isGone) return Promise.reject(new Error('the thread of replication.db has ended'));
-    const answer = Promise.withResolvers<CacheAnswer>();
-    to.waiting.push(answer);
-    to.worker.postMessage(request);
-    return answer.promise;
   }
 
   /** Goes on with the file of before. Whoever asks is told when that is not there any more, and opens it with open eyes. */
   async function reopen(to: Thread): Promise<void> {
-    const answer = await post(to, { type: 'open' });
+    const answer = await to.at.ask({ type: 'open' });
     if (answer.type === 'opened' && answer.state === 'file') to.mayEnd = true;
     else to.lost = ('reason' in answer ? answer.reason : undefined) ?? 'the file was lost meanwhile';
   }
@@ -85,25 +53,15 @@ export function createWorkerLink(path: string, idle_ms = IDLE_MS): WorkerLink {
   function end(): void {
     clearTimeout(idleTimer);
     if (thread === undefined) return;
-    const { gone, worker } = thread;
+    const ended = thread.at.close().finally(() => ending.delete(ended));
     thread = undefined;
-    worker.ref();
-    worker.postMessage('close');
-    const deadline = setTimeout(() => void worker.terminate(), CLOSE_MS);
-    const late = () => worker.unref();
-    const ended = within(2 * CLOSE_MS, gone)
-      .catch(late)
-      .finally(() => {
-        clearTimeout(deadline);
-        ending.delete(ended);
-      });
     ending.add(ended);
   }
 
   function endWhenIdle(): void {
     clearTimeout(idleTimer);
     idleTimer = setTimeout(() => {
-      if (thread?.mayEnd === true && thread.waiting.length === 0) end();
+      if (thread?.mayEnd === true && thread.at.waiting === 0) end();
     }, idle_ms);
     idleTimer.unref();
   }
@@ -124,7 +82,7 @@ export function createWorkerLink(path: string, idle_ms = IDLE_MS): WorkerLink {
         if (thread === to) end();
         return { type: 'failed', message: to.lost, isOpen: false };
       }
-      const answer = await post(to, request);
+      const answer = await to.at.ask(request);
       if (answer.type === 'opened') to.mayEnd = answer.state !== 'memory';
       // A suspend comes next: what is resident then has to be saved and loaded.
       if (request.type === 'checkpoint' && to.mayEnd && thread === to) {
