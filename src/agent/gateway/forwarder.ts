@@ -61,10 +61,16 @@ export function createForwarder(options: ForwarderOptions): Forward {
   const { origin, pathname } = new URL(options.platform.baseUrl);
   const basePath = pathname.replace(/\/+$/, '');
 
-  function inject(): string[] {
-    const headers = ['authorization', `Bearer ${options.platform.token.reveal()}`];
-    for (const [name, value] of Object.entries(options.identity())) headers.push(name, value);
-    return headers;
+  const authorization = ['authorization', `Bearer ${options.platform.token.reveal()}`];
+  let known: ReturnType<typeof options.identity> | undefined;
+  let injected: readonly string[] = [];
+
+  /** Made once for each life of the machine. */
+  function inject(): readonly string[] {
+    const identity = options.identity();
+    if (identity !== known) injected = [...authorization, ...Object.entries(identity).flat()];
+    known = identity;
+    return injected;
   }
 
   async function verdict(request: IncomingMessage): Promise<Verdict> {

@@ -21,19 +21,21 @@ export interface Life {
   save(): void;
   readonly generation: number;
   readonly incarnation: string;
-  /** For every call to the platform. */
-  readonly headers: Record<string, string>;
+  /** For every call to the platform; the same object until the life is renewed. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 export function createLife(store: LifeStore): Life {
   const kept = store.load();
   let life: MachineLife = kept ?? { generation: 0, incarnation: randomHex(INCARNATION_BYTES) };
+  let headers = toHeaders(life);
   return {
     keep() {
       if (kept === undefined) store.save(life);
     },
     renew() {
       life = { generation: life.generation + 1, incarnation: randomHex(INCARNATION_BYTES) };
+      headers = toHeaders(life);
     },
     save() {
       store.save(life);
@@ -45,7 +47,11 @@ export function createLife(store: LifeStore): Life {
       return life.incarnation;
     },
     get headers() {
-      return { [generationHeader]: String(life.generation), [incarnationHeader]: life.incarnation };
+      return headers;
     },
   };
+}
+
+function toHeaders({ generation, incarnation }: MachineLife): Readonly<Record<string, string>> {
+  return { [generationHeader]: String(generation), [incarnationHeader]: incarnation };
 }

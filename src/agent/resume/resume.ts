@@ -56,7 +56,7 @@ export interface ResumePart extends AsyncDisposable {
   generation(): number;
   incarnation(): string;
   /** `remora-generation` and `remora-incarnation`, for every call to the platform. Looks for a resume first. */
-  identityHeaders(): Record<string, string>;
+  identityHeaders(): Readonly<Record<string, string>>;
   lastResume(): LastResume | undefined;
   /** `details.resume` of GET /v1/status. */
   signals(): SignalReport;
