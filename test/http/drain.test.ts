@@ -1,6 +1,6 @@
 // Stopping: streams end cleanly, answers that are due are given, what is new is refused, a deadline cuts the rest (lessons.md, 49).
 import { Agent } from 'node:http';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineOperation } from '../../src/contract/operation.ts';
 import type { EventSink } from '../../src/http/event-sink.ts';
@@ -9,6 +9,7 @@ import { openPaused, readAll } from '../support/paused-reader.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { readLines } from '../support/read-lines.ts';
 import { serveEdge } from '../support/serve-edge.ts';
+import { soon } from '../support/soon.ts';
 
 const row = { summary: '', source: '', tag: 'test', errors: [], method: 'GET' } as const;
 const json = { kind: 'json', status: 200, schema: z.unknown() } as const;
@@ -71,7 +72,7 @@ test('an answer that is due is given, and its kept connection closes after it', 
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   await ask(path, { target: '/v1/quick', agent });
   const answer = ask(path, { target: '/v1/slow', agent });
-  await vi.waitFor(() => expect(asked).toHaveLength(1));
+  await soon(() => expect(asked).toHaveLength(1));
   const drained = edge.drain(LONG_MS);
   slow.resolve();
   expect(await answer).toMatchObject({ status: 200, json: { slow: true }, headers: { connection: 'close' } });
@@ -113,7 +114,7 @@ test('a request that ends only now gets 503 and its connection ends', async () =
 test('a request behind one that is due is not begun', async () => {
   const { path, edge, slow, asked } = await serve();
   const caller = openRaw(path, get('/v1/slow'));
-  await vi.waitFor(() => expect(asked).toHaveLength(1));
+  await soon(() => expect(asked).toHaveLength(1));
   const drained = edge.drain(LONG_MS);
   caller.socket.write(get('/v1/slow'));
   slow.resolve();
@@ -141,7 +142,7 @@ test('a request whose body was still on its way is answered; a stream is not beg
 test('an answer that is not given by the deadline is cut', async () => {
   const { path, edge, asked } = await serve();
   const stuck = openRaw(path, get('/v1/slow'));
-  await vi.waitFor(() => expect(asked).toHaveLength(1));
+  await soon(() => expect(asked).toHaveLength(1));
   await edge.drain(50);
   expect(await stuck.ended).toBe('');
 });
@@ -159,7 +160,7 @@ test('an upgraded connection that does not end by itself is cut', async () => {
 test('a second call cuts at once', async () => {
   const { path, edge, asked } = await serve();
   const stuck = openRaw(path, get('/v1/slow'));
-  await vi.waitFor(() => expect(asked).toHaveLength(1));
+  await soon(() => expect(asked).toHaveLength(1));
   const first = edge.drain(LONG_MS);
   await edge.drain(0);
   await first;

@@ -1,5 +1,5 @@
 // Streams of events: their two forms, keep-alive, and what happens to readers that are slow (lessons.md, 7 and 8).
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineOperation } from '../../src/contract/operation.ts';
 import { acceptsEventStream } from '../../src/http/accepts-event-stream.ts';
@@ -16,6 +16,7 @@ import { openPaused, readAll } from '../support/paused-reader.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { readLines } from '../support/read-lines.ts';
 import { serveEdge } from '../support/serve-edge.ts';
+import { soon } from '../support/soon.ts';
 
 const row = { summary: '', source: '', tag: 'test', errors: [], method: 'GET' } as const;
 const stream = defineOperation({
@@ -196,7 +197,7 @@ describe('a slow reader', () => {
     const stuck = await openPaused(path, '/v1/stream');
     for (let n = 0; n < 50; n += 1) sinks[0]?.send(event);
     stuck.destroy();
-    await vi.waitFor(() => expect(sinks[0]?.closed).toBe(true));
+    await soon(() => expect(sinks[0]?.closed).toBe(true));
     expect(edge.streams).toBe(0);
   });
 
@@ -205,7 +206,7 @@ describe('a slow reader', () => {
     const stuck = await openPaused(path, '/v1/raw');
     for (let n = 0; n < 100; n += 1) sinks[0]?.send(event);
     expect(sinks[0]?.closed).toBe(false);
-    await vi.waitFor(() => expect(sinks[0]?.closed).toBe(true));
+    await soon(() => expect(sinks[0]?.closed).toBe(true));
     const lines = toLines(await readAll(stuck));
     expect(JSON.parse(lines.at(-1) ?? '')).toMatchObject({ type: 'error', error: 'slow_reader' });
   });
@@ -215,7 +216,7 @@ describe('a slow reader', () => {
     const stuck = await openPaused(path, '/v1/raw');
     stuck.on('error', () => undefined);
     for (let n = 0; n < 100; n += 1) sinks[0]?.send(event);
-    await vi.waitFor(() => expect(signals[0]?.aborted).toBe(true));
+    await soon(() => expect(signals[0]?.aborted).toBe(true));
     const closed = new Promise((resolve) => stuck.once('close', resolve));
     stuck.resume();
     await closed;
@@ -235,7 +236,7 @@ describe('a slow reader', () => {
       setTimeout(() => slow.resume(), 60);
     });
     slow.resume();
-    await vi.waitFor(() => expect(lines).toBe(150), { timeout: 10_000 });
+    await soon(() => expect(lines).toBe(150));
     expect(size).toBeGreaterThan(1_500_000);
     expect(sinks[0]?.closed).toBe(false);
   });

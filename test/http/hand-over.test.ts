@@ -1,13 +1,14 @@
 // Handing over: nobody new is accepted, streams end cleanly, and whoever is connected is answered, not refused (lessons.md, 48).
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineOperation } from '../../src/contract/operation.ts';
 import { ask } from '../support/ask.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { readLines } from '../support/read-lines.ts';
 import { serveEdge } from '../support/serve-edge.ts';
+import { soon } from '../support/soon.ts';
 
 const row = { summary: '', source: '', tag: 'test', errors: [], method: 'GET' } as const;
 const json = { kind: 'json', status: 200, schema: z.unknown() } as const;
@@ -89,7 +90,7 @@ test('streams end cleanly, those that are opened meanwhile as well', async () =>
 test('what takes too long is told to try again, after those it waits for were ended', async () => {
   const { path, edge, slow, asked, log } = await serve();
   const answer = ask(path, { target: '/v1/slow' });
-  await vi.waitFor(() => expect(asked).toHaveLength(1));
+  await soon(() => expect(asked).toHaveLength(1));
   let ended = 0;
   await edge.handOver(100, () => {
     ended += 1;
@@ -104,7 +105,7 @@ test('what takes too long is told to try again, after those it waits for were en
 test('an answer that the deadline ends by itself is that answer', async () => {
   const { path, edge, slow, asked } = await serve();
   const answer = ask(path, { target: '/v1/slow' });
-  await vi.waitFor(() => expect(asked).toHaveLength(1));
+  await soon(() => expect(asked).toHaveLength(1));
   await edge.handOver(100, slow.resolve);
   expect(await answer).toMatchObject({ status: 200, json: { slow: true } });
 });

@@ -8,6 +8,7 @@ import { RemoraError } from '../../src/core/remora-error.ts';
 import { ask } from '../support/ask.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { serveEdge } from '../support/serve-edge.ts';
+import { soon } from '../support/soon.ts';
 
 const row = { summary: '', source: '', tag: 'test', errors: [], method: 'GET' } as const;
 const json = { kind: 'json', status: 200, schema: z.unknown() } as const;
@@ -214,7 +215,7 @@ describe('the signal of a call', () => {
       const signal = await seen;
       expect(signal.aborted).toBe(false);
       caller.socket.destroy();
-      await vi.waitFor(() => expect(signal.aborted).toBe(true));
+      await soon(() => expect(signal.aborted).toBe(true));
       expect((await ask(path, { target: '/v1/one' })).status).toBe(200);
     },
   );

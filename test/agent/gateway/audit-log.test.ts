@@ -2,7 +2,7 @@
 // silent, or not to be used at all.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { type AuditLog, createAuditLog } from '../../../src/agent/gateway/audit-log.ts';
 import { type AuditAnswer, type AuditLink, toAuditRow } from '../../../src/agent/gateway/audit-request.ts';
 import { createAuditStore } from '../../../src/agent/gateway/audit-store.ts';
@@ -12,6 +12,7 @@ import { systemClock } from '../../../src/core/clock.ts';
 import { openDatabase } from '../../../src/sqlite/open.ts';
 import { ask } from '../../support/ask.ts';
 import { openGatewayAgent } from '../../support/gateway-agent.ts';
+import { soon } from '../../support/soon.ts';
 import { openStandInPlatform } from '../../support/stand-in-platform.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -121,7 +122,7 @@ describe('a disk that does not answer', () => {
     const started_ms = performance.now();
     await expect(log.page(1)).rejects.toMatchObject({ code: 'not_ready' });
     expect(performance.now() - started_ms).toBeLessThan(5_000);
-    await vi.waitFor(() => expect(log.problem).toMatch(/does not answer/));
+    await soon(() => expect(log.problem).toMatch(/does not answer/));
     for (let index = 0; index < 6_000; index += 1) log.add(entry);
     const ended_ms = performance.now();
     await log[Symbol.asyncDispose]();
@@ -150,7 +151,7 @@ describe('calls', () => {
     }
     expect(slowest_ms).toBeLessThan(1_000);
     db.exec('ROLLBACK');
-    await vi.waitFor(async () => {
+    await soon(async () => {
       const { json } = await ask(agent.path, { target: '/v1/gateway/log?limit=1000' });
       expect(json).toMatchObject({ lost: 0, records: { length: calls } });
     }, 10_000);
@@ -163,7 +164,7 @@ describe('calls', () => {
     const agent = await openGatewayAgent(platform.url, { databasePath: join(dir, 'agent.db') });
     expect((await ask(agent.path, { target })).status).toBe(200);
     expect((await ask(agent.path, { target: '/v1/gateway/log' })).json).toMatchObject({ records: [{ status: 200 }] });
-    await vi.waitFor(() =>
+    await soon(() =>
       expect(agent.board.report().gateway).toMatchObject({
         state: 'degraded',
         reason: expect.stringContaining('gateway-log.db'),
@@ -182,7 +183,7 @@ describe('the thread', () => {
     onTestFinished(() => link[Symbol.asyncDispose]());
     expect(await link.ask({ type: 'write', rows })).toEqual({ type: 'written', problem: undefined });
     expect(link.isRunning).toBe(true);
-    await vi.waitFor(() => expect(link.isRunning).toBe(false));
+    await soon(() => expect(link.isRunning).toBe(false));
     const page = await link.ask({ type: 'page', limit: 10, after: undefined });
     expect(page).toMatchObject({ type: 'page', records: [{ seq: 1 }] });
   });

@@ -7,6 +7,7 @@ import { openDatabase } from '../../../src/sqlite/open.ts';
 import { ask } from '../../support/ask.ts';
 import { openGatewayAgent, SPRITE_TOKEN } from '../../support/gateway-agent.ts';
 import { openRaw } from '../../support/raw-http.ts';
+import { soon } from '../../support/soon.ts';
 import { openStandInPlatform } from '../../support/stand-in-platform.ts';
 
 const policy = { allow_all: true, allowed_endpoints: ['/v1/*'], blocked_endpoints: ['/v1/admin*'] };
@@ -92,10 +93,10 @@ describe('a call', () => {
     const agent = await openGatewayAgent(platform.url);
     const caller = openRaw(agent.path, `GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`);
     if (when === 'after') await caller.until(/first/);
-    else await vi.waitFor(() => expect(platform.calls).toHaveLength(1));
+    else await soon(() => expect(platform.calls).toHaveLength(1));
     caller.socket.destroy();
-    await vi.waitFor(() => expect(closed).toHaveBeenCalled());
-    await vi.waitFor(() => expect(agent.gateway.openStreams()).toBe(0));
+    await soon(() => expect(closed).toHaveBeenCalled());
+    await soon(() => expect(agent.gateway.openStreams()).toBe(0));
   });
 
   it('is not told to go on with its body when it is refused, and once when it is not', async () => {
@@ -193,7 +194,7 @@ describe('the upstream connection', () => {
     });
     const one = (path: string) => `GET /v1/gateway/openai/conn_1${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
     socket.write(one('/v1/admin') + one('/v1/ok'));
-    await vi.waitFor(() => expect(text).toMatch(/HTTP\/1.1 403 .*HTTP\/1.1 200 OK.*ok/s));
+    await soon(() => expect(text).toMatch(/HTTP\/1.1 403 .*HTTP\/1.1 200 OK.*ok/s));
     socket.destroy();
     expect(platform.calls.map((call) => call.target)).toEqual(['/v1/gateway/openai/conn_1/v1/ok']);
   });

@@ -2,9 +2,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { startAgent } from '../../support/agent-process.ts';
+import { soon } from '../../support/soon.ts';
 import { openStandInPlatform, type StandInState } from '../../support/stand-in-platform.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { openWebSocket } from '../../support/websocket-caller.ts';
@@ -64,12 +65,12 @@ it('a WebSocket passes, is refused at the socket that only reads, and ends with 
 
 it('says in /v1/ready and /v1/status that it is not told of changes of policies', async () => {
   const { platform, agent } = await openAll({ version: 'a' });
-  await vi.waitFor(() => expect(platform.watchers).toBe(1), 5_000);
+  await soon(() => expect(platform.watchers).toBe(1), 5_000);
   platform.state.changes = 'refuse';
   platform.cutWatchers();
   const gateway = { state: 'degraded', reason: expect.stringContaining('no stream of policy changes (not now)') };
   for (const target of ['/v1/ready', '/v1/status']) {
-    await vi.waitFor(
+    await soon(
       async () => expect(await agent.get(target)).toMatchObject({ status: 200, json: { parts: { gateway } } }),
       5_000,
     );
@@ -79,7 +80,7 @@ it('says in /v1/ready and /v1/status that it is not told of changes of policies'
 it('a POST in flight at a resume is outcome_unknown, once, and never sent twice', async () => {
   const { platform, agent } = await openAll({ onGateway: (request) => void request.resume() });
   const waiting = agent.ask({ method: 'POST', target, body: 'work' });
-  await vi.waitFor(() => expect(platform.calls).toHaveLength(1), 5_000);
+  await soon(() => expect(platform.calls).toHaveLength(1), 5_000);
   const poke = await agent.ask({ method: 'POST', target: '/v1/machine/resumed' });
   expect(poke.status).toBeLessThan(300);
   expect(await waiting).toMatchObject({ status: 502, json: { error: 'outcome_unknown' } });

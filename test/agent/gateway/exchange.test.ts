@@ -1,9 +1,10 @@
 // What a caller of the gateway and a provider see of one another, byte by byte, with the agent alone and with a platform between.
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { gatewayLog } from '../../../src/contract/local/gateway.ts';
 import { ask } from '../../support/ask.ts';
 import { farEnds, openRawGateway, type RawGateway } from '../../support/raw-gateway.ts';
 import { openRaw } from '../../support/raw-http.ts';
+import { soon } from '../../support/soon.ts';
 
 const head = (gateway: RawGateway, method = 'GET', more = '') =>
   `${method} ${gateway.prefix}/x HTTP/1.1\r\nHost: a\r\n${more}\r\n`;
@@ -50,7 +51,7 @@ describe.each(farEnds)('between a caller and %s', (farEnd) => {
     const { gateway, caller, call } = await begin(farEnd, method);
     call.socket.write(answer);
     expect(await caller.until(expected)).toBe(caller.text);
-    await vi.waitFor(() => expect(gateway.agent.gateway.openStreams()).toBe(0));
+    await soon(() => expect(gateway.agent.gateway.openStreams()).toBe(0));
     caller.socket.write(`GET ${gateway.prefix}/blocked HTTP/1.1\r\nHost: a\r\n\r\n`);
     await caller.until(/\r\n\r\nHTTP\/1.1 403 /);
   });
@@ -102,7 +103,7 @@ describe.each(farEnds)('a caller that goes away from %s', (farEnd) => {
     }
     caller.socket.destroy();
     await call.closed;
-    await vi.waitFor(() => expect(gateway.agent.gateway.openStreams()).toBe(0));
+    await soon(() => expect(gateway.agent.gateway.openStreams()).toBe(0));
     const status = when === 'before' ? null : 200;
     expect(await lastRecord(gateway)).toMatchObject({
       ended: 'caller_gone',
@@ -116,9 +117,7 @@ describe.each(farEnds)('a caller that goes away from %s', (farEnd) => {
     await call.body(/abc/);
     caller.socket.destroy();
     await call.closed;
-    await vi.waitFor(async () =>
-      expect(await lastRecord(gateway)).toMatchObject({ ended: 'caller_gone', request_bytes: 3 }),
-    );
+    await soon(async () => expect(await lastRecord(gateway)).toMatchObject({ ended: 'caller_gone', request_bytes: 3 }));
   });
 
   it('after the answer leaves a call that is complete', async () => {
@@ -126,7 +125,7 @@ describe.each(farEnds)('a caller that goes away from %s', (farEnd) => {
     call.socket.write(ok);
     await caller.until(/ok$/);
     caller.socket.destroy();
-    await vi.waitFor(() => expect(gateway.agent.gateway.openStreams()).toBe(0));
+    await soon(() => expect(gateway.agent.gateway.openStreams()).toBe(0));
     expect(await lastRecord(gateway)).toMatchObject({ ended: 'complete', status: 200, response_bytes: 2 });
   });
 });
@@ -144,7 +143,7 @@ describe.each(farEnds)('when %s breaks off', (farEnd) => {
     if (how === 'end') call.socket.end();
     else call.socket.destroy();
     expect(await caller.ended).not.toMatch(/\r\n0\r\n|Content-Length: 4\r/);
-    await vi.waitFor(async () =>
+    await soon(async () =>
       expect(await lastRecord(gateway)).toMatchObject({ ended: 'upstream_broke', status: 200, response_bytes: 4 }),
     );
   });
@@ -161,7 +160,7 @@ describe.each(farEnds)('when %s breaks off', (farEnd) => {
     const caller = openRaw(gateway.agent.path, head(gateway, method, length) + body);
     for (let index = 0; index < times; index += 1) (await gateway.call(index)).socket.destroy();
     expect(await caller.until(/^HTTP\/1.1 502 .*\r\n\r\n/s)).toMatch(/remora-error: upstream_failed\r\n/);
-    await vi.waitFor(() => expect(gateway.agent.gateway.openStreams()).toBe(0));
+    await soon(() => expect(gateway.agent.gateway.openStreams()).toBe(0));
     expect(gateway.count).toBe(times);
   });
 

@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ask } from '../../support/ask.ts';
 import { openGatewayAgent } from '../../support/gateway-agent.ts';
 import { openRaw } from '../../support/raw-http.ts';
+import { soon } from '../../support/soon.ts';
 import { openStandInPlatform } from '../../support/stand-in-platform.ts';
 
 const access_policy = { allow_all: true, blocked_endpoints: ['/blocked'] };
@@ -39,12 +40,12 @@ describe('a connector that is used too much', () => {
     });
     const agent = await openGatewayAgent(platform.url, { callsInFlight: 1 });
     const caller = openRaw(agent.path, `GET ${one} HTTP/1.1\r\nHost: a\r\n\r\n`);
-    await vi.waitFor(() => expect(held).toHaveLength(1));
+    await soon(() => expect(held).toHaveLength(1));
     expect(await ask(agent.path, { target: one })).toMatchObject({ status: 429 });
     caller.socket.destroy();
-    await vi.waitFor(() => expect(agent.gateway.openStreams()).toBe(0));
+    await soon(() => expect(agent.gateway.openStreams()).toBe(0));
     const next = ask(agent.path, { target: one });
-    await vi.waitFor(() => expect(held).toHaveLength(2));
+    await soon(() => expect(held).toHaveLength(2));
     held[1]?.end('ok');
     expect((await next).status).toBe(200);
   });

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/core/clock.ts';
 import { ask } from '../../support/ask.ts';
 import { openGatewayAgent } from '../../support/gateway-agent.ts';
 import { openRaw } from '../../support/raw-http.ts';
+import { soon } from '../../support/soon.ts';
 import { openStandInPlatform } from '../../support/stand-in-platform.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -59,7 +60,7 @@ describe('policies that were fetched', () => {
     platform.state.mode = 'refuse';
     const second = await openGatewayAgent(platform.url, { databasePath });
     expect((await ask(second.path, { target })).status).toBe(200);
-    await vi.waitFor(() =>
+    await soon(() =>
       expect(second.board.report().gateway).toMatchObject({
         state: 'degraded',
         reason: expect.stringContaining('being repaired'),
@@ -174,7 +175,7 @@ describe('a change on the platform', () => {
     expect(kept.socket.destroyed).toBe(false);
     expect(agent.written()).toMatch(/"code":"endpoint_blocked".*"a call was ended, because it is not allowed any more/);
     expect(agent.events.map(({ type }) => type)).toContain('gateway_call_ended');
-    await vi.waitFor(async () => {
+    await soon(async () => {
       const log = await ask(agent.path, { target: '/v1/gateway/log' });
       expect(log.json).toMatchObject({ records: [{ connector_id: 'conn_1', ended: 'cut', code: 'endpoint_blocked' }] });
     });

@@ -1,11 +1,12 @@
 // How a change on the platform reaches the agent without being asked for, and what it does to calls that are open.
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/core/secret.ts';
 import { ask } from '../../support/ask.ts';
 import { startEchoProvider } from '../../support/echo-provider.ts';
 import { openGatewayAgent } from '../../support/gateway-agent.ts';
 import { openTestPlatform } from '../../support/open-platform.ts';
 import { openRaw } from '../../support/raw-http.ts';
+import { soon } from '../../support/soon.ts';
 import { openStandInPlatform } from '../../support/stand-in-platform.ts';
 
 const open = { id: 'conn_1', provider: 'openai', access_policy: { allow_all: true } };
@@ -23,7 +24,7 @@ describe('a platform that tells of changes', () => {
     const agent = await openGatewayAgent(platform.url);
     const caller = openRaw(agent.path, `GET ${target} HTTP/1.1\r\nHost: a\r\n\r\n`);
     await caller.until(/data: 1/);
-    await vi.waitFor(() => expect(platform.watchers).toBe(1));
+    await soon(() => expect(platform.watchers).toBe(1));
     platform.state.connectors = [closed];
     const started_ms = performance.now();
     platform.change('b');
@@ -35,29 +36,26 @@ describe('a platform that tells of changes', () => {
   it('is asked once for many changes at a time, and once more for what came meanwhile', async () => {
     const platform = await openStandInPlatform({ connectors: [open], version: 'a' });
     const agent = await openGatewayAgent(platform.url);
-    await vi.waitFor(() => expect(platform.watchers).toBe(1));
+    await soon(() => expect(platform.watchers).toBe(1));
     expect((await ask(agent.path, { target })).status).toBe(200);
     const before = platform.fetches;
     for (let index = 0; index < 200; index += 1) platform.change(`v${index}`);
     platform.state.connectors = [closed];
     platform.change('last');
-    await vi.waitFor(async () => expect((await ask(agent.path, { target })).status).toBe(403));
+    await soon(async () => expect((await ask(agent.path, { target })).status).toBe(403));
     expect(platform.fetches - before).toBeLessThan(20);
   });
 
   it('is followed again after it was away, and what changed meanwhile is fetched', async () => {
     const platform = await openStandInPlatform({ connectors: [open], version: 'a' });
     const agent = await openGatewayAgent(platform.url);
-    await vi.waitFor(() => expect(platform.watchers).toBe(1));
+    await soon(() => expect(platform.watchers).toBe(1));
     expect((await ask(agent.path, { target })).status).toBe(200);
     platform.state.connectors = [closed];
     platform.state.version = 'b';
     await agent.upstream.replace();
-    await vi.waitFor(() => expect(platform.sinces).toEqual([null, 'a']), 3_000);
-    await vi.waitFor(
-      () => expect(agent.events.filter(({ type }) => type === 'policies_changed')).toHaveLength(2),
-      3_000,
-    );
+    await soon(() => expect(platform.sinces).toEqual([null, 'a']), 3_000);
+    await soon(() => expect(agent.events.filter(({ type }) => type === 'policies_changed')).toHaveLength(2), 3_000);
     expect((await ask(agent.path, { target })).status).toBe(403);
   });
 });
@@ -68,11 +66,11 @@ describe('a stream of changes that is lost', () => {
   it('is said once in the log and shown by the part, until it has been back for a while', async () => {
     const platform = await openStandInPlatform({ connectors: [open], version: 'a' });
     const agent = await openGatewayAgent(platform.url);
-    await vi.waitFor(() => expect(platform.watchers).toBe(1));
-    await vi.waitFor(() => expect(agent.board.report().gateway).toMatchObject({ state: 'ok' }));
+    await soon(() => expect(platform.watchers).toBe(1));
+    await soon(() => expect(agent.board.report().gateway).toMatchObject({ state: 'ok' }));
     platform.state.changes = 'refuse';
     platform.cutWatchers();
-    await vi.waitFor(
+    await soon(
       () =>
         expect(agent.board.report().gateway).toMatchObject({
           state: 'degraded',
@@ -80,24 +78,21 @@ describe('a stream of changes that is lost', () => {
         }),
       3_000,
     );
-    await vi.waitFor(() => expect(platform.refused).toBeGreaterThan(2), 5_000);
+    await soon(() => expect(platform.refused).toBeGreaterThan(2), 5_000);
     expect(countOf(agent.written(), 'stream of policy changes is lost')).toBe(1);
     expect((await ask(agent.path, { target })).status).toBe(200);
     platform.state.changes = 'up';
-    await vi.waitFor(
-      () => expect(agent.board.report().gateway).toEqual(expect.objectContaining({ state: 'ok' })),
-      12_000,
-    );
+    await soon(() => expect(agent.board.report().gateway).toEqual(expect.objectContaining({ state: 'ok' })), 12_000);
     expect(countOf(agent.written(), 'stream of policy changes is back')).toBe(1);
   });
 
   it('once is no reason to worry anybody', async () => {
     const platform = await openStandInPlatform({ connectors: [open], version: 'a' });
     const agent = await openGatewayAgent(platform.url);
-    await vi.waitFor(() => expect(platform.watchers).toBe(1));
-    await vi.waitFor(() => expect(agent.board.report().gateway).toMatchObject({ state: 'ok' }));
+    await soon(() => expect(platform.watchers).toBe(1));
+    await soon(() => expect(agent.board.report().gateway).toMatchObject({ state: 'ok' }));
     platform.cutWatchers();
-    await vi.waitFor(() => expect(platform.sinces).toEqual([null, 'a']), 3_000);
+    await soon(() => expect(platform.sinces).toEqual([null, 'a']), 3_000);
     expect(agent.board.report().gateway).toMatchObject({ state: 'ok' });
     expect(agent.written()).not.toContain('is lost');
   });
@@ -105,14 +100,14 @@ describe('a stream of changes that is lost', () => {
   it('is asked for more and more rarely, and at once after a resume, also when it still seems to be there', async () => {
     const platform = await openStandInPlatform({ connectors: [open], version: 'a', changes: 'refuse' });
     const agent = await openGatewayAgent(platform.url);
-    await vi.waitFor(() => expect(platform.refused).toBe(5), 10_000);
+    await soon(() => expect(platform.refused).toBe(5), 10_000);
     platform.state.changes = 'up';
     const started_ms = performance.now();
     await agent.gateway.onResume();
-    await vi.waitFor(() => expect(platform.watchers).toBe(1));
+    await soon(() => expect(platform.watchers).toBe(1));
     await agent.gateway.onResume();
-    await vi.waitFor(() => expect(platform.sinces).toEqual([null, 'a']));
-    await vi.waitFor(() => expect(platform.watchers).toBe(1));
+    await soon(() => expect(platform.sinces).toEqual([null, 'a']));
+    await soon(() => expect(platform.watchers).toBe(1));
     expect(performance.now() - started_ms).toBeLessThan(1_000);
   });
 });
@@ -121,7 +116,7 @@ describe('a platform that tells of nothing', () => {
   it('is asked by the clock, and by half of the age limit at the latest', async () => {
     const platform = await openStandInPlatform({ connectors: [open] });
     const agent = await openGatewayAgent(platform.url, { policyRefresh_ms: 60_000, policyMaxAge_ms: 1_000 });
-    await vi.waitFor(() => expect(platform.fetches).toBeGreaterThan(3), 5_000);
+    await soon(() => expect(platform.fetches).toBeGreaterThan(3), 5_000);
     expect((await ask(agent.path, { target })).status).toBe(200);
     expect(agent.board.report().gateway).toMatchObject({
       state: 'ok',
@@ -138,13 +133,13 @@ describe('a refusal of the platform', () => {
       onGateway: (_request, response) => response.writeHead(status, { 'remora-error': 'connection_denied' }).end(body),
     });
     const agent = await openGatewayAgent(platform.url);
-    await vi.waitFor(() => expect(agent.board.report().gateway).toMatchObject({ state: 'ok' }));
+    await soon(() => expect(agent.board.report().gateway).toMatchObject({ state: 'ok' }));
     const before = platform.fetches;
     platform.state.connectors = [closed];
     const answer = await ask(agent.path, { target });
     expect(answer).toMatchObject({ status, text: body, headers: { 'remora-error': 'connection_denied' } });
-    await vi.waitFor(() => expect(platform.fetches).toBeGreaterThan(before));
-    await vi.waitFor(() => expect(agent.events.filter(({ type }) => type === 'policies_changed')).toHaveLength(2));
+    await soon(() => expect(platform.fetches).toBeGreaterThan(before));
+    await soon(() => expect(agent.events.filter(({ type }) => type === 'policies_changed')).toHaveLength(2));
     for (let index = 0; index < 20; index += 1) await ask(agent.path, { target });
     expect(platform.fetches - before).toBeLessThan(12);
   });
@@ -168,7 +163,7 @@ describe('through a real platform', () => {
     const agent = await openGatewayAgent(platform.url, {
       token: await admin.createToken({ organization: 'acme', sprite: 'dev-1' }),
     });
-    await vi.waitFor(() => expect(agent.board.report().gateway).toMatchObject({ state: 'ok' }));
+    await soon(() => expect(agent.board.report().gateway).toMatchObject({ state: 'ok' }));
     const change = async (path: string, body: unknown, method = 'PUT') => {
       expect((await platform.call({ method, path, body })).status).toBeLessThan(300);
     };
@@ -191,7 +186,7 @@ describe('through a real platform', () => {
     for (const [index, [step, status]] of steps.entries()) {
       const started_ms = performance.now();
       await step();
-      await vi.waitFor(() => expect([index, seen(agent)]).toEqual([index, index + 2]));
+      await soon(() => expect([index, seen(agent)]).toEqual([index, index + 2]));
       expect(performance.now() - started_ms).toBeLessThan(1_500);
       expect([index, await call()]).toEqual([index, status]);
     }

@@ -1,8 +1,9 @@
 // Calls that are in flight while the machine is suspended and resumed (lessons.md, 28).
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ask } from '../../support/ask.ts';
 import { openGatewayAgent } from '../../support/gateway-agent.ts';
 import { openRaw } from '../../support/raw-http.ts';
+import { soon } from '../../support/soon.ts';
 import { openStandInPlatform } from '../../support/stand-in-platform.ts';
 
 const connectors = [{ id: 'conn_1', provider: 'openai', access_policy: { allow_all: true } }];
@@ -35,7 +36,7 @@ describe('at a resume, a call that was sent and has no answer', () => {
   ])('as %s is outcome_unknown, once, and never sent again', async (method, body) => {
     const { platform, agent, resume } = await openWaiting();
     const waiting = ask(agent.path, { method, target, ...(body === undefined ? {} : { body }) });
-    await vi.waitFor(() => expect(platform.calls).toHaveLength(1));
+    await soon(() => expect(platform.calls).toHaveLength(1));
     await resume();
     const answer = await waiting;
     expect(answer).toMatchObject({ status: 502, json: { error: 'outcome_unknown' } });
@@ -49,7 +50,7 @@ describe('at a resume, a call that was sent and has no answer', () => {
   it.each(['GET', 'HEAD'])('as %s is sent once more', async (method) => {
     const { platform, agent, resume } = await openWaiting();
     const waiting = ask(agent.path, { method, target });
-    await vi.waitFor(() => expect(platform.calls).toHaveLength(1));
+    await soon(() => expect(platform.calls).toHaveLength(1));
     await resume();
     expect((await waiting).status).toBe(200);
     expect(platform.calls.map((call) => call.method)).toEqual([method, method]);

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { Secret } from '../../../src/core/secret.ts';
 import type { NewCatalogueEntry } from '../../../src/platform/catalogue/catalogue-entry.ts';
 import { ask } from '../../support/ask.ts';
@@ -9,6 +9,7 @@ import { openGatewayAgent } from '../../support/gateway-agent.ts';
 import { type GatewayCase, gatewayCases } from '../../support/gateway-corpus.ts';
 import { openTestPlatform } from '../../support/open-platform.ts';
 import { openRaw } from '../../support/raw-http.ts';
+import { soon } from '../../support/soon.ts';
 
 const PROVIDER_KEY = 'canary-provider-key-0815';
 const open = { allow_all: true };
@@ -177,7 +178,7 @@ describe('a call from a process to a provider', () => {
     await caller.until(/data: 1/);
     await setPolicy('conn_1', { allow_all: true, blocked_endpoints: ['/stream*'] });
     expect(await caller.ended).not.toMatch(/0\r\n\r\n$/);
-    await vi.waitFor(() => expect(agent.gateway.openStreams()).toBe(0));
+    await soon(() => expect(agent.gateway.openStreams()).toBe(0));
   });
 
   it('shows no credential in what agent and platform write down', async () => {

@@ -1,10 +1,11 @@
 // What becomes of that which was begun with a capability token, when the token is revoked or expires: calls before and in the
 // middle of their answer, WebSockets, and streams of the reading rows.
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { gatewayLog } from '../../../src/contract/local/gateway.ts';
 import { type ModelStack, openModelStack } from '../../support/model-stack.ts';
 import { openRaw } from '../../support/raw-http.ts';
+import { soon } from '../../support/soon.ts';
 
 const base = '/v1/gateway/openai/conn_openai/v1';
 
@@ -36,7 +37,7 @@ describe.each(ways)('when a token %s', (_way, expire, why, end) => {
     await caller.until(/data: /);
     await end(stack);
     expect(await caller.ended).not.toMatch(/0\r\n\r\n$/);
-    await vi.waitFor(async () =>
+    await soon(async () =>
       expect(await lastRecord(stack)).toMatchObject({ ended: 'cut', status: 200, code: 'unauthorized' }),
     );
     expect(stack.agent.log()).toContain(`the capability token of this call ${why}`);
@@ -45,7 +46,7 @@ describe.each(ways)('when a token %s', (_way, expire, why, end) => {
   it('a call that waits for its answer is a 401', async () => {
     const stack = await openModelStack();
     const caller = beginStream(stack, await stack.createToken('conn_openai', expire), 'silent');
-    await vi.waitFor(() => expect(stack.provider.calls).toHaveLength(1));
+    await soon(() => expect(stack.provider.calls).toHaveLength(1));
     await end(stack);
     const answer = await caller.until(/\}\n$/);
     expect(answer).toMatch(/^HTTP\/1.1 401 .*remora-error: unauthorized\r\n/s);

@@ -1,13 +1,14 @@
 // WebSockets from a process through agent and platform to a provider, with a real client and a real server.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { openSampleProvider } from '../../../src/cli/dev/sample-provider.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { ask } from '../../support/ask.ts';
 import { openGatewayAgent } from '../../support/gateway-agent.ts';
 import { openTestPlatform } from '../../support/open-platform.ts';
 import { openRaw } from '../../support/raw-http.ts';
+import { soon } from '../../support/soon.ts';
 import { openWebSocket } from '../../support/websocket-caller.ts';
 
 const target = '/v1/gateway/sample/conn_1/ws';
@@ -71,7 +72,7 @@ describe('a WebSocket', () => {
       expect(Buffer.from(data).equals(received[index] ?? Buffer.of())).toBe(true);
     caller.socket.close(4321, 'done');
     expect(await caller.closed).toEqual({ code: 4321, reason: 'done' });
-    await vi.waitFor(() => expect(agent.gateway.openStreams()).toBe(0));
+    await soon(() => expect(agent.gateway.openStreams()).toBe(0));
     expect(await lastRecord(agent.path)).toMatchObject({
       method: 'GET',
       path: '/ws',
@@ -126,7 +127,7 @@ describe('a WebSocket', () => {
     await setPolicy({ allow_all: true, blocked_endpoints: ['/ws'] });
     expect(await caller.closed).toEqual({ code: 1008, reason: 'endpoint_blocked: endpoint is blocked by policy' });
     expect(performance.now() - started_ms).toBeLessThan(1_500);
-    await vi.waitFor(() => expect(agent.gateway.openStreams()).toBe(0));
+    await soon(() => expect(agent.gateway.openStreams()).toBe(0));
     await expect(openWebSocket(agent.path, target)).rejects.toThrow('403');
   });
 
@@ -136,7 +137,7 @@ describe('a WebSocket', () => {
     await agent.upstream.replace();
     await agent.gateway.onResume();
     expect(await caller.closed).toMatchObject({ code: 1001, reason: expect.stringContaining('resuming') });
-    await vi.waitFor(async () => {
+    await soon(async () => {
       expect(await lastRecord(agent.path)).toMatchObject({ status: 101, ended: 'cut', code: 'resuming' });
     });
     const again = await openWebSocket(agent.path, target);
@@ -167,8 +168,8 @@ describe('a WebSocket', () => {
     const { agent, platform } = await openAll();
     const caller = await openWebSocket(agent.path, target);
     caller.socket.terminate();
-    await vi.waitFor(() => expect(agent.gateway.openStreams()).toBe(0));
-    await vi.waitFor(() => {
+    await soon(() => expect(agent.gateway.openStreams()).toBe(0));
+    await soon(() => {
       expect(platform.log.find((entry) => entry.message === 'gateway call')).toMatchObject({
         status: 101,
         ended: 'caller_gone',

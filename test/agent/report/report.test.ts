@@ -9,6 +9,7 @@ import { systemClock } from '../../../src/core/clock.ts';
 import { Secret } from '../../../src/core/secret.ts';
 import { openTestPlatform, type TestPlatform, type TestPlatformOptions } from '../../support/open-platform.ts';
 import { createReportAgent, type ReportAgentOptions } from '../../support/report-agent.ts';
+import { soon } from '../../support/soon.ts';
 
 const name = { organization: 'acme', sprite: 'dev-1' } as const;
 
@@ -209,7 +210,7 @@ describe('a machine that was served until a later copy called', () => {
     vi.useFakeTimers({ toFake: ['setTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     agent.start();
-    await vi.waitFor(() => expect(agent.report.status().ok).toBe(true));
+    await soon(() => expect(agent.report.status().ok).toBe(true));
     const other = clone();
     await other.resume();
     expect(await call(agent, platform)).toBe(409);
@@ -253,7 +254,7 @@ test('a 409 of a provider is no word about this machine', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   agent.start();
-  await vi.waitFor(() => expect(agent.report.status().ok).toBe(true));
+  await soon(() => expect(agent.report.status().ok).toBe(true));
   await get(url, '/theirs');
   await get(url, '/held');
   await get(elsewhere, '/ours');
