@@ -12,6 +12,8 @@ const shared = {
 
 export default defineConfig({
   test: {
+    // Tests wait far more than they compute: one for each processor, or fewer, would leave most of it idle.
+    maxWorkers: 3,
     projects: [
       { test: { ...shared, name: 'main', include: ['test/**/*.test.ts'], exclude: ['test/soak/**', 'test/vm/**'] } },
       { test: { ...shared, name: 'soak', include: ['test/soak/**/*.test.ts'], testTimeout: 600_000 } },
