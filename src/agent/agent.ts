@@ -203,7 +203,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       hooks,
       async settle() {
         store.checkpoint();
-        await replication.checkpoint();
+        await Promise.all([gateway.settle(), replication.checkpoint()]);
         upstream.retire();
       },
       check: () => resume.check(),

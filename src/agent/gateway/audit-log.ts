@@ -13,7 +13,7 @@ const FLUSH_ROWS = 500;
 const RETRY_MS = 5_000;
 /** A write that takes longer is a problem to be shown, and a page is not waited for any longer. */
 const LATE_MS = 3_000;
-/** How long the last records may take at the end. */
+/** How long the last records may take at the end, and before a suspend. */
 const LAST_MS = 1_000;
 
 export interface AuditPage {
@@ -30,6 +30,8 @@ export interface AuditLog extends AsyncDisposable {
    * when the disk does not answer.
    */
   page(limit: number, after?: number): Promise<AuditPage>;
+  /** Before the machine is suspended: writes what is queued and lets go of the thread, if the disk answers soon. */
+  settle(): Promise<void>;
   /** Why records are not being kept; undefined when they are. */
   readonly problem: string | undefined;
 }
@@ -125,6 +127,9 @@ export function createAuditLog({ link, clock, onProblem }: AuditLogOptions): Aud
         throw new RemoraError('not_ready', `the audit log cannot be read: ${why}`, { retryAfter_ms: RETRY_MS });
       });
       return { records, next: records.at(-1)?.seq ?? null, lost };
+    },
+    async settle() {
+      await within(LAST_MS, flushAll().then(() => link.rest())).catch(() => undefined);
     },
     get problem() {
       return problem;

@@ -49,4 +49,6 @@ export type AuditAnswer =
 /** The way to the thread. Answers come in the order of the requests. Rejects when the thread died. */
 export interface AuditLink extends AsyncDisposable {
   ask(request: AuditRequest): Promise<AuditAnswer>;
+  /** Closes the file and ends the thread, until the next request. What only memory holds stays. */
+  rest(): Promise<void>;
 }

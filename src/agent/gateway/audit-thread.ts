@@ -62,6 +62,9 @@ export function createAuditThread(data: AuditThreadData, idle_ms = IDLE_MS): Aud
       endWhenIdle();
       return answer;
     },
+    async rest() {
+      if (!isMemory) await end();
+    },
     get isRunning() {
       return thread !== undefined;
     },

@@ -87,6 +87,8 @@ export interface Gateway extends AsyncDisposable {
   start(signal: AbortSignal): void;
   /** Fetches the policies anew; resolves when that has worked or failed. */
   onResume(): Promise<void>;
+  /** Before the machine is suspended: what is resident then has to be saved and loaded. */
+  settle(): Promise<void>;
   /** Calls that are being forwarded. */
   openStreams(): number;
   /** Calls in flight by connector, and how many have come so far. */
@@ -263,6 +265,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       openCalls.endTunnels(new RemoraError('resuming', 'the machine was resumed; connect again'));
       await known?.refreshNow();
     },
+    settle: audit.settle,
     openStreams: () => openCalls.size,
     calls: openCalls.tally,
     callCounts: meter.counts,

@@ -46,6 +46,7 @@ function openDisk(limits: { maxRows?: number; maxAge_ms?: number } = {}) {
   let isStopped = false;
   const link: AuditLink = {
     ask: (request) => (isStopped ? new Promise<AuditAnswer>(() => undefined) : Promise.resolve(store.answer(request))),
+    rest: async () => undefined,
     [Symbol.asyncDispose]: async () => undefined,
   };
   return {
@@ -186,6 +187,16 @@ describe('the thread', () => {
     await soon(() => expect(link.isRunning).toBe(false));
     const page = await link.ask({ type: 'page', limit: 10, after: undefined });
     expect(page).toMatchObject({ type: 'page', records: [{ seq: 1 }] });
+  });
+
+  it('rests once what is queued is written, before a suspend, and goes on after it', async () => {
+    const link = createAuditThread(data());
+    const log = openLog(link);
+    log.add(entry);
+    await log.settle();
+    expect(link.isRunning).toBe(false);
+    log.add(entry);
+    expect(await numbersOf(log)).toEqual([1, 2]);
   });
 
   it('writes what it was given before it ends', async () => {
