@@ -49,6 +49,7 @@ const proxies: Readonly<Record<string, () => Promise<Serve>>> = {
       pool.dispatch(
         { method, path, headers, body: null },
         {
+          onRequestStart: () => undefined,
           onResponseStart({ rawHeaders }, status) {
             const texts = Array.isArray(rawHeaders) ? rawHeaders.map((item) => item.toString('latin1')) : [];
             response.writeHead(status, withoutConnection(texts));
