@@ -129,7 +129,10 @@ export function createAuditLog({ link, clock, onProblem }: AuditLogOptions): Aud
       return { records, next: records.at(-1)?.seq ?? null, lost };
     },
     async settle() {
-      await within(LAST_MS, flushAll().then(() => link.rest())).catch(() => undefined);
+      await within(
+        LAST_MS,
+        flushAll().then(() => link.rest()),
+      ).catch(() => undefined);
     },
     get problem() {
       return problem;
