@@ -2,9 +2,8 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { Secret } from '../../src/core/secret.ts';
 import { openGatewayAgent } from '../support/gateway-agent.ts';
-import { openTestPlatform } from '../support/open-platform.ts';
+import { openPlatformBefore } from '../support/platform-before.ts';
 import { openStandInPlatform } from '../support/stand-in-platform.ts';
 
 const TOTAL_BYTES = 1024 ** 3;
@@ -38,30 +37,11 @@ async function openBoth(onProvider: Serve) {
     server.close();
   });
   const many = { perSecond: 1_000, inFlight: 100 };
-  const { admin, url } = await openTestPlatform({
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const platform = await openPlatformBefore(origin, access_policy, {
     gatewayLimits: { connector: many, sprite: many, ...limits },
-    catalogue: [
-      {
-        provider: 'openai',
-        display_name: 'openai',
-        description: 'of the test',
-        address: { type: 'fixed', url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
-        injection: { in: 'header', name: 'authorization', prefix: 'Bearer ' },
-        allow_http: true,
-        sample_path: '/',
-      },
-    ],
   });
-  const organization = 'acme';
-  await admin.createSprite({ organization, name: 'dev-1' });
-  await admin.createConnector({
-    organization,
-    provider: 'openai',
-    id: 'conn_1',
-    api_key: new Secret('k'),
-    access_policy,
-  });
-  return await openGatewayAgent(url, { ...limits, token: await admin.createToken({ organization, sprite: 'dev-1' }) });
+  return await openGatewayAgent(platform.url, { ...limits, token: platform.token });
 }
 
 it.each([

@@ -1,9 +1,8 @@
 // The agent's gateway with a far end that is driven by hand: either the platform that it talks to, or the provider behind a real
 // platform. What a test holds of the one must hold of the other.
 import type { Socket } from 'node:net';
-import { Secret } from '../../src/core/secret.ts';
 import { type GatewayAgent, type GatewayAgentOptions, openGatewayAgent } from './gateway-agent.ts';
-import { openTestPlatform } from './open-platform.ts';
+import { openPlatformBefore } from './platform-before.ts';
 import { openRawUpstream } from './raw-upstream.ts';
 import { openStandInPlatform } from './stand-in-platform.ts';
 
@@ -84,29 +83,7 @@ async function openBeforePlatform(options: GatewayAgentOptions): Promise<RawGate
 
 async function openBeforeProvider(options: GatewayAgentOptions): Promise<RawGateway> {
   const provider = await openRawUpstream();
-  const { admin, url } = await openTestPlatform({
-    catalogue: [
-      {
-        provider: 'openai',
-        display_name: 'openai',
-        description: 'of the test',
-        address: { type: 'fixed', url: provider.origin },
-        injection: { in: 'header', name: 'authorization', prefix: 'Bearer ' },
-        allow_http: true,
-        sample_path: '/',
-      },
-    ],
-  });
-  const organization = 'acme';
-  await admin.createSprite({ organization, name: 'dev-1' });
-  await admin.createConnector({
-    organization,
-    provider: 'openai',
-    id: 'conn_1',
-    api_key: new Secret('k'),
-    access_policy,
-  });
-  const token = await admin.createToken({ organization, sprite: 'dev-1' });
+  const { url, token } = await openPlatformBefore(provider.origin, access_policy);
   return {
     agent: await openGatewayAgent(url, { token, ...options }),
     prefix,
