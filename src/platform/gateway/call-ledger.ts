@@ -7,7 +7,7 @@ import type { TokenUsage } from '../../core/token-usage.ts';
 import type { ExchangeOutcome } from '../../http/streaming-proxy.ts';
 import type { Caller } from '../tokens/caller-store.ts';
 import { toUsageDay } from './usage-days.ts';
-import type { UsageCounts, UsageKey, UsageStore } from './usage-store.ts';
+import { type UsageCounts, type UsageKey, type UsageStore, usageSums } from './usage-store.ts';
 
 /** What is known of one call so far; filled in on its way. Never a header, a query or a body. */
 export interface CallRecord {
@@ -81,7 +81,7 @@ export function createCallLedger({ usage, clock, log }: CallLedgerOptions): Call
       for (const [key, since] of sums) {
         const before = taken.get(key);
         if (before === undefined) taken.set(key, since);
-        else for (const name of names) before[name] += since[name];
+        else for (const name of usageSums) before[name] += since[name];
       }
       sums = taken;
       log.error({ err, sums: sums.size }, 'the usage of the gateway could not be written; it is tried again');
@@ -109,8 +109,6 @@ export function createCallLedger({ usage, clock, log }: CallLedgerOptions): Call
     },
   };
 }
-
-const names = ['calls', 'refused', 'request_bytes', 'response_bytes', 'input_tokens', 'output_tokens'] as const;
 
 function toFields(record: CallRecord, error: unknown): object {
   const { caller, method, provider, connector_id: connector, path, rule, outcome, usage } = record;

@@ -29,13 +29,21 @@ export interface UsageStore {
   list(query: UsageQuery): Promise<readonly GatewayUsage[]>;
 }
 
-const sums = ['calls', 'refused', 'request_bytes', 'response_bytes', 'input_tokens', 'output_tokens'] as const;
+/** What is summed. */
+export const usageSums = [
+  'calls',
+  'refused',
+  'request_bytes',
+  'response_bytes',
+  'input_tokens',
+  'output_tokens',
+] as const;
 
 const upsert = `
-INSERT INTO gateway_usage (organization_id, day, connector_id, sprite, provider, ${sums.join(', ')})
+INSERT INTO gateway_usage (organization_id, day, connector_id, sprite, provider, ${usageSums.join(', ')})
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 ON CONFLICT (organization_id, day, connector_id, sprite) DO UPDATE SET
-  ${sums.map((name) => `${name} = gateway_usage.${name} + excluded.${name}`).join(', ')}`;
+  ${usageSums.map((name) => `${name} = gateway_usage.${name} + excluded.${name}`).join(', ')}`;
 
 export function createUsageStore(storage: Pick<Storage, 'all' | 'transaction'>): UsageStore {
   return {
@@ -50,7 +58,7 @@ export function createUsageStore(storage: Pick<Storage, 'all' | 'transaction'>):
             connector_id,
             sprite,
             provider,
-            ...sums.map((name) => entry[name]),
+            ...usageSums.map((name) => entry[name]),
           ]);
         }
       });
@@ -62,7 +70,7 @@ export function createUsageStore(storage: Pick<Storage, 'all' | 'transaction'>):
       const where = only('connector_id', connector_id) + only('sprite', sprite);
       return await storage.all<GatewayUsage>(
         `SELECT day, connector_id, min(provider) AS provider,
-           ${sums.map((name) => `CAST(sum(${name}) AS BIGINT) AS ${name}`).join(', ')}
+           ${usageSums.map((name) => `CAST(sum(${name}) AS BIGINT) AS ${name}`).join(', ')}
          FROM gateway_usage WHERE organization_id = $1 AND day >= $2 AND day <= $3${where}
          GROUP BY day, connector_id ORDER BY day, connector_id`,
         values,
