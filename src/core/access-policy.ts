@@ -1,6 +1,7 @@
 // The access policy of a connector: which sprites may use it, and which paths (document 1, "AccessPolicy"; design.md,
 // section 5). One pure decision for the agent, the platform's gateway and explain.
 import { toPathReadings, toRuleReadings } from './path-readings.ts';
+import { withoutQuery } from './without-query.ts';
 
 export interface SpriteIdentity {
   readonly name: string;
@@ -82,8 +83,7 @@ export function compilePolicy(policy: unknown): CompiledPolicy {
 export function decide(policy: CompiledPolicy, sprite: SpriteIdentity | null, path: string): Decision {
   if (sprite === null) return deny('unauthorized', undefined, undefined);
   if (!isGranted(policy, sprite)) return deny('connection_denied', undefined, undefined);
-  const question = path.indexOf('?');
-  const raw = question < 0 ? path : path.slice(0, question);
+  const raw = withoutQuery(path);
   const readings = toPathReadings(raw);
   if (readings === undefined) return deny('endpoint_not_allowed', undefined, raw);
   for (const reading of readings) {

@@ -1,6 +1,7 @@
 // Every way in which a provider could read one path (design.md, section 5, point 3). Case and the last slash are left to the
 // comparison, because they count for block rules only.
 import { isPlainPath, toPathLayers } from './path-layers.ts';
+import { withoutQuery } from './without-query.ts';
 
 type Change = (path: string) => string;
 
@@ -26,6 +27,11 @@ export function toPathReadings(path: string): readonly string[] | undefined {
   const readings = new Set(layers.texts);
   for (const change of changes) for (const reading of [...readings]) readings.add(rooted(change(reading)));
   return [...readings];
+}
+
+/** A target as it is once everything has been done to its path, which is its last reading; null for one that has to be refused. */
+export function toCanonicalPath(target: string): string | null {
+  return toPathReadings(withoutQuery(target))?.at(-1) ?? null;
 }
 
 /** The readings of a rule: decoded and merged like a path, but never shortened, because that would widen it. */

@@ -4,6 +4,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { errorStatus } from '../contract/errors.ts';
 import type { Operation, Operations } from '../contract/operation.ts';
 import { RemoraError } from '../core/remora-error.ts';
+import { withoutQuery } from '../core/without-query.ts';
 import { toCall } from './call.ts';
 import { checkRequest } from './check-request.ts';
 import { type Connections, watchConnections } from './connections.ts';
@@ -278,11 +279,8 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
   };
 }
 
-/** The path of the raw target, without its query. */
 function pathOf(request: IncomingMessage): string {
-  const target = request.url ?? '';
-  const question = target.indexOf('?');
-  return question < 0 ? target : target.slice(0, question);
+  return withoutQuery(request.url ?? '');
 }
 
 /** Whoever writes hears of it through the end of its exchange; unheard, an error would end the process. */

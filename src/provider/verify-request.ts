@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import type { Secret } from '../core/secret.ts';
 import { matchesSignature } from '../core/signature.ts';
+import { withoutQuery } from '../core/without-query.ts';
 import type { NonceBook } from './nonce-book.ts';
 
 export const TIMESTAMP_WINDOW_MS = 300_000;
@@ -67,9 +68,4 @@ function toJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** The signed query holds the URL, so the URL in it cannot hold the query. */
-function withoutQuery(url: string): string {
-  return url.split('?', 1)[0] ?? '';
 }

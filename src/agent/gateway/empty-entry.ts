@@ -1,5 +1,6 @@
 // The record of a call of which nothing is known yet but its request line. Pure.
 import type { IncomingMessage } from 'node:http';
+import { withoutQuery } from '../../core/without-query.ts';
 import type { AuditEntry } from './audit-request.ts';
 
 export function toEmptyEntry(request: Pick<IncomingMessage, 'method' | 'url'>): AuditEntry {
@@ -19,10 +20,4 @@ export function toEmptyEntry(request: Pick<IncomingMessage, 'method' | 'url'>): 
     input_tokens: null,
     output_tokens: null,
   };
-}
-
-/** A query may hold a secret of the caller, and no rule looks at it. */
-export function withoutQuery(target: string): string {
-  const question = target.indexOf('?');
-  return question < 0 ? target : target.slice(0, question);
 }

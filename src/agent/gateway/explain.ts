@@ -3,7 +3,7 @@ import type { ExplainRequest, GatewayExplanation } from '../../contract/local/ga
 import { withoutCapability } from '../../core/capability-query.ts';
 import { GATEWAY_PREFIX, type GatewayTarget, parseGatewayTarget } from '../../core/gateway-target.ts';
 import { toUpstreamHeaders } from '../../core/header-hygiene.ts';
-import { toPathReadings } from '../../core/path-readings.ts';
+import { toCanonicalPath } from '../../core/path-readings.ts';
 import type { Target, Verdict } from './judge.ts';
 import type { PolicySnapshot } from './policy-snapshot.ts';
 
@@ -36,17 +36,12 @@ export function toExplanation(
     message: toMessage(verdict),
     rule: verdict.type === 'reject' ? null : verdict.rule,
     reading: verdict.type === 'reject' ? null : verdict.reading,
-    canonical: verdict.target === undefined ? null : toCanonical(verdict.target.path),
+    canonical: verdict.target === undefined ? null : toCanonicalPath(verdict.target.path),
     forwarded: verdict.type === 'allow' ? toForwarded(verdict.target, headers) : null,
     sprite: snapshot === undefined ? null : { name, labels },
     policy: isKnown ? (connector.connection.access_policy ?? null) : null,
     policy_age_ms: Number.isFinite(age_ms) ? Math.round(age_ms) : null,
   };
-}
-
-/** The last reading is the one to which everything has been done. */
-function toCanonical(path: string): string | null {
-  return toPathReadings(path.split('?')[0] ?? '')?.at(-1) ?? null;
 }
 
 /** Names only. The credential of the provider is put in by the platform, under a name that the agent does not know. */

@@ -9,6 +9,7 @@ import { toUpstreamHeaders } from '../../core/header-hygiene.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Secret } from '../../core/secret.ts';
 import { createUsageReader, type UsageReader } from '../../core/token-usage.ts';
+import { withoutQuery } from '../../core/without-query.ts';
 import { streamExchange } from '../../http/streaming-proxy.ts';
 import { toTunnel } from '../../http/to-tunnel.ts';
 import type { Upgrade } from '../../http/upgrade.ts';
@@ -16,7 +17,7 @@ import type { Upstream } from '../upstream.ts';
 import type { AuditLog } from './audit-log.ts';
 import type { AuditEntry } from './audit-request.ts';
 import type { CallMeter } from './call-meter.ts';
-import { toEmptyEntry, withoutQuery } from './empty-entry.ts';
+import { toEmptyEntry } from './empty-entry.ts';
 import type { Verdict } from './judge.ts';
 import type { OpenCalls } from './open-calls.ts';
 

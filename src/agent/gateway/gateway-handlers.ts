@@ -16,6 +16,8 @@ import type { PolicySnapshot } from './policy-snapshot.ts';
 export interface GatewayHandlerDeps {
   /** Throws `not_configured`. */
   readonly policies: () => Policies;
+  /** For showing only, so that its age does not matter; throws `policy_unavailable` when there is none at all. */
+  readonly shown: () => Promise<PolicySnapshot>;
   readonly verdictOn: (target: GatewayTarget) => Promise<Verdict>;
   readonly audit: AuditLog;
   readonly tokens: CapabilityTokens;
@@ -26,8 +28,7 @@ export interface GatewayHandlerDeps {
 type Rows = Omit<typeof gatewayOperations, 'gateway' | 'listProviders' | 'gatewayGuide'>;
 
 export function createGatewayHandlers(deps: GatewayHandlerDeps): Handlers<Rows, unknown> {
-  /** For showing only, so that its age does not matter; throws `policy_unavailable` when there is none at all. */
-  const shown = async (): Promise<PolicySnapshot> => deps.policies().snapshot ?? (await deps.policies().usable());
+  const { shown } = deps;
   const age = () => ({ age: String(Math.floor(deps.policies().age_ms / 1_000)) });
 
   return {

@@ -226,12 +226,13 @@ export function createGateway(deps: GatewayDeps): Gateway {
       ? undefined
       : createForwarder({ ...deps, ...config, gate, audit, meter, openCalls, limits, platform, verdictOn, onRefused });
 
+  const shown = async () => policies().snapshot ?? (await policies().usable());
   const local = () => ({ socket: config.socket, tcp: deps.loopback?.() });
   const discovery = createDiscovery({
     platform: connected,
     dispatcher: () => deps.upstream.dispatcher,
     identity: deps.identity,
-    shown: async () => policies().snapshot ?? (await policies().usable()),
+    shown,
     local,
   });
 
@@ -240,6 +241,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
       ...discovery.handlers,
       ...createGatewayHandlers({
         policies,
+        shown,
         verdictOn,
         audit,
         tokens,

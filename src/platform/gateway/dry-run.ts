@@ -5,7 +5,7 @@ import type { CredentialPlace, DryRunRequest, GatewayDryRun } from '../../contra
 import type { Decision, SpriteIdentity } from '../../core/access-policy.ts';
 import { GATEWAY_PREFIX, type GatewayTarget, parseGatewayTarget } from '../../core/gateway-target.ts';
 import { toUpstreamHeaders } from '../../core/header-hygiene.ts';
-import { toPathReadings } from '../../core/path-readings.ts';
+import { toCanonicalPath } from '../../core/path-readings.ts';
 import type { RemoraError } from '../../core/remora-error.ts';
 import { Secret } from '../../core/secret.ts';
 import type { CatalogueEntry, Injection } from '../catalogue/catalogue-entry.ts';
@@ -50,7 +50,7 @@ export function toDryRunAnswer(run: DryRun): GatewayDryRun {
     message: refusal?.message ?? toReason(decision),
     rule: decision?.rule ?? null,
     reading: decision?.reading ?? null,
-    canonical: target.type === 'target' ? toCanonical(target.path) : null,
+    canonical: target.type === 'target' ? toCanonicalPath(target.path) : null,
     forwarded: (refusal === undefined ? run.forwarded : undefined) ?? null,
     sprite: sprite === null ? null : { name: sprite.name, labels: [...sprite.labels] },
     policy: run.policy ?? null,
@@ -83,9 +83,4 @@ export function toPlace(injection: Injection): CredentialPlace {
 function toReason(decision: Decision | undefined): string {
   const rule = decision?.rule;
   return rule === undefined ? 'the policy names no allowed paths, so all are' : `allowed by ${rule}`;
-}
-
-/** The last reading is the one to which everything has been done. */
-function toCanonical(path: string): string | null {
-  return toPathReadings(path.split('?')[0] ?? '')?.at(-1) ?? null;
 }

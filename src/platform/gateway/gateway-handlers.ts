@@ -9,6 +9,7 @@ import { parseGatewayTarget } from '../../core/gateway-target.ts';
 import { toUpstreamHeaders } from '../../core/header-hygiene.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { createUsageReader, type UsageReader } from '../../core/token-usage.ts';
+import { withoutQuery } from '../../core/without-query.ts';
 import type { Handlers } from '../../http/handler.ts';
 import { BODY_CAP_BYTES, streamExchange } from '../../http/streaming-proxy.ts';
 import { toTunnel } from '../../http/to-tunnel.ts';
@@ -190,8 +191,4 @@ function toIdentity(principal: Principal): SpriteIdentity | null {
 function isGranted(policy: Parameters<typeof decide>[0], identity: SpriteIdentity): boolean {
   const decision = decide(policy, identity, '/');
   return decision.type === 'allow' || decision.code !== 'connection_denied';
-}
-
-function withoutQuery(path: string): string {
-  return path.split('?')[0] ?? '';
 }
