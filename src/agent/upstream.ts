@@ -1,22 +1,23 @@
 // The connections of the agent to the outside. After a resume all of them are replaced at once: a new pool is in place before
-// the old one is destroyed, so that no call can pick a dead connection (resume.md, section 4, step 3).
-import { Agent, type Dispatcher, Pool } from 'undici';
+// the old one is destroyed, so that no call can pick a dead connection.
+import { Agent, buildConnector, type Dispatcher, Pool } from 'undici';
+import { joinAnswers } from '../http/join-answers.ts';
 import { ConnectionsReplaced } from '../http/upstream-error.ts';
 
 export interface UpstreamOptions {
   readonly connect_ms?: number;
-  /** For tests and for platforms with their own authority: PEM text. */
+  /** Certificate authorities as PEM text, for tests and for platforms with an authority of their own. */
   readonly ca?: string;
 }
 
 export interface Upstream extends AsyncDisposable {
-  /** The pool of now. Read it for each call; never keep it. Streams have no limit on time, headers have 30 s. */
+  /** The current pool. Read it for each call; never keep it. Streams have no time limit, headers have 30 s. */
   readonly dispatcher: Dispatcher;
-  /** A pool of its own for one Unix socket, replaced together with the other. */
+  /** A separate pool for one Unix socket, replaced together with `dispatcher`. */
   overSocket(path: string): Dispatcher;
-  /** Closes idle connections and takes new ones from now on. Calls in flight are not waited for: a stream has no end. */
+  /** Closes idle connections; later calls use new ones. It does not wait for calls in flight, because a stream may never end. */
   retire(): Promise<void>;
-  /** Destroys every connection, also those in use, and takes new ones from now on. */
+  /** Destroys every connection, also those in use; later calls use new ones. */
   replace(): Promise<void>;
 }
 
@@ -28,7 +29,7 @@ const LIMITS = {
   pipelining: 1,
   allowH2: false,
 } as const;
-/** A stream that says nothing for hours still notices that its peer is gone (resume.md, section 4). */
+/** Keep-alive probes let a stream that is silent for hours notice that its peer is gone. */
 const TCP_KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelay: 10_000 } as const;
 
 export function createUpstream(options: UpstreamOptions = {}): Upstream {
@@ -37,10 +38,13 @@ export function createUpstream(options: UpstreamOptions = {}): Upstream {
     timeout: options.connect_ms ?? 3_000,
     ...(options.ca === undefined ? {} : { ca: options.ca }),
   };
-  const open = () => openConnections({ ...LIMITS, connect });
+  const open = (socketPath?: string) => {
+    const where = socketPath === undefined ? connect : { ...connect, socketPath };
+    return openConnections({ ...LIMITS, connect: joinAnswers(buildConnector(where)) });
+  };
   let main = open();
   let sockets = new Map<string, Connections>();
-  /** What was retired and still carries a call. */
+  /** Retired pools that still carry a call. */
   const retiring = new Set<Connections>();
 
   function swap(): Connections[] {
@@ -57,7 +61,7 @@ export function createUpstream(options: UpstreamOptions = {}): Upstream {
     overSocket(path) {
       let connections = sockets.get(path);
       if (connections === undefined) {
-        connections = openConnections({ ...LIMITS, connect: { ...connect, socketPath: path } });
+        connections = open(path);
         sockets.set(path, connections);
       }
       return connections.agent;
@@ -87,7 +91,7 @@ interface Connections {
   destroy(error: Error): Promise<void>;
 }
 
-/** An agent that is being closed forgets its pools, so that destroying it would leave their calls alone: they are kept here. */
+/** undici's Agent forgets its pools while it closes, and destroying it then leaves their calls open; so the pools are kept here. */
 function openConnections(options: Agent.Options): Connections {
   const pools = new Set<Pool>();
   const agent = new Agent({

@@ -1,13 +1,14 @@
-// The typed client of the agent's socket, for commands, with the errors that people see.
+// The typed client of the agent's socket for commands, with errors that people can read.
 import { Agent } from 'undici';
 import { type Client, createClient } from '../client/client.ts';
 import { UpstreamError } from '../client/upstream-error.ts';
 import { agentOperations } from '../contract/agent-operations.ts';
-import { AgentUnreachableError } from './exit-code.ts';
+import { errorCode } from '../core/error-code.ts';
+import { UnreachableError } from './exit-code.ts';
 
 export interface AgentClient extends AsyncDisposable {
   readonly client: Client<typeof agentOperations>;
-  /** Runs `work`; when nobody serves on the socket the error says which path was tried. */
+  /** Runs `work`. When nobody listens on the socket, the error names its path. */
   ask<T>(work: () => Promise<T>): Promise<T>;
 }
 
@@ -33,23 +34,17 @@ function toPlainError(error: unknown, socketPath: string): unknown {
   if (!(error instanceof UpstreamError) || error.status !== undefined) return error;
   const tried = `tried ${socketPath}; --socket PATH or REMORA_SOCKET names another`;
   if (error.code === 'timeout') {
-    return new AgentUnreachableError(
-      `the agent does not answer: is its machine suspended? ${error.message} (${tried})`,
-    );
+    return new UnreachableError(`the agent does not answer: is its machine suspended? ${error.message} (${tried})`);
   }
   if (error.code !== 'connection_failed') return error;
-  switch (systemCodeOf(error.cause)) {
+  switch (errorCode(error.cause)) {
     case 'ENOENT':
     case 'ECONNREFUSED':
-      return new AgentUnreachableError(`no agent answers: is it running? (${tried})`);
+      return new UnreachableError(`no agent answers: is it running? (${tried})`);
     case 'EACCES':
     case 'EPERM':
-      return new AgentUnreachableError(`this user may not use the socket: is it in the socket's group? (${tried})`);
+      return new UnreachableError(`this user may not use the socket: is it in the socket's group? (${tried})`);
     default:
-      return new AgentUnreachableError(`the connection to the agent failed: ${error.message} (${tried})`);
+      return new UnreachableError(`the connection to the agent failed: ${error.message} (${tried})`);
   }
-}
-
-function systemCodeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }

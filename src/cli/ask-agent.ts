@@ -1,11 +1,11 @@
-// The frame of every command that asks the agent: the socket is found, the client made, and closed again.
+// The frame of every command that asks the agent: finds the socket, opens a client and closes it.
 import type { Client } from '../client/client.ts';
 import type { agentOperations } from '../contract/agent-operations.ts';
 import { createAgentClient } from './agent-client.ts';
 import type { Invocation } from './command.ts';
 import { findSocketPath } from './socket-path.ts';
 
-/** Passes on what `work` resolves with. Throws AgentUnreachableError when nobody serves on the socket. */
+/** Resolves as `work` does. Throws UnreachableError when nobody listens on the socket. */
 export async function askAgent<T>(
   invocation: Invocation,
   work: (client: Client<typeof agentOperations>) => Promise<T>,

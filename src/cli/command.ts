@@ -1,17 +1,23 @@
-// What one command of `remora` is, as data: its name, what it says in the help, its flags, and the module that runs it, which
-// is loaded only then.
+// A command of `remora` as data: its name, its help, its flags, and the module that runs it, which is loaded only when it runs.
 import type { ParseArgsOptionDescriptor } from 'node:util';
 
-/** A flag as parseArgs takes it, and what the help says of it. `value` names the value of a flag that has one. */
+/** A flag as parseArgs takes it, with its help text. `value` is the name of its value in the help. */
 export interface Flag extends Pick<ParseArgsOptionDescriptor, 'type' | 'short'> {
   readonly summary: string;
   readonly value?: string;
 }
 
 export interface Command {
+  /** One to four words. */
   readonly name: string;
-  /** Heading under which `remora --help` lists it. */
-  readonly group: 'run' | 'ask';
+  /** Other names of the command. */
+  readonly also?: readonly string[];
+  /** The heading in `remora --help`: runs something, asks the agent, works on a platform, or is for the shell. */
+  readonly group: 'run' | 'ask' | 'platform' | 'shell';
+  /** Listed in the help of its first word, and not in the overview. */
+  readonly inner?: true;
+  /** The same as another command under an older name; left out of the pages. */
+  readonly alias?: true;
   readonly summary: string;
   /** What follows the name, for example `METHOD URL`; empty when nothing does. */
   readonly operands: string;
@@ -26,7 +32,7 @@ export interface Command {
 }
 
 export interface CommandModule {
-  /** Resolves with the exit code. Throws UsageError, AgentUnreachableError, or anything with a message for people. */
+  /** Resolves with the exit code. Throws UsageError, UnreachableError, or anything with a message for people. */
   run(invocation: Invocation): Promise<number>;
 }
 
@@ -41,10 +47,12 @@ export interface Invocation {
   readonly version: string;
 }
 
-/** Where a command writes. Lines for people or programs go to `line`, what is said about them to `note`. */
+/** Where a command writes. Its result goes to `line`, remarks to `note`. */
 export interface Output {
   line(text: string): void;
   note(text: string): void;
+  /** `listener` runs when nobody reads `line` any more. Without one the command then exits at once. */
+  onUnread(listener: () => void): void;
   /** Whether `line` goes to a terminal that shows colours. */
   readonly colours: boolean;
 }

@@ -1,10 +1,12 @@
 // Every command of `remora`, in the order of the help. What a command needs is loaded when it runs, so that the agent never
 // pays for the platform.
 import type { Command } from './command.ts';
-import { platformCommand } from './platform/platform-command.ts';
+import { jsonFlag } from './json-flag.ts';
+import { platformWordCommands, wordCommands } from './operator/operator-commands.ts';
+import { platformCareCommands, platformCommand } from './platform/platform-command.ts';
 import { socketFlag } from './socket-path.ts';
 
-const json = { type: 'boolean', summary: 'JSON as the agent answers it, for programs' } as const;
+const json = jsonFlag;
 const socket = socketFlag;
 
 export const commands: readonly Command[] = [
@@ -45,10 +47,12 @@ export const commands: readonly Command[] = [
       listen: { type: 'string', value: 'HOST:PORT', summary: 'a loopback address to serve on as well (REMORA_LISTEN)' },
       'log-level': { type: 'string', value: 'LEVEL', summary: 'trace, debug, info, warn, error or silent' },
     },
-    notes: ['Flags win over REMORA_* variables, those over the file. The README lists every setting.'],
+    notes: ['Flags win over REMORA_* variables, those over the file. src/agent/README.md lists every setting.'],
     load: () => import('./commands/agent.ts'),
   },
   platformCommand,
+  ...platformCareCommands,
+  ...platformWordCommands,
   {
     name: 'status',
     group: 'ask',
@@ -57,6 +61,15 @@ export const commands: readonly Command[] = [
     count: [0, 0],
     flags: { json, socket },
     load: () => import('./commands/status.ts'),
+  },
+  {
+    name: 'doctor',
+    group: 'ask',
+    summary: 'what is wrong with the agent, and what to do about each; exit code 1 when there is something',
+    operands: '',
+    count: [0, 0],
+    flags: { json, socket },
+    load: () => import('./commands/doctor.ts'),
   },
   {
     name: 'ports',
@@ -201,9 +214,39 @@ export const commands: readonly Command[] = [
     count: [1, Number.POSITIVE_INFINITY],
     flags: { socket: { ...socket, summary: `${socket.summary}; only as the first word` } },
     notes: [
-      'A word that begins with a slash becomes a URL; all else goes to curl as it is, and its exit code comes back.',
+      'A word that begins with a slash becomes a URL; all else goes to curl as it is, and its exit code comes back: 22 for an',
+      'answer that is an error, which is printed too; --no-fail-with-body ends with 0 there. Needs curl 7.76 or later.',
     ],
     raw: true,
     load: () => import('./commands/curl.ts'),
+  },
+  {
+    name: 'login',
+    group: 'platform',
+    summary: 'keep the address of a platform and a token for it, which is read from the input, for this user',
+    operands: '',
+    count: [0, 0],
+    flags: { url: { type: 'string', value: 'URL', summary: 'the platform, as https://HOST or http://HOST:PORT' } },
+    notes: ['The file is $XDG_CONFIG_HOME/remora/context.json, else below ~/.config. `remora login --url URL < token`'],
+    load: () => import('./commands/login.ts'),
+  },
+  {
+    name: 'logout',
+    group: 'platform',
+    summary: 'forget what `remora login` keeps; the token stays good',
+    operands: '',
+    count: [0, 0],
+    flags: {},
+    load: () => import('./commands/logout.ts'),
+  },
+  ...wordCommands,
+  {
+    name: 'completion',
+    group: 'shell',
+    summary: 'the script that completes commands and flags: `eval "$(remora completion bash)"`',
+    operands: 'bash | zsh | fish',
+    count: [1, 1],
+    flags: {},
+    load: () => import('./commands/completion.ts'),
   },
 ];

@@ -6,7 +6,7 @@ export const exitCode = {
   failed: 1,
   /** The command line is wrong. */
   usage: 2,
-  /** Nobody serves on the socket. */
+  /** Nobody listens on the socket or at the address. */
   unreachable: 3,
 } as const;
 
@@ -15,7 +15,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** There is no agent on the socket; the message names the path that was tried. */
-export class AgentUnreachableError extends Error {
-  override readonly name = 'AgentUnreachableError';
+/** Nobody answers at the path or address that the message names. */
+export class UnreachableError extends Error {
+  override readonly name = 'UnreachableError';
 }

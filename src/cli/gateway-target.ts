@@ -1,9 +1,9 @@
-// From a gateway URL as people write it to its parts, byte for byte: a URL parser would repair what is to be judged. Pure.
+// Splits a gateway URL as people write it, byte for byte: a URL parser would change the path that the policy is to judge. Pure.
 
 export interface GatewayTarget {
   readonly provider: string;
   readonly connector_id: string;
-  /** With its query, as it would reach the provider. */
+  /** The path with its query, as it would reach the provider. */
   readonly path: string;
 }
 

@@ -1,15 +1,19 @@
 // What `--help` prints, made from the commands themselves. Pure.
 import type { Command } from './command.ts';
+import { commandsOf } from './find-command.ts';
 import { toTable } from './table.ts';
 
 const EXIT_CODES = [
-  'Exit codes: 0 done; 1 it failed, or the answer is an error; 2 the command line is wrong; 3 nobody serves on the socket.',
+  'Exit codes: 0 done; 1 it failed, or the answer is an error; 2 the command line is wrong; 3 nobody serves there.',
 ];
 
-export function toOverview(commands: readonly Command[]): string[] {
+/** `kinds`: first words that several commands share, listed once each. */
+export function toOverview(commands: readonly Command[], kinds: readonly (readonly [string, string])[] = []): string[] {
   const list = (group: Command['group']) =>
     toTable(
-      commands.filter((command) => command.group === group).map((command) => [`  ${command.name}`, command.summary]),
+      commands
+        .filter((command) => command.group === group && command.inner === undefined)
+        .map((command) => [`  ${command.name}`, command.summary]),
     );
   return [
     'usage: remora COMMAND [flags]',
@@ -20,12 +24,25 @@ export function toOverview(commands: readonly Command[]): string[] {
     'Asking a running agent over its socket:',
     ...list('ask'),
     '',
+    'Working on a platform, with a token from anywhere, or on its own machine without one:',
+    ...list('platform'),
+    ...toTable(kinds.map(([kind, summary]) => [`  ${kind}`, summary])),
+    '',
+    'For the shell:',
+    ...list('shell'),
+    '',
     '`remora COMMAND --help` tells more. `remora --version` prints the version.',
     ...EXIT_CODES,
   ];
 }
 
-export function toCommandHelp(command: Command): string[] {
+/** The help of a first word that several commands share. */
+export function toKindHelp(kind: string, commands: readonly Command[]): string[] {
+  return [`usage: remora ${kind} COMMAND [flags]`, '', ...toTable(toLines(commands)), '', ...EXIT_CODES];
+}
+
+/** `all`: the commands among which those that continue this one's name are listed. */
+export function toCommandHelp(command: Command, all: readonly Command[] = []): string[] {
   const flags = [
     ...Object.entries(command.flags),
     ['help', { type: 'boolean', short: 'h', summary: 'this text' }] as const,
@@ -34,6 +51,7 @@ export function toCommandHelp(command: Command): string[] {
     const value = flag.type === 'string' ? ` ${('value' in flag ? flag.value : undefined) ?? 'VALUE'}` : '';
     return [`  ${flag.short === undefined ? '    ' : `-${flag.short}, `}--${name}${value}`, flag.summary];
   });
+  const below = commandsOf(all, command.name);
   return [
     `usage: ${toUsage(command)}`,
     '',
@@ -41,10 +59,16 @@ export function toCommandHelp(command: Command): string[] {
     '',
     'Flags:',
     ...toTable(rows),
+    ...(below.length === 0 ? [] : ['', 'Beside it:', ...toTable(toLines(below))]),
     ...(command.notes === undefined ? [] : ['', ...command.notes]),
+    ...(command.also === undefined ? [] : ['', `The same: ${command.also.map((name) => `remora ${name}`).join(', ')}`]),
     '',
     ...EXIT_CODES,
   ];
+}
+
+function toLines(commands: readonly Command[]): string[][] {
+  return commands.map(({ name, operands, summary }) => [`  ${name}${operands === '' ? '' : ` ${operands}`}`, summary]);
 }
 
 export function toUsage(command: Command): string {

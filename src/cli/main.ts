@@ -1,38 +1,50 @@
-// `remora` from its words to an exit code: finds the command, loads it, and says what went wrong.
+// Runs one command of `remora`: finds it, loads it, prints errors, and returns the exit code.
 import { readFileSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import type { Invocation, Output } from './command.ts';
 import { commands } from './commands.ts';
-import { AgentUnreachableError, exitCode, UsageError } from './exit-code.ts';
-import { toCommandHelp, toOverview } from './help.ts';
+import { exitCode, UnreachableError, UsageError } from './exit-code.ts';
+import { toCommandHelp, toKindHelp, toOverview } from './help.ts';
+import { kinds } from './operator/operator-commands.ts';
 import { type CommandLine, parseCommandLine } from './parse-command-line.ts';
+import { toPlainSystemError } from './system-error.ts';
+
+export interface CliOptions {
+  /** The environment; that of the process when absent. */
+  readonly env?: NodeJS.ProcessEnv;
+  /** Standard output and error when absent. */
+  readonly out?: Output;
+}
 
 /** Runs one command and resolves with its exit code. Never rejects. */
-export async function runCli(words: readonly string[]): Promise<number> {
-  const out = createOutput();
+export async function runCli(words: readonly string[], options: CliOptions = {}): Promise<number> {
+  const { env = process.env, out = createOutput() } = options;
   try {
-    return await runLine(parseCommandLine(commands, words), out);
+    return await runLine(parseCommandLine(commands, words), env, out);
   } catch (error) {
     if (error instanceof UsageError) {
       out.note(`error: ${error.message}`);
       out.note('`remora --help` lists the commands; `remora COMMAND --help` their flags');
       return exitCode.usage;
     }
-    out.note(`error: ${toText(error)}`);
-    return error instanceof AgentUnreachableError ? exitCode.unreachable : exitCode.failed;
+    out.note(`error: ${toPlainSystemError(error)}`);
+    return error instanceof UnreachableError ? exitCode.unreachable : exitCode.failed;
   }
 }
 
-async function runLine(line: CommandLine, out: Output): Promise<number> {
+async function runLine(line: CommandLine, env: NodeJS.ProcessEnv, out: Output): Promise<number> {
   switch (line.type) {
     case 'overview':
-      for (const text of toOverview(commands)) out.line(text);
+      for (const text of toOverview(commands, kinds)) out.line(text);
       return exitCode.ok;
     case 'version':
       out.line(readVersion());
       return exitCode.ok;
     case 'help':
-      for (const text of toCommandHelp(line.command)) out.line(text);
+      for (const text of toCommandHelp(line.command, commands)) out.line(text);
+      return exitCode.ok;
+    case 'kind':
+      for (const text of toKindHelp(line.kind, line.commands)) out.line(text);
       return exitCode.ok;
     case 'run': {
       const module = await line.command.load();
@@ -44,7 +56,7 @@ async function runLine(line: CommandLine, out: Output): Promise<number> {
         },
         has: (flag) => line.values[flag] !== undefined && line.values[flag] !== false,
         out,
-        env: process.env,
+        env,
         version: readVersion(),
       };
       return await module.run(invocation);
@@ -61,21 +73,20 @@ function readVersion(): string {
 }
 
 function createOutput(): Output {
-  // `remora events | head -1`: the reader has what it wanted, and nothing is wrong.
+  // `remora events | head -1`: a reader that closes the pipe is no error.
+  let whenUnread: () => void = () => process.exit(exitCode.ok);
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(exitCode.ok);
-    throw error;
+    if (error.code !== 'EPIPE') throw error;
+    whenUnread();
   });
+  // A closed standard error must not end a command before it has cleaned up.
+  process.stderr.on('error', () => undefined);
   return {
+    onUnread(listener) {
+      whenUnread = listener;
+    },
     line: (text) => void process.stdout.write(`${text}\n`),
     note: (text) => void process.stderr.write(`${text}\n`),
     colours: isatty(1) && process.env.NO_COLOR === undefined && process.env.TERM !== 'dumb',
   };
-}
-
-/** `message (code)` for an error that has a code, the message alone for any other. */
-function toText(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-  return code === undefined || error.message.includes(code) ? error.message : `${error.message} (${code})`;
 }

@@ -1,4 +1,4 @@
-// Colour for the words that say how something is, on a terminal only.
+// Colours words that name a state, on a terminal only.
 import { styleText } from 'node:util';
 import type { Output } from './command.ts';
 

@@ -1,12 +1,14 @@
-// From the words after `remora` to a command and its flags. Pure.
+// Parses the arguments of `remora` to a command and its flags. Pure.
 import { parseArgs } from 'node:util';
 import type { Command } from './command.ts';
 import { UsageError } from './exit-code.ts';
+import { commandsOf, didYouMean, type Found, findCommand, namesOf } from './find-command.ts';
 
 export type CommandLine =
   | { readonly type: 'overview' }
   | { readonly type: 'version' }
   | { readonly type: 'help'; readonly command: Command }
+  | { readonly type: 'kind'; readonly kind: string; readonly commands: readonly Command[] }
   | {
       readonly type: 'run';
       readonly command: Command;
@@ -19,20 +21,39 @@ export function parseCommandLine(commands: readonly Command[], words: readonly s
   const [first, ...rest] = words;
   if (first === '--help' || first === '-h' || (first === 'help' && rest.length === 0)) return { type: 'overview' };
   if (first === '--version' || first === '-V') return { type: 'version' };
-  if (first === 'help') return { type: 'help', command: find(commands, rest[0]) };
-  const command = find(commands, first);
-  return command.raw === true ? parseRaw(command, rest) : parseFlags(command, rest);
+  if (first === 'help') {
+    const found = findCommand(commands, rest);
+    if (found.type === 'command' && found.rest.length === 0) return { type: 'help', command: found.command };
+    return found.type === 'kind' && found.rest.length === 0 ? found : refuse(commands, found);
+  }
+  const found = findCommand(commands, words);
+  if (found.type === 'kind') return isHelp(found.rest[0]) ? found : refuse(commands, found);
+  const { command } = found;
+  const [operand] = found.rest;
+  // `remora platform sprte list`: the word is a misspelt command that begins with this one's name.
+  if (command.count[1] === 0 && operand !== undefined && !operand.startsWith('-')) {
+    if (commandsOf(commands, command.name).length > 0) return refuse(commands, found);
+  }
+  return command.raw === true ? parseRaw(command, found.rest) : parseFlags(command, found.rest);
 }
 
-function find(commands: readonly Command[], name: string | undefined): Command {
-  if (name === undefined) throw new UsageError('a command is missing');
-  const command = commands.find((candidate) => candidate.name === name);
-  if (command === undefined) {
-    throw new UsageError(
-      name.startsWith('-') ? `there is no flag ${name} before a command` : `there is no command ${name}`,
-    );
-  }
-  return command;
+/** Throws for words that begin like several commands and match none. */
+function refuse(commands: readonly Command[], found: Found): never {
+  const kind = found.type === 'kind' ? found.kind : found.command.name;
+  const [word] = found.rest;
+  const below = commandsOf(commands, kind).flatMap(namesOf);
+  const verbs = [
+    ...new Set(below.filter((name) => name.startsWith(`${kind} `)).map((name) => name.slice(kind.length + 1))),
+  ];
+  if (word === undefined || word.startsWith('-')) throw new UsageError(`${kind}: expected ${verbs.join(', ')}`);
+  const given = verbs.some((verb) => verb.startsWith(`${word} `)) ? found.rest.slice(0, 2).join(' ') : word;
+  throw new UsageError(
+    `there is nothing called ${given} in ${kind}${didYouMean(given, [...verbs, ...verbs.map((verb) => verb.split(' ')[0] ?? '')])}${verbs.length === 0 ? '' : `; there are ${verbs.join(', ')}`}`,
+  );
+}
+
+function isHelp(word: string | undefined): boolean {
+  return word === '--help' || word === '-h';
 }
 
 function parseFlags(command: Command, words: readonly string[]): CommandLine {
@@ -46,9 +67,7 @@ function parseFlags(command: Command, words: readonly string[]): CommandLine {
   try {
     parsed = parseArgs({ args: [...words], options, allowPositionals: true, strict: true });
   } catch (error) {
-    // Node explains at length how to pass what looks like a flag; the first sentence says what is wrong.
-    const message = error instanceof Error ? (error.message.split('. ')[0] ?? '') : String(error);
-    throw new UsageError(`${command.name}: ${message.replaceAll('\n', ' ')}`);
+    throw new UsageError(`${command.name}: ${toFlagProblem(error, Object.keys(options))}`);
   }
   if (parsed.values.help === true) return { type: 'help', command };
   const [least, most] = command.count;
@@ -58,8 +77,22 @@ function parseFlags(command: Command, words: readonly string[]): CommandLine {
   return { type: 'run', command, operands, values: toValues(parsed.values) };
 }
 
+/** Keeps the first sentence of Node's message, which says what is wrong; the rest explains quoting. */
+function toFlagProblem(error: unknown, flags: readonly string[]): string {
+  const message = error instanceof Error ? (error.message.split('. ')[0] ?? '') : String(error);
+  const unknown = /^Unknown option '--([\w-]+)/.exec(message)?.[1];
+  const near =
+    unknown === undefined
+      ? ''
+      : didYouMean(
+          `--${unknown}`,
+          flags.map((flag) => `--${flag}`),
+        );
+  return `${message.replaceAll('\n', ' ')}${near}`;
+}
+
 function parseRaw(command: Command, words: readonly string[]): CommandLine {
-  if (words[0] === '--help' || words[0] === '-h') return { type: 'help', command };
+  if (isHelp(words[0])) return { type: 'help', command };
   if (words[0] !== '--socket') {
     if (words.length < command.count[0]) throw new UsageError(`${command.name}: expected ${command.operands}`);
     return { type: 'run', command, operands: words, values: {} };

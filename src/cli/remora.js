@@ -13,7 +13,7 @@ if (major < NEEDED) {
   );
   process.exitCode = 1;
 } else {
-  // What was compiled is kept beside the packages, for whoever may write there: the next start takes less than half the time and
+  // Compiled code is cached beside the packages, where this user may write there: the next start takes less than half the time and
   // two thirds of the memory. Not in the common cache directory of /tmp, into which others could put something of their own.
   if (!process.env.NODE_COMPILE_CACHE) {
     module.enableCompileCache(new URL('../../node_modules/.cache/remora', import.meta.url).pathname);

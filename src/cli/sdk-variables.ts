@@ -3,11 +3,11 @@
 interface SdkNames {
   readonly url: string;
   readonly key: string;
-  /** What the SDK expects at the end of its base URL. */
+  /** The path that the SDK expects at the end of its base URL. */
   readonly suffix: string;
 }
 
-/** Providers whose SDKs read something else than `NAME_BASE_URL` with the bare address, and `NAME_API_KEY`. */
+/** Providers whose SDKs do not read `NAME_BASE_URL`, with the address alone, and `NAME_API_KEY`. */
 const known: Readonly<Record<string, SdkNames>> = {
   openai: { url: 'OPENAI_BASE_URL', key: 'OPENAI_API_KEY', suffix: '/v1' },
   openrouter: { url: 'OPENAI_BASE_URL', key: 'OPENAI_API_KEY', suffix: '/v1' },
@@ -18,7 +18,7 @@ const known: Readonly<Record<string, SdkNames>> = {
 
 export interface GatewayAccess {
   readonly provider: string;
-  /** Of the connector on the loopback listener. */
+  /** The URL of the connector at the loopback listener. */
   readonly base_url: string;
   readonly token: string;
 }

@@ -1,8 +1,8 @@
-// Ending on a signal: the first one asks, a later one does not wait.
+// Ends a command on a signal: the first one asks it to end, a second one ends it at once.
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-/** What is still open this long after the first signal is not waited for. */
+/** How long after the first signal the process exits, whatever is still open. */
 const DEADLINE_MS = 20_000;
-/** Under npm one Ctrl-C comes twice: from the terminal, and passed on by npm. */
+/** Signals closer together than this count as one: under npm one Ctrl-C comes from the terminal and from npm. */
 const SAME_MS = 1_000;
 const PARENT_POLL_MS = 500;
 
@@ -11,11 +11,13 @@ export interface StopSignals extends Disposable {
   readonly signal: AbortSignal;
   /** Resolves at the first signal. */
   readonly stopped: Promise<void>;
+  /** Acts like a first signal. */
+  stop(): void;
 }
 
 /**
- * Listens for signals until it is disposed of. Under npm the death of the parent counts as one: npm signals the shell between
- * them, and the shell does not pass it on.
+ * Listens for signals until it is disposed of. Under npm the end of the parent process counts as a signal: npm signals the shell that
+ * it starts, and the shell does not pass the signal on.
  */
 export function openStopSignals(env: NodeJS.ProcessEnv): StopSignals {
   const controller = new AbortController();
@@ -25,6 +27,7 @@ export function openStopSignals(env: NodeJS.ProcessEnv): StopSignals {
     controller.signal.addEventListener('abort', () => resolve(), { once: true });
   });
   const stop = () => {
+    if (controller.signal.aborted) return;
     first_ms = performance.now();
     controller.abort(new Error('stopped by a signal'));
     deadline = setTimeout(() => process.exit(1), DEADLINE_MS);
@@ -38,13 +41,14 @@ export function openStopSignals(env: NodeJS.ProcessEnv): StopSignals {
 
   const parent = process.ppid;
   const watchParent = () => {
-    if (process.ppid !== parent && !controller.signal.aborted) stop();
+    if (process.ppid !== parent) stop();
   };
   const watching = env.npm_lifecycle_event === undefined ? undefined : setInterval(watchParent, PARENT_POLL_MS);
   watching?.unref();
   return {
     signal: controller.signal,
     stopped,
+    stop,
     [Symbol.dispose]() {
       clearTimeout(deadline);
       clearInterval(watching);

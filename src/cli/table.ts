@@ -1,8 +1,8 @@
 // Rows of text in aligned columns, for people. Pure.
 
 /**
- * One line a row, columns two spaces apart, no space at the end of a line. Control characters are shown and not sent: names
- * of processes and texts of other servers end up here.
+ * One line a row, columns two spaces apart, no space at the end of a line. Control characters are escaped, because names of processes
+ * and texts of other servers may hold some.
  */
 export function toTable(rows: readonly (readonly string[])[]): string[] {
   const clean = rows.map((row) => row.map(toPrintable));
@@ -18,7 +18,7 @@ export function toTable(rows: readonly (readonly string[])[]): string[] {
   );
 }
 
-/** Control characters as `\x1b`. */
+/** Escapes control characters, such as `\x1b`. */
 export function toPrintable(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, (control) => `\\x${control.charCodeAt(0).toString(16).padStart(2, '0')}`);
 }

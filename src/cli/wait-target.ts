@@ -1,4 +1,4 @@
-// What `remora wait` waits for, from its operands. Pure.
+// Parses the operands of `remora wait`. Pure.
 import { UsageError } from './exit-code.ts';
 
 export type WaitTarget =
@@ -11,7 +11,7 @@ export function parseWaitTarget(operands: readonly string[]): WaitTarget {
   if (second !== undefined) return { type: 'transaction', db: first, txid: second };
   const port = /^port:(\d{1,5})$/.exec(first)?.[1];
   if (port !== undefined) return { type: 'port', port: toPort(port) };
-  // The name of a database may have an @; a transaction has none.
+  // The last @ separates the two: the name of a database may hold one, a transaction id cannot.
   const [, db, txid] = /^tx:(.+)@([^@]+)$/.exec(first) ?? [];
   if (db !== undefined && txid !== undefined) return { type: 'transaction', db, txid };
   throw new UsageError(`wait: expected port:PORT, tx:DATABASE@TXID or DATABASE TXID, not ${first}`);

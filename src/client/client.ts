@@ -1,7 +1,9 @@
-// A typed client made from the rows of the contract: parameters in, a parsed value or a stream of parsed lines out.
+// A typed client made from the operations of the contract: parameters in, a parsed value or a stream of parsed lines out.
+
 import type { Dispatcher } from 'undici';
 import type { z } from 'zod';
 import type { Operation, Operations, ValueOf } from '../contract/operation.ts';
+import { withoutLastSlashes } from '../core/without-last-slashes.ts';
 import { startDeadline } from './deadline.ts';
 import { toConnectionFailure, toRefusal } from './failure.ts';
 import { parseAnswer, readLines, readText } from './read-answer.ts';
@@ -35,11 +37,11 @@ export interface Common {
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
   readonly timeout_ms?: number | undefined;
-  /** Between two pieces of an answer, keep-alives among them; no limit unless said otherwise. */
+  /** The longest pause between two pieces of an answer, keep-alives among them; no limit by default. */
   readonly idle_ms?: number | undefined;
 }
 
-/** What a call of this row takes; what the row requires is required. */
+/** The parameters of a call; a parameter that the operation requires is required here. */
 export type Input<O extends Operation> = Common &
   Slot<'params', Schema<O, 'params'>> &
   Slot<'query', Schema<O, 'query'>> &
@@ -47,7 +49,7 @@ export type Input<O extends Operation> = Common &
 
 type Arguments<O extends Operation> = Record<never, never> extends Input<O> ? [input?: Input<O>] : [input: Input<O>];
 
-/** The ids of the rows whose answer is of this kind. */
+/** The ids of the operations whose answer is of this kind. */
 type IdsOf<Ops extends Operations, Kind> = {
   [K in keyof Ops]: Ops[K]['answer']['kind'] extends Kind ? K : never;
 }[keyof Ops] &
@@ -57,9 +59,9 @@ type IdsOf<Ops extends Operations, Kind> = {
 export type Result<O extends Operation> = O['answer'] extends { kind: 'text' } ? string : ValueOf<O>;
 
 export interface Client<Ops extends Operations> {
-  /** Throws UpstreamError: refused, not reached, late, or not in the shape of the row. */
+  /** Throws UpstreamError: refused, not reached, late, or not in the shape of the operation. */
   call<K extends IdsOf<Ops, 'json' | 'empty' | 'text'>>(id: K, ...input: Arguments<Ops[K]>): Promise<Result<Ops[K]>>;
-  /** Lines as they come. Leaving the loop ends the call; a broken stream throws UpstreamError; a clean end ends the loop. */
+  /** Lines as they arrive. Leaving the loop ends the call; a broken stream throws UpstreamError; a clean end ends the loop. */
   stream<K extends IdsOf<Ops, 'stream'>>(id: K, ...input: Arguments<Ops[K]>): AsyncIterable<ValueOf<Ops[K]>>;
 }
 
@@ -71,34 +73,34 @@ interface Parts extends Common {
 
 export function createClient<const Ops extends Operations>(operations: Ops, options: ClientOptions): Client<Ops> {
   const { origin, pathname } = new URL(options.origin);
-  const base = pathname.replace(/\/+$/, '');
+  const base = withoutLastSlashes(pathname);
   const limit_ms = options.timeout_ms ?? CALL_DEADLINE_MS;
 
-  async function send(row: Operation, input: Parts, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    const body = toBody(row, input.body);
+  async function send(operation: Operation, input: Parts, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    const body = toBody(operation, input.body);
     const answer = await options.dispatcher().request({
       origin,
-      path: base + toTarget(row, input.params, input.query),
-      method: row.method,
-      headers: { accept: acceptOf(row), ...body.headers, ...options.headers?.(), ...input.headers },
+      path: base + toTarget(operation, input.params, input.query),
+      method: operation.method,
+      headers: { accept: acceptOf(operation), ...body.headers, ...options.headers?.(), ...input.headers },
       body: body.text,
       signal,
       headersTimeout: 0,
       bodyTimeout: input.idle_ms ?? 0,
     });
     const { statusCode: status, headers } = answer;
-    if (isSuccess(row, status)) return answer;
+    if (isSuccess(operation, status)) return answer;
     const text = await readText(answer.body).catch(() => '');
     throw toRefusal({ status, text, retryAfter: single(headers['retry-after']), date: single(headers.date) });
   }
 
-  async function call(row: Operation, input: Parts): Promise<unknown> {
+  async function call(operation: Operation, input: Parts): Promise<unknown> {
     using deadline = startDeadline(input.timeout_ms ?? limit_ms, input.signal);
     try {
-      const answer = await send(row, input, deadline.signal);
-      switch (row.answer.kind) {
+      const answer = await send(operation, input, deadline.signal);
+      switch (operation.answer.kind) {
         case 'json':
-          return parseAnswer(row.answer.schema, await readText(answer.body), answer.statusCode);
+          return parseAnswer(operation.answer.schema, await readText(answer.body), answer.statusCode);
         case 'text':
           return await readText(answer.body);
         default:
@@ -110,34 +112,36 @@ export function createClient<const Ops extends Operations>(operations: Ops, opti
     }
   }
 
-  async function* stream(row: Operation, input: Parts): AsyncGenerator<unknown> {
-    if (row.answer.kind !== 'stream') return;
+  async function* stream(operation: Operation, input: Parts): AsyncGenerator<unknown> {
+    if (operation.answer.kind !== 'stream') return;
     using deadline = startDeadline(input.timeout_ms ?? limit_ms, input.signal);
     try {
-      const answer = await send(row, input, deadline.signal);
+      const answer = await send(operation, input, deadline.signal);
       deadline.clear();
-      for await (const line of readLines(answer.body)) yield parseAnswer(row.answer.schema, line, answer.statusCode);
+      for await (const line of readLines(answer.body))
+        yield parseAnswer(operation.answer.schema, line, answer.statusCode);
     } catch (error) {
       throw toConnectionFailure(deadline.signal.aborted ? deadline.signal.reason : error);
     }
   }
 
-  function rowOf(id: string): Operation {
-    const row = operations[id];
-    if (row === undefined) throw new TypeError(`there is no operation ${id}`);
-    return row;
+  function operationOf(id: string): Operation {
+    const operation = operations[id];
+    if (operation === undefined) throw new TypeError(`there is no operation ${id}`);
+    return operation;
   }
 
-  // The rows are data, so the link between an id and its types ends here; `parseAnswer` has made the value the row's.
+  // The operations are data, so that the link between an id and its types ends here; `parseAnswer` has made the value that the
+  // operation promises.
   return {
-    call: (id: string, input: Parts = {}) => call(rowOf(id), input),
-    stream: (id: string, input: Parts = {}) => stream(rowOf(id), input),
+    call: (id: string, input: Parts = {}) => call(operationOf(id), input),
+    stream: (id: string, input: Parts = {}) => stream(operationOf(id), input),
   } as unknown as Client<Ops>;
 }
 
-function toBody(row: Operation, body: unknown): { text: string | null; headers: Record<string, string> } {
+function toBody(operation: Operation, body: unknown): { text: string | null; headers: Record<string, string> } {
   if (body === undefined || body === null) return { text: null, headers: {} };
-  if (row.bodyType === 'form') {
+  if (operation.bodyType === 'form') {
     const form = new URLSearchParams();
     for (const [name, value] of Object.entries(body)) if (value !== undefined) form.append(name, String(value));
     return { text: form.toString(), headers: { 'content-type': 'application/x-www-form-urlencoded' } };
@@ -145,14 +149,14 @@ function toBody(row: Operation, body: unknown): { text: string | null; headers: 
   return { text: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
 }
 
-function acceptOf(row: Operation): string {
-  if (row.answer.kind === 'stream') return 'application/x-ndjson';
-  return row.answer.kind === 'text' ? '*/*' : 'application/json';
+function acceptOf(operation: Operation): string {
+  if (operation.answer.kind === 'stream') return 'application/x-ndjson';
+  return operation.answer.kind === 'text' ? '*/*' : 'application/json';
 }
 
-function isSuccess(row: Operation, status: number): boolean {
+function isSuccess(operation: Operation, status: number): boolean {
   if (status >= 200 && status < 300) return true;
-  return row.answer.kind === 'json' && row.answer.also?.includes(status) === true;
+  return operation.answer.kind === 'json' && operation.answer.also?.includes(status) === true;
 }
 
 function single(value: string | string[] | undefined): string | undefined {

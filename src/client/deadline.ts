@@ -1,9 +1,9 @@
-// A limit on time joined with the caller's own signal; which of the two fired shows in the error.
+// A time limit joined with the caller's own signal; the error shows which of the two fired.
 import { UpstreamError } from './upstream-error.ts';
 
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal;
-  /** Ends the limit on time; the caller's signal stays joined. */
+  /** Ends the time limit; the caller's signal stays joined. */
   clear(): void;
 }
 

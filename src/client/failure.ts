@@ -1,13 +1,16 @@
-// From a refused answer or a failed connection to an UpstreamError. Pure.
+// Turns a refused answer or a failed connection into an UpstreamError. Pure.
 import { z } from 'zod';
+import { ANSWER_LIMITS, parseBoundedJson } from '../core/bounded-json.ts';
+import { errorCode } from '../core/error-code.ts';
+import { toErrorMessage } from '../core/error-message.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import { UpstreamError } from './upstream-error.ts';
 
-/** A `Retry-After` beyond this is not believed. */
+/** A longer `Retry-After` is ignored. */
 const RETRY_AFTER_CAP_MS = 3_600_000;
 const MESSAGE_CAP = 500;
 
-/** The error bodies of the servers we know: ours, and those of the Machines API and of OAuth servers. */
+/** The known error bodies: Remora's own, those of the Machines API and those of OAuth servers. */
 const refusalBody = z.object({
   error: z.string(),
   message: z.string().optional(),
@@ -56,11 +59,11 @@ export function parseRetryAfter(value: string | undefined, date: string | undefi
   return Number.isNaN(wait) ? undefined : Math.min(RETRY_AFTER_CAP_MS, Math.max(0, wait));
 }
 
-/** What a call throws: errors that say enough already as they are, anything else as a connection that failed. */
+/** The error that a call throws: an error with a code of its own as it is, anything else as a failed connection. */
 export function toConnectionFailure(error: unknown): UpstreamError | RemoraError {
   if (error instanceof UpstreamError || error instanceof RemoraError) return error;
-  const reason = error instanceof Error ? error.message : String(error);
-  const code = codeOf(error);
+  const reason = toErrorMessage(error);
+  const code = errorCode(error);
   return new UpstreamError(reason === '' ? (code ?? 'the connection failed') : reason, {
     code: 'connection_failed',
     retryable: true,
@@ -71,12 +74,8 @@ export function toConnectionFailure(error: unknown): UpstreamError | RemoraError
 
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseBoundedJson(text, ANSWER_LIMITS);
   } catch {
     return undefined;
   }
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }

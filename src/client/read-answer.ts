@@ -1,6 +1,7 @@
-// Reading the body of an answer within a cap: as text, as lines, and as the value that the row promises.
+// Reading the body of an answer within a cap: as text, as lines, and as the value that the operation promises.
 import type { z } from 'zod';
 import { errorBody } from '../contract/errors.ts';
+import { Pieces } from '../core/http/pieces.ts';
 import { createLineFramer, LineTooLongError } from '../core/ndjson.ts';
 import { parseJson } from './failure.ts';
 import { UpstreamError } from './upstream-error.ts';
@@ -8,14 +9,12 @@ import { UpstreamError } from './upstream-error.ts';
 export const ANSWER_CAP_BYTES = 8 * 1024 * 1024;
 
 export async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
+  const pieces = new Pieces();
   for await (const chunk of body) {
-    size += chunk.length;
-    if (size > ANSWER_CAP_BYTES) throw tooLarge(`the answer has more than ${ANSWER_CAP_BYTES} bytes`);
-    chunks.push(chunk);
+    pieces.push(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+    if (pieces.bytes > ANSWER_CAP_BYTES) throw tooLarge(`the answer has more than ${ANSWER_CAP_BYTES} bytes`);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return pieces.take().toString('utf8');
 }
 
 /** Lines as they are completed, and a last one without its newline. */

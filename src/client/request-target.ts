@@ -1,4 +1,4 @@
-// The raw request target of a row with its parameters filled in. Pure.
+// The raw request target of an operation with its parameters filled in. Pure.
 import type { Operation } from '../contract/operation.ts';
 import { RemoraError } from '../core/remora-error.ts';
 
@@ -8,11 +8,14 @@ type Values = Readonly<Record<string, unknown>>;
  * Throws `invalid_request` for a parameter that is missing, empty, or a dot segment, which a server in between would take
  * for a step up.
  */
-export function toTarget(row: Operation, params: Values = {}, query: Values = {}): string {
-  const path = row.path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => {
+export function toTarget(operation: Operation, params: Values = {}, query: Values = {}): string {
+  const path = operation.path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => {
     const value = String(params[name] ?? '');
     if (value === '' || value === '.' || value === '..') {
-      throw new RemoraError('invalid_request', `${name} may not be ${value === '' ? 'empty' : value} in ${row.path}`);
+      throw new RemoraError(
+        'invalid_request',
+        `${name} may not be ${value === '' ? 'empty' : value} in ${operation.path}`,
+      );
     }
     return encodeURIComponent(value);
   });

@@ -1,11 +1,11 @@
-// What went wrong with a call to another server: its status and its words, or how the connection failed.
+// What went wrong with a call to another server: its status and its message, or how the connection failed.
 
 export interface UpstreamErrorFields {
   /** The code of the other side's error body, or one of `UpstreamFailure`. */
   readonly code: string;
   /** Undefined when no answer came. */
   readonly status?: number | undefined;
-  /** Trying the same again later may help. Whether it is safe is the caller's to know. */
+  /** The same call may succeed later. Whether repeating it is safe depends on the call. */
   readonly retryable: boolean;
   /** False when certainly no byte of the request was sent. */
   readonly sent: boolean;
@@ -15,8 +15,8 @@ export interface UpstreamErrorFields {
 }
 
 /**
- * The codes that are ours. `connection_failed`: no connection, or it broke off. `timeout`: no whole answer within the
- * deadline. `aborted`: the caller gave up. `invalid_answer`: a success that is not what the row says. `answer_too_large`.
+ * Codes of Remora's own. `connection_failed`: no connection, or it broke off. `timeout`: no whole answer within the deadline.
+ * `aborted`: the caller gave up. `invalid_answer`: a success in another shape than the operation's. `answer_too_large`.
  * `status_<n>`: an answer that is no success and names no code.
  */
 export type UpstreamFailure = 'connection_failed' | 'timeout' | 'aborted' | 'invalid_answer' | 'answer_too_large';

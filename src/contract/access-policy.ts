@@ -1,5 +1,6 @@
-// The access policy of a connector: which sprites and which provider paths may use it (document 1, "AccessPolicy").
+// The access policy of a connector: which sprites and which provider paths may use it (Sandbox API, AccessPolicy).
 import { z } from 'zod';
+import { policyRule } from './policy-rule.ts';
 
 const fields = {
   allow_all: z.boolean().optional(),
@@ -13,7 +14,7 @@ const fields = {
 export const accessPolicy = z.object(fields);
 export type AccessPolicy = z.infer<typeof accessPolicy>;
 
-const rules = z.array(z.string().min(1).max(2048)).max(256).optional();
+const rules = z.array(policyRule).max(256).optional();
 
 /** A policy as a caller sends it. Unknown fields are refused: a misspelt block rule must not open a path in silence. */
 export const accessPolicyRequest = z.strictObject({

@@ -1,4 +1,4 @@
-// Every row that the agent serves on its socket.
+// Every operation that the agent serves on its socket.
 import { eventOperations } from './local/events.ts';
 import { gatewayOperations } from './local/gateway.ts';
 import { machineOperations } from './local/machine.ts';
@@ -7,6 +7,7 @@ import { replicationOperations } from './local/replication.ts';
 import { resumeOperations } from './local/resume.ts';
 import { statusOperations } from './local/status.ts';
 import { taskOperations } from './local/tasks.ts';
+import type { LocalOperations } from './operation.ts';
 
 export const agentOperations = {
   ...statusOperations,
@@ -17,4 +18,4 @@ export const agentOperations = {
   ...gatewayOperations,
   ...portOperations,
   ...replicationOperations,
-} as const;
+} as const satisfies LocalOperations;

@@ -1,5 +1,5 @@
-// Checkpoints of a sprite and the stream of making and restoring one (document 1, "Checkpoint records" and "Checkpoint
-// stream events"; paths from wire-facts.md, section 3).
+// Checkpoints of a sprite, and the stream that creating or restoring one answers with (Sandbox API, Checkpoint records and
+// Checkpoint stream events; the paths are those of the Sprites API).
 import { z } from 'zod';
 import { defineOperation } from './operation.ts';
 import { spriteParams } from './sprites.ts';
@@ -7,7 +7,7 @@ import { dateTime } from './time.ts';
 
 export const checkpointId = z.string().regex(/^v\d{1,15}$/, 'expected v and a number');
 
-/** Document 1, "CheckpointInfo". An empty `health` means healthy. */
+/** Sandbox API, CheckpointInfo. An empty `health` means healthy. */
 export const checkpointInfo = z.object({
   id: checkpointId,
   create_time: dateTime,
@@ -20,11 +20,11 @@ export type CheckpointInfo = z.infer<typeof checkpointInfo>;
 export const checkpointListResponse = z.array(checkpointInfo);
 export type CheckpointListResponse = z.infer<typeof checkpointListResponse>;
 
-/** Document 1, "CreateCheckpointRequest". */
+/** Sandbox API, CreateCheckpointRequest. */
 export const createCheckpointRequest = z.object({ comment: z.string().max(4096).optional() });
 export type CreateCheckpointRequest = z.infer<typeof createCheckpointRequest>;
 
-/** Document 1, "Checkpoint stream events". */
+/** Sandbox API, Checkpoint stream events. */
 export const checkpointEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('info'), data: z.string(), time: dateTime }),
   z.object({ type: z.literal('complete'), data: z.string(), time: dateTime }),
@@ -36,7 +36,7 @@ export const checkpointParams = spriteParams.extend({ id: checkpointId });
 
 const tag = 'Checkpoints';
 const access = 'any';
-const source = 'document 1, Checkpoint records (path not shown); wire-facts.md, section 3';
+const source = 'Sandbox API, Checkpoint records; Sprites API';
 const progress = { kind: 'stream', status: 200, schema: checkpointEvent } as const;
 
 export const checkpointOperations = {

@@ -1,10 +1,11 @@
-// The stable error codes of the local socket and of the platform, each with the HTTP status that carries it.
-// Document 1, "Errors" names 400, 401 and 404; design.md, section 3 names most of the others.
+// The stable error codes of the local socket and of the platform, each with the HTTP status that carries it. Sandbox API,
+// Errors names 400, 401 and 404; DECISIONS.md, "Error statuses" has the reason for the others.
 import { z } from 'zod';
 
 export const errorStatus = {
   invalid_request: 400,
   invalid_target: 400,
+  unsupported_field: 400,
   unauthorized: 401,
   forbidden: 403,
   not_this_machine: 403,
@@ -17,6 +18,7 @@ export const errorStatus = {
   unknown_connector: 404,
   unknown_database: 404,
   method_not_allowed: 405,
+  not_acceptable: 406,
   timeout: 408,
   conflict: 409,
   held: 409,
@@ -24,8 +26,10 @@ export const errorStatus = {
   already_exists: 409,
   invalid_state: 409,
   limit_reached: 409,
+  external_machine: 409,
   incarnation_conflict: 409,
   rewound: 409,
+  record_altered: 409,
   gone: 410,
   payload_too_large: 413,
   target_too_long: 414,
@@ -47,11 +51,12 @@ export const errorStatus = {
   suspending: 503,
   resuming: 503,
   upstream_timeout: 504,
+  start_failed: 504,
 } as const satisfies Record<string, number>;
 
 export type ErrorCode = keyof typeof errorStatus;
 
-/** The one error body, everywhere (design.md, section 3; the documents do not show one). */
+/** The one error body of every listener. The specifications show none (DECISIONS.md, "Error body"). */
 export const errorBody = z.object({
   error: z.string(),
   message: z.string(),

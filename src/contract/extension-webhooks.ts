@@ -1,9 +1,10 @@
-// Webhooks in both directions (document 2, "Events" and "Machine event body"; headers from wire-facts.md, section 5).
+// Webhooks in both directions (Extensions API, Events and Machine event body). The headers of an event are those of
+// CloudEvents.
 import { z } from 'zod';
 import { defineOperation } from './operation.ts';
 import { dateTime, unixSeconds, unixSecondsText } from './time.ts';
 
-/** Document 2, "Resource record in webhooks": the same that the provider answers for one resource. Other fields stay. */
+/** Extensions API, Resource record in webhooks: what the provider also answers for one resource. Unknown fields are kept. */
 export const extensionResource = z.looseObject({
   id: z.string().min(1),
   plan: z.string().optional(),
@@ -14,13 +15,13 @@ export const extensionResource = z.looseObject({
 });
 export type ExtensionResource = z.infer<typeof extensionResource>;
 
-/** On creation the provisioner is named. */
+/** A webhook of a creation also names the provisioner. */
 const created = extensionResource.extend({ organization_id: z.string().min(1), user_id: z.string().min(1) });
 
-/** Document 2 sends UNIX time as text in its examples; a number is read as well. */
+/** The examples of the Extensions API send UNIX time as text; a number is read as well (DECISIONS.md, "Webhook timestamp"). */
 const timestamp = z.union([unixSecondsText, unixSeconds], { error: 'expected UNIX seconds, as text or a number' });
 
-/** Document 2, "Webhooks from the provider to the platform". */
+/** Extensions API, Webhooks from the provider to the platform. */
 export const extensionWebhook = z.discriminatedUnion('action', [
   z.object({ timestamp, action: z.literal('resource.created'), resource: created }),
   z.object({ timestamp, action: z.literal('resource.updated'), resource: extensionResource }),
@@ -28,7 +29,7 @@ export const extensionWebhook = z.discriminatedUnion('action', [
 ]);
 export type ExtensionWebhook = z.infer<typeof extensionWebhook>;
 
-/** Document 2, "Machine event body". Keys of `data` depend on the event, for example `Error` and `Transition`. */
+/** Extensions API, Machine event body. Keys of `data` depend on the event, for example `Error` and `Transition`. */
 export const machineEvent = z.object({
   machine_id: z.string().min(1),
   status: z.string().min(1),
@@ -36,7 +37,7 @@ export const machineEvent = z.object({
 });
 export type MachineEvent = z.infer<typeof machineEvent>;
 
-/** The headers of a machine event: CloudEvents in binary mode. `ce-id` stays the same when it is sent again. */
+/** The headers of a machine event: CloudEvents in binary mode. `ce-id` stays the same when an event is sent again. */
 export const cloudEventHeaders = z.object({
   'ce-specversion': z.literal('1.0'),
   'ce-id': z.string().min(1),
@@ -46,7 +47,7 @@ export const cloudEventHeaders = z.object({
 });
 export type CloudEventHeaders = z.infer<typeof cloudEventHeaders>;
 
-/** Carries the HMAC of a signed request or webhook (document 2, "Request signing"). */
+/** Carries the HMAC of a signed request or webhook (Extensions API, Request signing). */
 export const signatureHeader = 'x-signature';
 
 export const hookParams = z.object({ provider: z.string().min(1) });
@@ -56,7 +57,7 @@ export const extensionHookOperations = {
     method: 'POST',
     path: '/api/hooks/extensions/{provider}',
     summary: 'Take the word of a provider that a resource was created, changed or removed; signed',
-    source: 'document 2, Platform endpoints and Webhooks from the provider to the platform',
+    source: 'Extensions API, Platform endpoints; Extensions API, Webhooks from the provider to the platform',
     tag: 'Extension webhooks',
     access: 'none',
     params: hookParams,

@@ -1,5 +1,5 @@
-// Extension resources at a provider: what the platform sends and what the provider answers (document 2, "Provisioning
-// request", "Provisioning response" and "Provider endpoints").
+// Extension resources at a provider: what the platform sends and what the provider answers (Extensions API, Provisioning
+// request, Provisioning response and Provider endpoints).
 import { z } from 'zod';
 import { extensionResource, machineEvent } from './extension-webhooks.ts';
 import { defineOperation } from './operation.ts';
@@ -7,14 +7,14 @@ import { queryInteger } from './query-values.ts';
 import { userRole } from './sign-on.ts';
 import { unixSeconds } from './time.ts';
 
-/** The parameters that document 2, "Request signing" adds to what is signed: in the body for POST and PATCH. */
+/** The parameters that are signed with a request (Extensions API, Request signing): in the body for POST and PATCH. */
 const signature = {
   url: z.string().min(1),
   nonce: z.string().min(1).max(256),
   timestamp: unixSeconds,
 };
 
-/** Document 2, "Provisioning request". The optional fields are for extensions that know regions or run on the platform. */
+/** Extensions API, Provisioning request. The optional fields are for extensions that know regions or run on the platform. */
 export const provisioningRequest = z.object({
   name: z.string().min(1),
   id: z.string().min(1),
@@ -33,7 +33,9 @@ export const provisioningRequest = z.object({
 });
 export type ProvisioningRequest = z.infer<typeof provisioningRequest>;
 
-/** Document 2, "Provisioning response". `id` is what the platform uses from now on; `config` becomes environment variables. */
+/**
+ * Extensions API, Provisioning response. The platform uses `id` in every later call; `config` becomes environment variables.
+ */
 export const provisioningResponse = z.object({
   id: z.string().min(1),
   config: z.record(z.string(), z.string()),
@@ -42,18 +44,18 @@ export const provisioningResponse = z.object({
 });
 export type ProvisioningResponse = z.infer<typeof provisioningResponse>;
 
-/** The answer to an update, which document 2 does not show: any part of the provisioning response. */
+/** The answer to an update: any part of the provisioning response (DECISIONS.md, "Answer to an extension update"). */
 export const extensionUpdateResponse = provisioningResponse.partial();
 export type ExtensionUpdateResponse = z.infer<typeof extensionUpdateResponse>;
 
-/** The signed query of GET and DELETE (document 2, "Request signing"). */
+/** The signed query of GET and DELETE (Extensions API, Request signing). */
 export const signedQuery = z.object({ ...signature, timestamp: queryInteger(0, 99_999_999_999) });
 export type SignedQuery = z.infer<typeof signedQuery>;
 
 export const extensionParams = z.object({ extension_id: z.string().min(1) });
 
 const tag = 'Extension provider';
-const source = 'document 2, Provider endpoints';
+const source = 'Extensions API, Provider endpoints';
 /** Every call is signed instead of carrying a bearer token. */
 const access = 'none';
 
@@ -120,7 +122,7 @@ export const providerOperations = {
     method: 'POST',
     path: '/extensions/events',
     summary: 'Take a machine event in CloudEvents form; signed',
-    source: 'document 2, Provider endpoints and Webhooks from the platform to the provider',
+    source: 'Extensions API, Provider endpoints; Extensions API, Webhooks from the platform to the provider',
     tag,
     access,
     body: machineEvent,

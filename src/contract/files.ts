@@ -1,4 +1,4 @@
-// File operations of a sprite (document 1, "File operation records"; paths from wire-facts.md, section 3).
+// File operations of a sprite (Sandbox API, File operation records; the paths are those of the Sprites API).
 import { z } from 'zod';
 import { defineOperation } from './operation.ts';
 import { queryBoolean } from './query-values.ts';
@@ -34,7 +34,10 @@ export type ChmodResult = z.infer<typeof chmodResult>;
 export const chmodResponse = z.object({ affected: z.array(chmodResult), count: size });
 export type ChmodResponse = z.infer<typeof chmodResponse>;
 
-/** "Typed as object" in document 1: whatever the field holds. A number or a name is what can be used (choices.ts). */
+/**
+ * A user or a group: a number or a name. The Sandbox API only says "typed as object"
+ * (DECISIONS.md, "Uid and gid of a chown request").
+ */
 export const fileOwner = z.union([z.int().nonnegative(), z.string().min(1), z.record(z.string(), z.unknown())]);
 export type FileOwner = z.infer<typeof fileOwner>;
 
@@ -53,7 +56,7 @@ export type ChownResult = z.infer<typeof chownResult>;
 export const chownResponse = z.object({ affected: z.array(chownResult), count: size });
 export type ChownResponse = z.infer<typeof chownResponse>;
 
-/** Sent as a query, where a boolean is text. */
+/** Sent as a query, so that the boolean arrives as text. */
 export const deleteRequest = z.object({
   path: z.string(),
   workingDir: z.string(),
@@ -86,17 +89,17 @@ export type RenameRequest = z.infer<typeof renameRequest>;
 export const renameResponse = z.object({ source: z.string(), dest: z.string() });
 export type RenameResponse = z.infer<typeof renameResponse>;
 
-/** The body of a refused file operation carries the system's code and the path besides. */
+/** The body of a refused file operation, which also carries the system's error code and the path. */
 export const fileError = z.object({ error: z.string(), code: z.string(), path: z.string() });
 export type FileError = z.infer<typeof fileError>;
 
 const where = { path: z.string(), workingDir: z.string(), asRoot: queryBoolean().default(false) };
 
-/** Query. */
+/** Sent as a query. */
 export const readFileRequest = z.object(where);
 export type ReadFileRequest = z.infer<typeof readFileRequest>;
 
-/** Query; the body is the content. `mode` in octal. */
+/** Sent as a query; the body is the content of the file. `mode` is octal. */
 export const writeFileRequest = z.object({
   ...where,
   mkdirParents: queryBoolean().default(false),
@@ -107,7 +110,7 @@ export const writeFileRequest = z.object({
 });
 export type WriteFileRequest = z.infer<typeof writeFileRequest>;
 
-/** Query. */
+/** Sent as a query. */
 export const listFilesRequest = z.object({
   ...where,
   recursive: queryBoolean().default(false),
@@ -116,7 +119,7 @@ export const listFilesRequest = z.object({
 export type ListFilesRequest = z.infer<typeof listFilesRequest>;
 
 const row = {
-  source: 'document 1, File operation records (path not shown); wire-facts.md, section 3',
+  source: 'Sandbox API, File operation records; Sprites API',
   tag: 'Files',
   access: 'any',
   params: spriteParams,

@@ -1,15 +1,15 @@
 // Finding and understanding the gateway without knowing it: what it would do with a call, which providers there are, and a guide for
-// language models (choices.ts, "dry run of a gateway call" and "discovery of the gateway").
+// language models (DECISIONS.md, "Dry run of a gateway call" and "Discovery of the gateway").
 import { z } from 'zod';
 import { accessPolicy } from './access-policy.ts';
 import { connectionNote } from './connectors.ts';
-import { defineOperation } from './operation.ts';
+import { definePlatformOperation } from './operation.ts';
 
 /** `allow`: it would be forwarded. `deny`: the policy refuses it. `reject`: refused before any policy was asked, or for another reason. */
 export const gatewayVerdict = z.enum(['allow', 'deny', 'reject']);
 export type GatewayVerdict = z.infer<typeof gatewayVerdict>;
 
-/** The call that is asked about: by `url` as it would be called, or by its three parts. */
+/** The call that is asked about: either the `url` as it would be called, or its three parts. */
 export const dryRunRequest = z
   .object({
     method: z.string().max(64).default('GET'),
@@ -17,11 +17,11 @@ export const dryRunRequest = z
     url: z.string().max(16_384).optional(),
     provider: z.string().optional(),
     connector_id: z.string().optional(),
-    /** As the provider would see it, with a slash at its beginning; a query may follow. */
+    /** The provider's path. It begins with a slash; a query may follow. */
     path: z.string().max(16_384).startsWith('/', 'expected a path that begins with "/"').optional(),
     /** Headers of the call, to see which of them would be forwarded. */
     headers: z.record(z.string(), z.string()).default({}),
-    /** With the token of an organization: the sprite that would call. */
+    /** The sprite that would call. Only the token of an organization may name one. */
     sprite: z.string().optional(),
   })
   .refine(({ url, provider, connector_id, path }) => {
@@ -39,7 +39,7 @@ export type CredentialPlace = z.infer<typeof credentialPlace>;
 
 export const gatewayDryRun = z.object({
   decision: gatewayVerdict,
-  /** What the call itself would get, were it made now; both absent when it would be forwarded. */
+  /** The error code and message that the call would get now; both absent when it would be forwarded. */
   code: z.string().optional(),
   status: z.int().optional(),
   message: z.string(),
@@ -49,21 +49,21 @@ export const gatewayDryRun = z.object({
   reading: z.string().nullable(),
   /** The path in its barest reading: decoded, slashes merged, parameters dropped; null when it has none. */
   canonical: z.string().nullable(),
-  /** What the provider would get, with `(credential)` where the credential would be; null when nothing. */
+  /** The request that the provider would get, with `(credential)` in place of the credential; null when it would get none. */
   forwarded: z
     .object({
       method: z.string(),
       url: z.string(),
-      /** In the order in which they are sent; what the gateway puts in comes last. */
+      /** Listed in the order in which they are sent; those that the gateway adds come last. */
       headers: z.array(z.object({ name: z.string(), value: z.string() })),
       injection: credentialPlace,
-      /** Whether the provider would be asked for another token first. */
+      /** Whether the platform would first ask the provider for another token. */
       renews_token: z.boolean(),
     })
     .nullable(),
-  /** Who would be calling; null for the token of an organization that names no sprite. */
+  /** The sprite that would call; null when the token of an organization names none. */
   sprite: z.object({ name: z.string(), labels: z.array(z.string()) }).nullable(),
-  /** Null when there is none, or when the connector is not known. */
+  /** The policy of the connector; null when it has none, or when the connector is not known. */
   policy: accessPolicy.nullable(),
 });
 export type GatewayDryRun = z.infer<typeof gatewayDryRun>;
@@ -74,19 +74,19 @@ export const gatewayProvider = z.object({
   description: z.string(),
   /** `{connector_id}` stands for the id of a connector. */
   gateway_base_url: z.string(),
-  /** What lies behind it; null where each connector brings its own. */
+  /** The provider's own address behind it; null where each connector brings its own. */
   provider_base_url: z.string().nullable(),
   docs_url: z.string().optional(),
-  /** Where a key is made. */
+  /** The page of the provider on which a key is made. */
   setup_url: z.string().optional(),
-  /** How a connector of it can be made on this platform as it is configured. */
+  /** The ways in which a connector of this provider can be made on this platform, as it is configured. */
   connect: z.array(z.enum(['api_key', 'oauth', 'provision'])),
-  /** OAuth scopes that are asked for unless others are named; absent without OAuth. */
+  /** The OAuth scopes that are asked for unless the request names others; absent without OAuth. */
   scopes: z.array(z.string()).optional(),
   credential: credentialPlace,
   usage_snippet: z.string(),
   notes: z.array(connectionNote),
-  /** The ids of those that the caller may use; for an organization all that it has. */
+  /** The ids of the connectors that the caller may use; an organization gets all of its connectors. */
   connectors: z.array(z.string()),
 });
 export type GatewayProvider = z.infer<typeof gatewayProvider>;
@@ -97,35 +97,38 @@ export type GatewayProviderList = z.infer<typeof gatewayProviderList>;
 const tag = 'Gateway';
 
 export const gatewayDiscoveryOperations = {
-  explainCall: defineOperation({
+  explainCall: definePlatformOperation({
     method: 'POST',
     path: '/v1/gateway/explain',
     summary: 'What the gateway would do with a call, and what the provider would get; nothing is sent',
-    source: 'design.md, sections 3 and 5 (for the agent)',
+    source: 'Remora',
     tag,
+    servedAt: ['tcp', 'operator'],
     access: 'any',
     readOnly: true,
     body: dryRunRequest,
     answer: { kind: 'json', status: 200, schema: gatewayDryRun },
     errors: ['invalid_request', 'unauthorized', 'forbidden', 'not_found', 'incarnation_conflict', 'rewound'],
   }),
-  listProviders: defineOperation({
+  listProviders: definePlatformOperation({
     method: 'GET',
     path: '/v1/gateway/providers',
     summary: 'Every provider of the catalogue: how it is called, how a connector is made, which ones can be used now',
-    source: 'wire-facts.md, section 4 (path not shown)',
+    source: 'Remora',
     tag,
+    servedAt: ['tcp', 'operator'],
     access: 'any',
     query: z.object({ provider: z.string().optional() }),
     answer: { kind: 'json', status: 200, schema: gatewayProviderList },
     errors: ['unauthorized', 'incarnation_conflict', 'rewound'],
   }),
-  gatewayGuide: defineOperation({
+  gatewayGuide: definePlatformOperation({
     method: 'GET',
     path: '/v1/gateway/guide',
     summary: 'How to use the gateway, for language models and people, with the connectors that the caller may use',
-    source: 'wire-facts.md, section 4 (path not shown)',
+    source: 'Remora',
     tag,
+    servedAt: ['tcp', 'operator'],
     access: 'any',
     answer: { kind: 'text', status: 200, type: 'text/markdown; charset=utf-8' },
     errors: ['unauthorized', 'incarnation_conflict', 'rewound'],

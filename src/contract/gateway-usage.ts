@@ -1,22 +1,25 @@
-// How much was called through each connector, by day (choices.ts, "audit and usage of the gateway").
+// How many calls were made through each connector, by day (DECISIONS.md, "Audit and usage of the gateway").
 import { z } from 'zod';
-import { defineOperation } from './operation.ts';
+import { definePlatformOperation } from './operation.ts';
 
-/** In UTC, as in `2026-01-31`. */
+/** A day in UTC, as in `2026-01-31`. */
 const day = z.iso.date();
 const count = z.int().nonnegative();
 
-/** One day of one connector. It stays when the connector is deleted. */
+/** One day of one connector. The record stays when the connector is deleted. */
 export const gatewayUsage = z.object({
   day,
   connector_id: z.string(),
   provider: z.string(),
-  /** Handed to the provider, however that ended; and not, for the policy, the limit or the credential of the connector. */
+  /**
+   * `calls` were handed to the provider, however they ended. The others were refused: by the policy, by a limit, or for want of
+   * a credential.
+   */
   calls: count,
   refused: count,
   request_bytes: count,
   response_bytes: count,
-  /** As far as models say it in answers that are not compressed. */
+  /** Counted as far as models state them, in answers that are not compressed. */
   input_tokens: count,
   output_tokens: count,
 });
@@ -26,22 +29,23 @@ export const gatewayUsageList = z.object({ usage: z.array(gatewayUsage) });
 export type GatewayUsageList = z.infer<typeof gatewayUsageList>;
 
 export const gatewayUsageRequest = z.object({
-  /** First and last day; the thirty days up to now when absent. */
+  /** First and last day; when both are absent, the last thirty days. */
   since: day.optional(),
   until: day.optional(),
   connector_id: z.string().optional(),
-  /** Of this sprite only. The token of a sprite sees what is its own. */
+  /** Only the usage of this sprite. The token of a sprite sees its own usage and no other. */
   sprite: z.string().optional(),
 });
 export type GatewayUsageRequest = z.infer<typeof gatewayUsageRequest>;
 
 export const gatewayUsageOperations = {
-  readGatewayUsage: defineOperation({
+  readGatewayUsage: definePlatformOperation({
     method: 'GET',
     path: '/v1/gateway/usage',
     summary: 'Calls, bytes and tokens of each connector by day; up to five seconds late',
-    source: 'design.md, section 8 (path not shown)',
+    source: 'Remora',
     tag: 'Gateway',
+    servedAt: ['tcp', 'operator'],
     access: 'any',
     query: gatewayUsageRequest,
     answer: { kind: 'json', status: 200, schema: gatewayUsageList },

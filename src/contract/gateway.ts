@@ -1,10 +1,13 @@
-// The gateway: provider calls through a connector (document 1, "What the service does", 4; wire-facts.md, section 4).
+// The gateway: provider calls through a connector (Sandbox API, What the service does, 4; the paths are those of the Sprites
+// API).
 import { z } from 'zod';
-import { defineOperation } from './operation.ts';
+import { definePlatformOperation } from './operation.ts';
 
-/** A connector that the calling sprite may use. `id` is ours: the id that `gateway_base_url` ends with. */
+/** A connector that the calling sprite may use. `id` is Remora's own field: the id that `gateway_base_url` ends with. */
 export const gatewayConnection = z.object({
   id: z.string(),
+  /** Remora's own field: the name that people gave the connector, if any. */
+  name: z.string().optional(),
   provider: z.string(),
   display_name: z.string(),
   description: z.string().optional(),
@@ -31,44 +34,47 @@ export const gatewayListResponse = z.object({
 export type GatewayListResponse = z.infer<typeof gatewayListResponse>;
 
 /**
- * One line of the stream of changes: `hello` at once, `changed` whenever a connector, a policy or the sprite itself is another
- * than before. `version` is opaque; the same version is the same state.
+ * One line of the stream of changes: `hello` at once, then `changed` whenever a connector, a policy or the sprite itself has
+ * changed. `version` is opaque; equal versions mean equal state.
  */
 export const gatewayChange = z.object({ type: z.enum(['hello', 'changed']), version: z.string().max(128) });
 export type GatewayChange = z.infer<typeof gatewayChange>;
 
 export const gatewayOperations = {
-  listGateway: defineOperation({
+  listGateway: definePlatformOperation({
     method: 'GET',
     path: '/v1/gateway/list',
     summary: 'The connectors that the calling sprite may use, and the providers that could be set up',
-    source: 'wire-facts.md, section 4',
+    source: 'Sprites API',
     tag: 'Gateway',
+    servedAt: ['tcp', 'operator'],
     access: 'any',
     answer: { kind: 'json', status: 200, schema: gatewayListResponse },
     errors: ['unauthorized', 'incarnation_conflict', 'rewound'],
   }),
-  watchGateway: defineOperation({
+  watchGateway: definePlatformOperation({
     method: 'GET',
     path: '/v1/gateway/changes',
     summary:
       'Says when a connector, a policy or the labels of the calling sprite have changed, so that its agent asks again',
-    source: 'design.md, section 5 (path not shown)',
+    source: 'Remora',
     tag: 'Gateway',
+    servedAt: ['tcp'],
     access: 'sprite',
     query: z.object({
-      /** The last version that the caller has acted on: with another one `changed` follows `hello` at once. */
+      /** The last version that the caller has acted on. When it is not the current one, `changed` follows `hello` at once. */
       since: z.string().max(128).optional(),
     }),
     answer: { kind: 'stream', status: 200, schema: gatewayChange },
     errors: ['invalid_request', 'unauthorized', 'forbidden'],
   }),
-  gateway: defineOperation({
+  gateway: definePlatformOperation({
     method: '*',
     path: '/v1/gateway/{provider}/{connector_id}/{path...}',
     summary: 'Call a provider through a connector; the path reaches it byte for byte, the credential is put in',
-    source: 'document 1, What the service does, 4',
+    source: 'Sandbox API, What the service does',
     tag: 'Gateway',
+    servedAt: ['tcp'],
     access: 'any',
     answer: { kind: 'raw', upgrades: true },
     errors: [
@@ -81,6 +87,7 @@ export const gatewayOperations = {
       'method_not_allowed',
       'incarnation_conflict',
       'rewound',
+      'record_altered',
       'payload_too_large',
       'target_too_long',
       'too_many_requests',

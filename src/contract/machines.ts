@@ -1,19 +1,20 @@
-// Machines and what may be asked of them: suspend, wait, start, stop (document 3; shapes from wire-facts.md, section 2).
+// Machines and what may be asked of them: suspend, wait, start, stop (Suspend and Replication; shapes that it does not show are
+// those of the Fly Machines API).
 import { z } from 'zod';
-import { defineOperation } from './operation.ts';
-import { queryClamped } from './query-values.ts';
+import { definePlatformOperation } from './operation.ts';
+import { queryBoolean, queryClamped, queryInteger } from './query-values.ts';
 import { dateTime } from './time.ts';
 
 const statuses = ['running', 'suspending', 'suspended', 'starting', 'stopped'] as const;
 
-/** Document 3, "States and transitions". `started` is read as `running`, which is the word that is emitted. */
+/** Suspend and Replication, States and transitions. `started` is read as `running`, the word that is emitted. */
 export const machineStatus = z
   .enum([...statuses, 'started'])
   .transform((word) => (word === 'started' ? 'running' : word))
   .pipe(z.enum(statuses));
 export type MachineStatus = z.infer<typeof machineStatus>;
 
-/** Document 3, "Automatic suspend configuration". */
+/** Suspend and Replication, Automatic suspend configuration. */
 export const httpServiceSettings = z.object({
   auto_stop_machines: z.enum(['suspend', 'stop']).optional(),
   auto_start_machines: z.boolean().optional(),
@@ -23,22 +24,34 @@ export const httpServiceSettings = z.object({
 });
 export type HttpServiceSettings = z.infer<typeof httpServiceSettings>;
 
+const restartPolicy = z.enum(['always', 'on-failure', 'no']);
+export type RestartPolicy = z.infer<typeof restartPolicy>;
+
 /**
- * The part of a machine's configuration that document 3, "Suspend eligibility" asks about. `driver` is ours: how the
- * platform runs the machine; `process` shares the kernel, and so its memory and swap, with the host.
+ * The part of a machine's configuration that Suspend and Replication, Suspend eligibility asks about. `driver` is Remora's own
+ * field: how the platform runs the machine; `process` shares the kernel, and so its memory and swap, with the host.
  */
 export const machineConfig = z.object({
   guest: z.object({ memory_mb: z.int().positive().optional(), cpus: z.int().positive().optional() }).optional(),
   init: z.object({ swap_size_mb: z.int().nonnegative().nullable().optional() }).optional(),
   schedule: z.string().nullable().optional(),
   http_service: httpServiceSettings.optional(),
-  /** Ours: what runs the machine. Under `process` the kernel is the host's, and its memory and swap say nothing here. */
-
+  /** What follows an end that was not asked for; `on-failure` when absent (DECISIONS.md, "Restart of a machine"). */
+  restart: z.object({ policy: restartPolicy.optional() }).optional(),
+  /**
+   * Remora's own field: what runs the machine. Under `process` the kernel is the host's, so that its memory and swap say
+   * nothing of the machine.
+   */
   driver: z.string().optional(),
+  /** Remora's own field: the machine is run elsewhere, and the platform never starts, suspends or stops it. */
+  external: z.boolean().optional(),
 });
 export type MachineConfig = z.infer<typeof machineConfig>;
 
-/** How the last life of a machine ended; both null when nobody saw it. `requested`: somebody had asked for a stop. */
+/**
+ * How the last instance of a machine ended; both are null when the platform did not see it. `requested`: a stop had been asked
+ * for.
+ */
 export const machineExit = z.object({
   exit_code: z.int().nullable(),
   signal: z.string().nullable(),
@@ -47,17 +60,19 @@ export const machineExit = z.object({
 });
 export type MachineExit = z.infer<typeof machineExit>;
 
-/** What a database node says of itself (wire-facts.md, section 1). */
+/** The role that a database node states, as in LiteFS. */
 export const machineRole = z.enum(['primary', 'replica']);
 export type MachineRole = z.infer<typeof machineRole>;
 
 /**
- * One machine (fields not shown in document 3; wire-facts.md, section 2). `instance_id` names one life of the machine. A crash
- * leaves the state `stopped` and a `last_exit` that was not requested.
+ * One machine, with the fields of the Fly Machines API where Suspend and Replication shows none. `instance_id` names one
+ * instance: one boot of the machine by its driver. A crash leaves the state `stopped` and a `last_exit` that was not requested.
  */
 export const machine = z.object({
   id: z.string(),
   name: z.string().optional(),
+  /** Remora's own field: the name of the sprite whose machine this is. */
+  sprite: z.string().optional(),
   state: machineStatus,
   region: z.string().optional(),
   instance_id: z.string().optional(),
@@ -96,36 +111,91 @@ export const startMachineResponse = z.object({
 });
 export type StartMachineResponse = z.infer<typeof startMachineResponse>;
 
-/** Sent by a database node (wire-facts.md, section 1). */
+/** The body that a database node sends, as in LiteFS. */
 export const machineRoleRequest = z.object({ value: machineRole });
 export type MachineRoleRequest = z.infer<typeof machineRoleRequest>;
 
 export const machineParams = z.object({ app_name: z.string().min(1), machine_id: z.string().min(1) });
 
+export const appParams = z.object({ app_name: z.string().min(1) });
+
+/** Query of the log of a machine: how many earlier lines to send, and whether to go on with new ones. */
+export const machineLogRequest = z.object({
+  tail: queryClamped(0, 1_000).default(100),
+  follow: queryBoolean().default(false),
+});
+export type MachineLogRequest = z.infer<typeof machineLogRequest>;
+
+export const machineLogLine = z.object({ line: z.string() });
+
+/** Query of the list of machines. A caller that gets `limit` machines asks again with the last id in `after`. */
+export const listMachinesRequest = z.object({
+  limit: queryInteger(1, 1_000).default(1_000),
+  after: z.string().max(64).default(''),
+});
+export type ListMachinesRequest = z.infer<typeof listMachinesRequest>;
+
 const tag = 'Machines';
 const access = 'any';
-/** A sprite's own call is refused when it comes from a copy of its machine. */
+/** Errors by which the call of a sprite is refused when it comes from a copy of its machine. */
 const fenced = ['incarnation_conflict', 'rewound'] as const;
 const ok = { kind: 'json', status: 200, schema: machineOk } as const;
 
 export const machineOperations = {
-  readMachine: defineOperation({
+  listMachines: definePlatformOperation({
+    method: 'GET',
+    path: '/v1/apps/{app_name}/machines',
+    summary: 'List the machines of an app, by id',
+    source: 'Fly Machines API',
+    tag,
+    servedAt: ['tcp', 'operator'],
+    access: 'organization',
+    params: appParams,
+    query: listMachinesRequest,
+    answer: { kind: 'json', status: 200, schema: z.array(machine) },
+    errors: ['invalid_request', 'unauthorized', 'not_found'],
+  }),
+  readMachine: definePlatformOperation({
     method: 'GET',
     path: '/v1/apps/{app_name}/machines/{machine_id}',
     summary: 'Read one machine with its state and configuration',
-    source: 'wire-facts.md, section 2',
+    source: 'Fly Machines API',
     tag,
+    servedAt: ['tcp', 'operator'],
     access,
     params: machineParams,
     answer: { kind: 'json', status: 200, schema: machine },
     errors: ['unauthorized', 'not_found', ...fenced],
   }),
-  suspendMachine: defineOperation({
+  readMachineLog: definePlatformOperation({
+    method: 'GET',
+    path: '/v1/apps/{app_name}/machines/{machine_id}/log',
+    summary: 'The newest lines of what the agent of a machine has logged, and with follow=true those that come',
+    source: 'Remora',
+    tag,
+    servedAt: ['tcp', 'operator'],
+    access: 'organization',
+    readOnly: false,
+    params: machineParams,
+    query: machineLogRequest,
+    answer: { kind: 'stream', status: 200, schema: machineLogLine },
+    errors: [
+      'invalid_request',
+      'unauthorized',
+      'read_only',
+      'not_found',
+      'other_host',
+      'external_machine',
+      'too_many_requests',
+    ],
+  }),
+  suspendMachine: definePlatformOperation({
     method: 'POST',
     path: '/v1/apps/{app_name}/machines/{machine_id}/suspend',
     summary: 'Suspend a machine; the answer says that it was accepted, the freeze comes later',
-    source: 'document 3, Machines API; wire-facts.md, section 2',
+    source: 'Suspend and Replication, Machines API; Fly Machines API',
     tag,
+    servedAt: ['tcp', 'operator'],
     access,
     params: machineParams,
     answer: ok,
@@ -133,6 +203,7 @@ export const machineOperations = {
       'unauthorized',
       'not_found',
       'invalid_state',
+      'external_machine',
       'other_host',
       'limit_reached',
       'not_eligible',
@@ -140,24 +211,26 @@ export const machineOperations = {
       ...fenced,
     ],
   }),
-  waitMachine: defineOperation({
+  waitMachine: definePlatformOperation({
     method: 'GET',
     path: '/v1/apps/{app_name}/machines/{machine_id}/wait',
     summary: 'Wait until a machine has reached a state',
-    source: 'document 3, Machines API; wire-facts.md, section 2',
+    source: 'Suspend and Replication, Machines API; Fly Machines API',
     tag,
+    servedAt: ['tcp', 'operator'],
     access,
     params: machineParams,
     query: waitMachineRequest,
     answer: ok,
     errors: ['invalid_request', 'unauthorized', 'not_found', 'timeout', 'invalid_state', 'other_host', ...fenced],
   }),
-  startMachine: defineOperation({
+  startMachine: definePlatformOperation({
     method: 'POST',
     path: '/v1/apps/{app_name}/machines/{machine_id}/start',
     summary: 'Start a machine; resumes from the snapshot when one is valid',
-    source: 'document 3, Machines API; wire-facts.md, section 2',
+    source: 'Suspend and Replication, Machines API; Fly Machines API',
     tag,
+    servedAt: ['tcp', 'operator'],
     access,
     params: machineParams,
     answer: { kind: 'json', status: 200, schema: startMachineResponse },
@@ -166,17 +239,21 @@ export const machineOperations = {
       'not_found',
       'invalid_state',
       'limit_reached',
+      'external_machine',
       'other_host',
       'too_many_requests',
+      'start_failed',
+      'shutting_down',
       ...fenced,
     ],
   }),
-  stopMachine: defineOperation({
+  stopMachine: definePlatformOperation({
     method: 'POST',
     path: '/v1/apps/{app_name}/machines/{machine_id}/stop',
     summary: 'Stop a machine; a snapshot is discarded',
-    source: 'document 3, States and transitions; wire-facts.md, section 2',
+    source: 'Suspend and Replication, States and transitions; Fly Machines API',
     tag,
+    servedAt: ['tcp', 'operator'],
     access,
     params: machineParams,
     body: stopMachineRequest.optional(),
@@ -186,17 +263,31 @@ export const machineOperations = {
       'unauthorized',
       'not_found',
       'invalid_state',
+      'external_machine',
       'other_host',
       'too_many_requests',
       ...fenced,
     ],
   }),
-  setMachineRole: defineOperation({
+  adoptMachine: definePlatformOperation({
+    method: 'POST',
+    path: '/v1/apps/{app_name}/machines/{machine_id}/adopt',
+    summary: 'Let the next agent that reports as this machine, and is not the one that is served, take its place',
+    source: 'Remora',
+    tag,
+    servedAt: ['tcp', 'operator'],
+    access: 'organization',
+    params: machineParams,
+    answer: ok,
+    errors: ['unauthorized', 'not_found'],
+  }),
+  setMachineRole: definePlatformOperation({
     method: 'POST',
     path: '/v1/apps/{app_name}/machines/{machine_id}/metadata/role',
     summary: 'Record whether the database node of a machine is primary or replica',
-    source: 'wire-facts.md, section 1',
+    source: 'LiteFS',
     tag,
+    servedAt: ['tcp', 'operator'],
     access,
     params: machineParams,
     body: machineRoleRequest,

@@ -1,9 +1,9 @@
-// Which names a sprite may resolve (document 1, "Network policy records"; paths from wire-facts.md, section 3).
+// Which names a sprite may resolve (Sandbox API, Network policy records; the paths are those of the Sprites API).
 import { z } from 'zod';
 import { defineOperation } from './operation.ts';
 import { spriteParams } from './sprites.ts';
 
-/** Document 1, "NetworkPolicyRule": all fields are optional. `domain` may begin with `*.`; `include` names a preset. */
+/** Sandbox API, NetworkPolicyRule: all fields are optional. `domain` may begin with `*.`; `include` names a preset. */
 export const networkPolicyRule = z.object({
   action: z.enum(['allow', 'deny']).optional(),
   domain: z.string().optional(),
@@ -11,12 +11,12 @@ export const networkPolicyRule = z.object({
 });
 export type NetworkPolicyRule = z.infer<typeof networkPolicyRule>;
 
-/** Document 1, "NetworkPolicyRequest". No rules = no restriction. */
+/** Sandbox API, NetworkPolicyRequest. No rules = no restriction. */
 export const networkPolicyRequest = z.object({ rules: z.array(networkPolicyRule).max(1_000) });
 export type NetworkPolicyRequest = z.infer<typeof networkPolicyRequest>;
 
 const tag = 'Network policy';
-const source = 'document 1, Network policy records (path not shown); wire-facts.md, section 3';
+const source = 'Sandbox API, Network policy records; Sprites API';
 
 export const networkPolicyOperations = {
   readNetworkPolicy: defineOperation({

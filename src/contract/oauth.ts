@@ -1,10 +1,13 @@
-// Connectors by OAuth and by provisioning (document 1, "Connector request and response bodies" and "Endpoints").
+// Connectors by OAuth and by provisioning (Sandbox API, Connector request and response bodies and Endpoints).
 import { z } from 'zod';
 import { accessPolicyRequest } from './access-policy.ts';
 import { connectionResponse } from './connectors.ts';
-import { defineOperation } from './operation.ts';
+import { definePlatformOperation } from './operation.ts';
 
-/** Query. `scopes` replaces the default scopes, `add_scopes` adds to those already granted; both separated by commas. */
+/**
+ * Sent as a query. `scopes` replaces the default scopes, `add_scopes` adds to those already granted; both are separated by
+ * commas.
+ */
 export const oauthAuthorizeRequest = z.object({
   scopes: z.string().optional(),
   add_scopes: z.string().optional(),
@@ -13,7 +16,7 @@ export const oauthAuthorizeRequest = z.object({
 });
 export type OAuthAuthorizeRequest = z.infer<typeof oauthAuthorizeRequest>;
 
-/** `state` must be sent back to the callback. */
+/** The caller passes `state` to the callback. */
 export const oauthAuthorizeResponse = z.object({ authorize_url: z.string(), state: z.string() });
 export type OAuthAuthorizeResponse = z.infer<typeof oauthAuthorizeResponse>;
 
@@ -37,7 +40,10 @@ export const oauthLandingRequest = z.object({
   error: z.string().max(256).optional(),
 });
 
-/** Nothing has happened yet: whoever sees it sends code and state on, with a token (choices.ts, "default redirect URI"). */
+/**
+ * The code and the state that the provider sent to the browser. Nothing has been exchanged yet: the user's program passes them
+ * to the callback with its token (DECISIONS.md, "Default redirect URI").
+ */
 export const oauthLanding = z.object({
   provider: z.string(),
   code: z.string().optional(),
@@ -47,55 +53,64 @@ export const oauthLanding = z.object({
 });
 
 const tag = 'Connectors';
-const source = 'document 1, Endpoints';
+const source = 'Sandbox API, Endpoints';
 const access = 'organization';
 const created = { kind: 'json', status: 201, schema: connectionResponse } as const;
 
 export const oauthOperations = {
-  provisionConnection: defineOperation({
+  provisionConnection: definePlatformOperation({
     method: 'POST',
     path: '/v1/oauth/connections/provision',
     summary: 'Create a connector with a key that the platform manages',
     source,
     tag,
+    servedAt: ['tcp', 'operator'],
     access,
     body: provisionConnectionRequest,
+    unsupported: ['access_policy', 'api_key', 'base_api_url'],
     answer: created,
-    errors: ['invalid_request', 'unauthorized', 'upstream_failed', 'upstream_timeout'],
+    errors: ['invalid_request', 'unsupported_field', 'unauthorized', 'upstream_failed', 'upstream_timeout'],
   }),
-  authorizeConnection: defineOperation({
+  authorizeConnection: definePlatformOperation({
     method: 'GET',
     path: '/v1/oauth/{provider}/authorize',
     summary: 'Where to send the user to grant access at a provider',
     source,
     tag,
+    servedAt: ['tcp', 'operator'],
     access,
     params: providerParams,
     query: oauthAuthorizeRequest,
+    // Not a reading call, although a GET: the platform stores the state until the user is back.
+    readOnly: false,
+    noStore: true,
     answer: { kind: 'json', status: 200, schema: oauthAuthorizeResponse },
-    errors: ['invalid_request', 'unauthorized'],
+    errors: ['invalid_request', 'unauthorized', 'read_only', 'too_many_requests'],
   }),
-  completeConnection: defineOperation({
+  completeConnection: definePlatformOperation({
     method: 'POST',
     path: '/v1/oauth/{provider}/callback',
     summary: 'Exchange an authorization code for an encrypted connector',
     source,
     tag,
+    servedAt: ['tcp', 'operator'],
     access,
     params: providerParams,
     body: oauthCallbackRequest,
     answer: created,
-    errors: ['invalid_request', 'unauthorized', 'upstream_failed', 'upstream_timeout'],
+    errors: ['invalid_request', 'unauthorized', 'record_altered', 'upstream_failed', 'upstream_timeout'],
   }),
-  landOnCallback: defineOperation({
+  landOnCallback: definePlatformOperation({
     method: 'GET',
     path: '/v1/oauth/{provider}/callback',
     summary: 'Where a provider sends the user back unless told otherwise: shows what the POST of this path takes',
-    source: 'document 1, Connector request and response bodies ("defaults to the service callback")',
+    source: 'Sandbox API, Connector request and response bodies',
     tag,
+    servedAt: ['tcp', 'operator'],
     access: 'none',
     params: providerParams,
     query: oauthLandingRequest,
+    noStore: true,
     answer: { kind: 'json', status: 200, schema: oauthLanding },
     errors: ['invalid_request'],
   }),

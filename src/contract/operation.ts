@@ -1,16 +1,20 @@
-// What one operation is, as data: the row from which the router, the typed client and the OpenAPI document are made.
+// What one operation is, as data. The router, the typed client and the OpenAPI document are made from it.
 import type { z } from 'zod';
 import type { ErrorCode } from './errors.ts';
+import type { ListenerName, PlatformListenerName } from './listeners.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** Who may call: `none` = nobody is asked, `organization` or `sprite` = that kind of bearer token, `any` = either. */
-export type Access = 'none' | 'organization' | 'sprite' | 'any';
+/**
+ * Who may call: `none` = nobody is asked, `organization` or `sprite` = that kind of bearer token, `any` = either, `operator` = who
+ * may open the platform's own socket, where no token is needed.
+ */
+export type Access = 'none' | 'organization' | 'sprite' | 'any' | 'operator';
 
 /**
- * What a success looks like.
- * `json`: one JSON value. `empty`: no body. `text`: a body of another type. `stream`: NDJSON, or server-sent events when
- * the caller accepts those, one `schema` value a line. `raw`: the handler owns the exchange (the streaming proxy).
+ * What a success looks like. `json`: one JSON value. `empty`: no body. `text`: a body of another type. `stream`: NDJSON, or
+ * server-sent events when the caller accepts those; each line is one `schema` value. `raw`: the handler owns the exchange (the
+ * streaming proxy).
  */
 export type Answer =
   | { readonly kind: 'json'; readonly status: number; readonly schema: z.ZodType; readonly also?: readonly number[] }
@@ -21,41 +25,69 @@ export type Answer =
       readonly status: number;
       readonly schema: z.ZodType;
       readonly type?: string;
-      /** No keep-alive unless `keepalive` asks for it: for readers who take every line as a record. */
+      /** No keep-alive unless `keepalive` asks for it: some readers take every line as a record. */
       readonly quiet?: true;
       /** A WebSocket handshake is answered, and each value is a text frame. */
       readonly upgrades?: true;
     }
   | {
       readonly kind: 'raw';
-      /** A WebSocket handshake is handed over as such, instead of being served as if it had not asked. */
+      /** A WebSocket handshake is handed to the handler; without this field the edge serves it as a plain request. */
       readonly upgrades?: true;
     };
 
 export interface Operation {
-  /** `*` only with a `raw` answer: every method, read by the handler itself. */
+  /** `*` only with a `raw` answer: the handler takes every method and reads it itself. */
   readonly method: Method | '*';
   /** `{name}` stands for one segment, `{name...}` at the end for the rest, read raw. */
   readonly path: string;
   readonly summary: string;
-  /** The document and paragraph this row comes from. */
+  /** Where this operation comes from: names of `sources.ts` with a paragraph, such as `Sandbox API, Endpoints; Sprites API`. */
   readonly source: string;
+  /** The group of the OpenAPI document that it appears in; decides nothing. */
   readonly tag: string;
+  /** The listeners at which it is served; at every other one it is refused. Required of all that is served, see `LocalOperation`. */
+  readonly servedAt?: readonly string[];
   readonly access?: Access;
-  /** Changes nothing, though its method is not GET: open to tokens that only read. */
-  readonly readOnly?: true;
+  /** Whether the operation changes nothing, so that a reading token opens it. When absent the method decides: GET reads. */
+  readonly readOnly?: boolean;
+  /** The answer may hold a credential, so that no cache may keep it. */
+  readonly noStore?: true;
+  /**
+   * The handler itself judges from which incarnation of its machine a sprite calls; for every other operation this is done
+   * before the handler.
+   */
+  readonly judgesLife?: true;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
-  /** How the body is written; `json` unless said otherwise. */
+  /**
+   * Fields of a JSON body that clients send and that Remora does not implement. A request that uses one is refused; silently
+   * dropping it would mislead the client.
+   */
+  readonly unsupported?: readonly string[];
+  /** The type of the body; `json` when absent. */
   readonly bodyType?: 'json' | 'form';
   readonly answer: Answer;
-  /** Served on an upgrade only; a row without it may have the same method and path. */
+  /** Served on an upgrade only; an operation without it may have the same method and path. */
   readonly upgrade?: 'websocket';
   readonly errors: readonly ErrorCode[];
 }
 
 export type Operations = Readonly<Record<string, Operation>>;
+
+/** An operation that the agent serves. */
+export interface LocalOperation extends Operation {
+  readonly servedAt: readonly [ListenerName, ...ListenerName[]];
+}
+
+/** An operation that the platform serves. */
+export interface PlatformOperation extends Operation {
+  readonly servedAt: readonly [PlatformListenerName, ...PlatformListenerName[]];
+}
+
+export type LocalOperations = Readonly<Record<string, LocalOperation>>;
+export type PlatformOperations = Readonly<Record<string, PlatformOperation>>;
 
 export type ParamsOf<O extends Operation> = O['params'] extends z.ZodObject
   ? z.output<O['params']>
@@ -67,7 +99,17 @@ export type ValueOf<O extends Operation> = O['answer'] extends { schema: infer S
   ? z.output<S>
   : undefined;
 
-/** Keeps the literal types of a row while checking that it is one. */
-export function defineOperation<const O extends Operation>(row: O): O {
-  return row;
+/** Keeps the literal types of an operation while checking that it is one. */
+export function defineOperation<const O extends Operation>(operation: O): O {
+  return operation;
+}
+
+/** Does what `defineOperation` does, for an operation that the agent serves. */
+export function defineLocalOperation<const O extends LocalOperation>(operation: O): O {
+  return operation;
+}
+
+/** Does what `defineOperation` does, for an operation that the platform serves. */
+export function definePlatformOperation<const O extends PlatformOperation>(operation: O): O {
+  return operation;
 }

@@ -1,23 +1,33 @@
-// Every row that the platform serves. A row without `access` would be open to the tokens of an organization only.
+// Every operation that the platform serves. An operation without `access` would be open to the tokens of an organization only.
 import { connectorOperations } from './connectors.ts';
 import { gatewayOperations } from './gateway.ts';
 import { gatewayDiscoveryOperations } from './gateway-discovery.ts';
 import { gatewayUsageOperations } from './gateway-usage.ts';
+import { hostOperations } from './hosts.ts';
 import { statusOperations } from './local/status.ts';
 import { machineOperations } from './machines.ts';
 import { oauthOperations } from './oauth.ts';
+import { definePlatformOperation, type PlatformOperations } from './operation.ts';
+import { organizationOperations } from './organizations.ts';
 import { portNoticeOperations } from './port-notices.ts';
 import { resumeReportOperations } from './resume-reports.ts';
 import { spriteOperations } from './sprites.ts';
+import { tokenOperations } from './tokens.ts';
 
 export const platformOperations = {
-  health: { ...statusOperations.health, access: 'none' },
-  metrics: {
+  health: definePlatformOperation({
+    ...statusOperations.health,
+    servedAt: ['tcp', 'operator', 'metrics'],
+    access: 'none',
+  }),
+  metrics: definePlatformOperation({
     ...statusOperations.metrics,
     summary: 'Calls, machines, connectors and renewals in numbers, as Prometheus text',
+    errors: ['unauthorized', 'forbidden', 'not_found'],
+    servedAt: ['tcp', 'operator', 'metrics'],
     access: 'none',
-  },
-  openapi: { ...statusOperations.openapi, access: 'none' },
+  }),
+  openapi: definePlatformOperation({ ...statusOperations.openapi, servedAt: ['tcp', 'operator'], access: 'none' }),
   ...spriteOperations,
   ...connectorOperations,
   ...oauthOperations,
@@ -27,4 +37,7 @@ export const platformOperations = {
   ...machineOperations,
   ...resumeReportOperations,
   ...portNoticeOperations,
-} as const;
+  ...tokenOperations,
+  ...organizationOperations,
+  ...hostOperations,
+} as const satisfies PlatformOperations;

@@ -1,6 +1,6 @@
-// Ports that opened and closed: document 1's port notification message, and how an agent reports it to its platform.
+// Ports that opened and closed: the port notification message of the Sandbox API, and how an agent sends it to its platform.
 import { z } from 'zod';
-import { defineOperation } from './operation.ts';
+import { definePlatformOperation } from './operation.ts';
 import { spriteParams } from './sprites.ts';
 import { dateTime } from './time.ts';
 
@@ -12,7 +12,7 @@ const fields = {
   pid: z.int().nonnegative(),
 };
 
-/** Document 1, "Port notification message". `pid` 0: the process could not be found (choices.ts, "port pid"). */
+/** Sandbox API, Port notification message. `pid` 0: the process could not be found (DECISIONS.md, "Port pid"). */
 export const portNotification = z.object({ type: z.enum(['port_opened', 'port_closed']), ...fields });
 export type PortNotification = z.infer<typeof portNotification>;
 
@@ -24,7 +24,7 @@ export const portNotice = z.object({
 });
 export type PortNotice = z.infer<typeof portNotice>;
 
-/** Oldest first. */
+/** Notices in the order of their events, the oldest first. */
 export const portNoticesRequest = z.object({ notices: z.array(portNotice).min(1).max(1_000) });
 export type PortNoticesRequest = z.infer<typeof portNoticesRequest>;
 
@@ -32,7 +32,7 @@ export type PortNoticesRequest = z.infer<typeof portNoticesRequest>;
 export const portNoticesResponse = z.object({ accepted: z.int().nonnegative() });
 export type PortNoticesResponse = z.infer<typeof portNoticesResponse>;
 
-/** A port that was open by the last word of the agent; `time` is when it opened. */
+/** A port that was open according to the agent's last notice; `time` is when it opened. */
 export const spritePort = z.object({ ...fields, time: dateTime });
 export type SpritePort = z.infer<typeof spritePort>;
 
@@ -42,24 +42,26 @@ export type SpritePortsResponse = z.infer<typeof spritePortsResponse>;
 const tag = 'Ports';
 
 export const portNoticeOperations = {
-  postPortNotices: defineOperation({
+  postPortNotices: definePlatformOperation({
     method: 'POST',
     path: '/v1/sprites/{name}/ports/notices',
     summary: 'Take port notices of an agent, in order; a notice with a known id is taken once',
-    source: 'document 1, Port notification message (path not shown)',
+    source: 'Sandbox API, Port notification message',
     tag,
+    servedAt: ['tcp'],
     access: 'sprite',
     params: spriteParams,
     body: portNoticesRequest,
     answer: { kind: 'json', status: 200, schema: portNoticesResponse },
     errors: ['invalid_request', 'unauthorized', 'forbidden', 'not_found', 'incarnation_conflict', 'rewound'],
   }),
-  listSpritePorts: defineOperation({
+  listSpritePorts: definePlatformOperation({
     method: 'GET',
     path: '/v1/sprites/{name}/ports',
     summary: 'The ports of a sprite that are open by the last word of its agent',
-    source: 'document 1, Port notification message (path not shown)',
+    source: 'Sandbox API, Port notification message',
     tag,
+    servedAt: ['tcp', 'operator'],
     access: 'any',
     params: spriteParams,
     answer: { kind: 'json', status: 200, schema: spritePortsResponse },

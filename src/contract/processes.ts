@@ -1,11 +1,11 @@
-// Processes run in a sprite, and the stream of killing one (document 1, "Process kill events"; paths and frames from
-// wire-facts.md, section 3).
+// Processes run in a sprite, and the stream of killing one (Sandbox API, Process kill events; the paths and frames are those of
+// the Sprites API).
 import { z } from 'zod';
 import { defineOperation } from './operation.ts';
 import { queryBoolean, queryInteger } from './query-values.ts';
 import { spriteParams } from './sprites.ts';
 
-/** Document 1, "Process kill events". */
+/** Sandbox API, Process kill events. */
 export const processKillEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('signal'), message: z.string(), signal: z.string(), pid: z.int() }),
   z.object({ type: z.literal('timeout'), message: z.string() }),
@@ -19,7 +19,7 @@ export type ProcessKillEvent = z.infer<typeof processKillEvent>;
 /** The first byte of a binary frame of an exec WebSocket. */
 export const execFrame = { stdin: 0, stdout: 1, stderr: 2, exitCode: 3, endOfStdin: 4 } as const;
 
-/** Query. `cmd` and `env` may be repeated, which the edge refuses, so the handler reads the target itself. */
+/** Sent as a query. `cmd` and `env` may be repeated, which the edge refuses, so that the handler reads the target itself. */
 export const execRequest = z.object({
   path: z.string().optional(),
   tty: queryBoolean().optional(),
@@ -38,7 +38,7 @@ export type ExecSession = z.infer<typeof execSession>;
 export const execSessionListResponse = z.object({ sessions: z.array(execSession) });
 export type ExecSessionListResponse = z.infer<typeof execSessionListResponse>;
 
-/** Query. `timeout` in seconds or as text such as `10s`. */
+/** Sent as a query. `timeout` is in seconds or text such as `10s`. */
 export const killProcessRequest = z.object({
   signal: z.string().max(16).optional(),
   timeout: z.string().max(16).optional(),
@@ -49,7 +49,7 @@ export const execParams = spriteParams.extend({ id: z.string().min(1) });
 
 const tag = 'Processes';
 const access = 'any';
-const source = 'wire-facts.md, section 3';
+const source = 'Sprites API';
 
 export const processOperations = {
   exec: defineOperation({
@@ -91,7 +91,7 @@ export const processOperations = {
     method: 'POST',
     path: '/v1/sprites/{name}/exec/{id}/kill',
     summary: 'End a process and report how it went; gone when it has ended already',
-    source: 'document 1, Process kill events (path not shown); wire-facts.md, section 3',
+    source: 'Sandbox API, Process kill events; Sprites API',
     tag,
     access,
     params: execParams,

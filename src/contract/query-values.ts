@@ -1,4 +1,4 @@
-// Numbers and booleans of a query string: a server reads them from text, a typed client gives them as they are.
+// Numbers and booleans of a query string: a server reads them from text, a typed client passes them as values.
 import { z } from 'zod';
 
 /** An integer from `min` to `max`; anything else is refused. */

@@ -1,4 +1,5 @@
-// The event stream of a replicated database node (document 3, "Event stream records"; wire-facts.md, section 1).
+// The event stream of a replicated database node (Suspend and Replication, Event stream records; headers and files as in
+// LiteFS).
 import { z } from 'zod';
 import { defineOperation } from './operation.ts';
 import { dateTime } from './time.ts';
@@ -6,10 +7,13 @@ import { dateTime } from './time.ts';
 /** A 64-bit number as 16 lower-case hex digits. Stays text: text order is numeric order, and a JS number loses bits. */
 export const hex16 = z.string().regex(/^[0-9a-f]{16}$/, 'expected 16 lower-case hex digits');
 
-/** How a client says what it has written: 16 hex digits, as the node's own proxy sets it; a decimal number, as litefs-js does. */
+/**
+ * The cookie by which a client says what it has written: 16 hex digits, as the node's own proxy sets it; a decimal number, as
+ * litefs-js does.
+ */
 export const TXID_COOKIE = '__txid';
 export const TXNUM_COOKIE = 'txnum';
-/** As the node's proxy has it. */
+/** The same lifetime that the node's own proxy gives the cookie. */
 export const TXID_COOKIE_AGE_S = 300;
 
 /** Files of a mounted node: the host name of the primary, absent on a primary; `<txID>/<checksum>` for each database. */
@@ -62,7 +66,7 @@ export const nodeOperations = {
     method: 'GET',
     path: '/events',
     summary: 'Replication positions and primary changes as they happen; the first line is init',
-    source: 'document 3, Event stream',
+    source: 'Suspend and Replication, Event stream',
     tag: 'Replication',
     access: 'none',
     answer: { kind: 'stream', status: 200, schema: replicationEvent, type: 'application/json' },
@@ -72,7 +76,7 @@ export const nodeOperations = {
     method: 'GET',
     path: '/info',
     summary: 'What the node is and which primary it knows',
-    source: 'wire-facts.md, section 1',
+    source: 'LiteFS',
     tag: 'Replication',
     access: 'none',
     answer: { kind: 'json', status: 200, schema: nodeInfo },

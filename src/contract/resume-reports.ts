@@ -1,37 +1,52 @@
-// What an agent reports when it begins and after each resume, and what the platform makes of it: one life of a machine counts, its
-// copies are refused (resume.md, sections 3 and 4).
+// What an agent reports when it starts and after each resume, and what the platform answers: it serves one incarnation of a
+// machine and refuses its copies.
 import { z } from 'zod';
 import { machineParams } from './machines.ts';
-import { defineOperation } from './operation.ts';
+import { definePlatformOperation } from './operation.ts';
 import { dateTime } from './time.ts';
 
-/** What the headers of agent-identity.ts say, as values. The same pair until the next resume, also over a restart of the agent. */
-export const machineLife = z.object({
+/**
+ * The values of the headers of agent-identity.ts. The pair stays the same until the next resume, also over a restart of the
+ * agent.
+ */
+export const machineIncarnation = z.object({
   generation: z.int().nonnegative(),
   incarnation: z.string().regex(/^[0-9a-f]{32}$/, 'expected 32 hex digits'),
 });
-export type MachineLife = z.infer<typeof machineLife>;
+export type MachineIncarnation = z.infer<typeof machineIncarnation>;
 
 /** `reason` and `signals` are open sets: an agent that knows more than its platform must not be refused for a word. */
 export const resumeReport = z.object({
-  ...machineLife.shape,
+  ...machineIncarnation.shape,
   /** `start`, or the cause of the resume (local/resume.ts, `resumeCause`). */
   reason: z.string().regex(/^[a-z0-9_]{1,64}$/),
-  /** How long the machine was away, and how far its wall clock was behind; null where nothing tells. */
+  /** How long the machine was away, and how far its wall clock was behind; null where no source shows it. */
   gap_ms: z.number().nullable(),
   wall_skew_ms: z.number().nullable(),
   /** The names of the holds in force. */
   holds: z.array(z.string().max(128)).max(1_000),
   signals: z.array(z.string().max(64)).max(32).optional(),
-  /** Of the agent: what document 1 shows as the `version` of its sprite. */
+  /** The version of the agent, which the Sandbox API shows as the `version` of its sprite. */
   version: z.string().min(1).max(64).optional(),
+  /** No platform has ever accepted a report of this agent: a machine that is run elsewhere takes over with it. */
+  new_installation: z.boolean().optional(),
 });
 export type ResumeReport = z.infer<typeof resumeReport>;
 
 export const resumeReportResponse = z.object({
   server_time: dateTime,
-  /** Over how long the machines of this platform are to spread their next reconnects; 0 for one that is alone. */
+  /** The time over which the machines of this platform are to spread their next reconnects; 0 for a single machine. */
   reconnect_spread_ms: z.int().nonnegative(),
+  /**
+   * The value of the header `remora-nonce` of every later call of this incarnation; absent when the report came with the valid
+   * nonce.
+   */
+  nonce: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{43}$/, 'expected 32 bytes as base64url')
+    .optional(),
+  /** The generation from which a machine that took over goes on; absent for every other one. */
+  generation: z.int().nonnegative().optional(),
 });
 export type ResumeReportResponse = z.infer<typeof resumeReportResponse>;
 
@@ -39,16 +54,26 @@ export type ResumeReportResponse = z.infer<typeof resumeReportResponse>;
 export const fenceDetails = z.object({ generation: z.int().nonnegative() });
 
 export const resumeReportOperations = {
-  reportResume: defineOperation({
+  reportResume: definePlatformOperation({
     method: 'POST',
     path: '/v1/apps/{app_name}/machines/{machine_id}/resumed',
     summary: 'Report the life that a machine is in; 409 for a copy of it. The same report again changes nothing',
-    source: 'resume.md, section 4 (path not shown)',
+    source: 'Remora',
     tag: 'Machines',
+    servedAt: ['tcp'],
     access: 'sprite',
     params: machineParams,
     body: resumeReport,
+    judgesLife: true,
     answer: { kind: 'json', status: 200, schema: resumeReportResponse },
-    errors: ['invalid_request', 'unauthorized', 'forbidden', 'not_found', 'incarnation_conflict', 'rewound'],
+    errors: [
+      'invalid_request',
+      'unauthorized',
+      'forbidden',
+      'not_found',
+      'incarnation_conflict',
+      'rewound',
+      'too_many_requests',
+    ],
   }),
 } as const;

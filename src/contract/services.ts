@@ -1,16 +1,16 @@
-// Services of a sprite, their states and their log events (document 1, "Service definition records" and "Service log
-// events"; paths from wire-facts.md, section 3).
+// Services of a sprite, their states and their log events (Sandbox API, Service definition records and Service log events; the
+// paths are those of the Sprites API).
 import { z } from 'zod';
 import { defineOperation } from './operation.ts';
 import { queryInteger } from './query-values.ts';
 import { spriteParams } from './sprites.ts';
 import { dateTime, unixMilliseconds } from './time.ts';
 
-/** Document 1, "States and transitions". */
+/** Sandbox API, States and transitions. */
 export const serviceStatus = z.enum(['stopped', 'starting', 'running', 'stopping', 'failed']);
 export type ServiceStatus = z.infer<typeof serviceStatus>;
 
-/** Document 1, "ServiceState". `pid` when running, `error` when failed. */
+/** Sandbox API, ServiceState. `pid` when running, `error` when failed. */
 export const serviceState = z.object({
   name: z.string(),
   status: serviceStatus,
@@ -22,7 +22,7 @@ export type ServiceState = z.infer<typeof serviceState>;
 
 const httpPort = z.int().min(1).max(65_535).nullable().optional();
 
-/** Document 1, "ServiceRequest". `httpPort` is read as `http_port`: clients of the ecosystem send it. */
+/** Sandbox API, ServiceRequest. `httpPort` is read as `http_port`: clients of the Sprites API send it. */
 export const serviceRequest = z
   .object({
     cmd: z.string().min(1),
@@ -38,7 +38,7 @@ export const serviceRequest = z
   );
 export type ServiceRequest = z.infer<typeof serviceRequest>;
 
-/** Document 1, "ServiceResponse". */
+/** Sandbox API, ServiceResponse. */
 export const serviceResponse = z.object({
   name: z.string(),
   cmd: z.string(),
@@ -54,7 +54,7 @@ export type ServiceListResponse = z.infer<typeof serviceListResponse>;
 
 const timestamp = unixMilliseconds;
 
-/** Document 1, "Service log events". */
+/** Sandbox API, Service log events. */
 export const serviceLogEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('started'), timestamp }),
   z.object({ type: z.literal('stdout'), data: z.string(), timestamp }),
@@ -91,8 +91,8 @@ export const serviceParams = spriteParams.extend({ service: z.string().min(1) })
 
 const tag = 'Services';
 const access = 'any';
-const source = 'document 1, Service definition records (path not shown); wire-facts.md, section 3';
-const logSource = 'document 1, Service log events (path not shown); wire-facts.md, section 3';
+const source = 'Sandbox API, Service definition records; Sprites API';
+const logSource = 'Sandbox API, Service log events; Sprites API';
 const log = { kind: 'stream', status: 200, schema: serviceLogEvent } as const;
 
 export const serviceOperations = {

@@ -1,14 +1,14 @@
-// Single sign-on: the OAuth 2.0 endpoints that a provider calls at the platform (document 2, "Platform endpoints" and
-// "Sign-on"; shapes from wire-facts.md, section 5).
+// Single sign-on: the OAuth 2.0 endpoints that a provider calls at the platform (Extensions API, Platform endpoints and
+// Sign-on).
 import { z } from 'zod';
 import { defineOperation } from './operation.ts';
 import { unixSeconds } from './time.ts';
 
-/** Document 2, "user_role" and "organizations": what a user may do in an organization. */
+/** Extensions API, user_role and organizations: what a user may do in an organization. */
 export const userRole = z.enum(['admin', 'member']);
 export type UserRole = z.infer<typeof userRole>;
 
-/** Document 2, "Platform endpoints", authorize (query). `organization_id` and `state`: choices.ts, "sign-on query". */
+/** Extensions API, Platform endpoints, authorize (query). `organization_id` and `state`: DECISIONS.md, "Sign-on query". */
 export const authorizeRequest = z.object({
   client_id: z.string().min(1),
   response_type: z.literal('code'),
@@ -19,7 +19,7 @@ export const authorizeRequest = z.object({
 });
 export type AuthorizeRequest = z.infer<typeof authorizeRequest>;
 
-/** Document 2, "Platform endpoints", token (form fields). */
+/** Extensions API, Platform endpoints, token (form fields). */
 export const tokenRequest = z.object({
   client_id: z.string().min(1),
   client_secret: z.string().min(1),
@@ -29,7 +29,7 @@ export const tokenRequest = z.object({
 });
 export type TokenRequest = z.infer<typeof tokenRequest>;
 
-/** Document 2, "Token response (sign-on)". `expires_in` in seconds. */
+/** Extensions API, Token response (sign-on). `expires_in` in seconds. */
 export const tokenResponse = z.object({
   access_token: z.string(),
   token_type: z.literal('Bearer'),
@@ -40,7 +40,7 @@ export const tokenResponse = z.object({
 });
 export type TokenResponse = z.infer<typeof tokenResponse>;
 
-/** Document 2, "Token introspection response". `expires_in` in seconds. */
+/** Extensions API, Token introspection response. `expires_in` in seconds. */
 export const tokenInfo = z.object({
   resource_owner_id: z.string(),
   user_id: z.string(),
@@ -55,7 +55,7 @@ export const tokenInfo = z.object({
 export type TokenInfo = z.infer<typeof tokenInfo>;
 
 const tag = 'Sign-on';
-const source = 'document 2, Platform endpoints';
+const source = 'Extensions API, Platform endpoints';
 
 export const signOnOperations = {
   authorizeSignOn: defineOperation({

@@ -1,14 +1,14 @@
-// Sprites: named sandbox environments of an organization (document 1, "Resources and their fields" and "Endpoints").
+// Sprites: named sandbox environments of an organization (Sandbox API, Resources and their fields and Endpoints).
 import { z } from 'zod';
-import { defineOperation } from './operation.ts';
+import { definePlatformOperation } from './operation.ts';
 import { queryInteger } from './query-values.ts';
 import { dateTime } from './time.ts';
 
-/** Document 1, "States and transitions". */
+/** Sandbox API, States and transitions. */
 export const spriteStatus = z.enum(['cold', 'warm', 'running']);
 export type SpriteStatus = z.infer<typeof spriteStatus>;
 
-/** The form of a name on creation; the documents give none (choices.ts, "sprite name"). */
+/** The form of a name on creation; the specifications give none (DECISIONS.md, "Sprite name"). */
 export const spriteName = z
   .string()
   .regex(
@@ -16,14 +16,14 @@ export const spriteName = z
     'expected 1 to 63 lower-case letters, digits and dashes, with no dash at either end',
   );
 
-/** Document 1, "UrlSettings (response)". */
+/** Sandbox API, UrlSettings (response). */
 export const urlSettings = z.object({
   auth: z.enum(['sprite', 'public']),
   private_access: z.enum(['admins', 'organization']).optional(),
 });
 export type UrlSettings = z.infer<typeof urlSettings>;
 
-/** Document 1, "UrlSettingsRequest"; `private_access` is ours (choices.ts, "private_access in a request"). */
+/** Sandbox API, UrlSettingsRequest. `private_access` is Remora's own field (DECISIONS.md, "private_access in a request"). */
 export const urlSettingsRequest = z
   .object({
     auth: z.enum(['sprite', 'public']).default('sprite'),
@@ -35,7 +35,7 @@ export const urlSettingsRequest = z
   });
 export type UrlSettingsRequest = z.infer<typeof urlSettingsRequest>;
 
-/** Document 1, "Sprite"; `labels` is omitted when empty. */
+/** Sandbox API, Sprite. `labels` is omitted when empty. */
 export const sprite = z.object({
   id: z.string(),
   name: z.string(),
@@ -50,10 +50,12 @@ export const sprite = z.object({
   last_warming_at: dateTime.nullable().optional(),
   url_settings: urlSettings.nullable().optional(),
   version: z.string().nullable().optional(),
+  /** Remora's own field: the id by which the machines API knows its machine. */
+  machine_id: z.string().nullable().optional(),
 });
 export type Sprite = z.infer<typeof sprite>;
 
-/** Document 1, "SpriteListResponse". The counts are those of the sprites in this answer. */
+/** Sandbox API, SpriteListResponse. The counts are those of the sprites in this answer. */
 export const spriteListResponse = z.object({
   sprites: z.array(sprite),
   has_more: z.boolean(),
@@ -69,15 +71,17 @@ export type SpriteListResponse = z.infer<typeof spriteListResponse>;
 
 const labels = z.array(z.string().min(1).max(128)).max(64);
 
-/** Document 1, "Request bodies for sprites"; `labels` is ours (choices.ts, "labels of a sprite"). */
+/** Sandbox API, Request bodies for sprites. `labels` is Remora's own field (DECISIONS.md, "Labels of a sprite"). */
 export const createSpriteRequest = z.object({
   name: spriteName,
   url_settings: urlSettingsRequest.optional(),
   labels: labels.optional(),
+  /** The machine is run elsewhere, with an agent that has the sprite's token (DECISIONS.md, "External machine"). */
+  external: z.boolean().optional(),
 });
 export type CreateSpriteRequest = z.infer<typeof createSpriteRequest>;
 
-/** Document 1, "Request bodies for sprites"; `labels` is ours, and with it `url_settings` may be left out. */
+/** Sandbox API, Request bodies for sprites. `labels` is Remora's own field, and with it `url_settings` may be left out. */
 export const updateSpriteRequest = z
   .object({ url_settings: urlSettingsRequest.optional(), labels: labels.optional() })
   .refine((change) => change.url_settings !== undefined || change.labels !== undefined, {
@@ -86,7 +90,7 @@ export const updateSpriteRequest = z
   });
 export type UpdateSpriteRequest = z.infer<typeof updateSpriteRequest>;
 
-/** Query of the sprite list (document 1, "Endpoints" and "Limits"). */
+/** Query of the sprite list (Sandbox API, Endpoints and Limits). */
 export const listSpritesRequest = z.object({
   prefix: z.string().optional(),
   max_results: queryInteger(1, 500).default(50),
@@ -100,57 +104,63 @@ export const spriteParams = z.object({ name: z.string().min(1) });
 const tag = 'Sprites';
 
 export const spriteOperations = {
-  createSprite: defineOperation({
+  createSprite: definePlatformOperation({
     method: 'POST',
     path: '/v1/sprites',
     summary: 'Create a sprite',
-    source: 'document 1, Endpoints',
+    source: 'Sandbox API, Endpoints',
     tag,
+    servedAt: ['tcp', 'operator'],
     access: 'organization',
     body: createSpriteRequest,
+    unsupported: ['config', 'environment', 'wait_for_capacity', 'runtime'],
     answer: { kind: 'json', status: 201, schema: sprite },
-    errors: ['invalid_request', 'unauthorized', 'already_exists'],
+    errors: ['invalid_request', 'unsupported_field', 'unauthorized', 'already_exists'],
   }),
-  listSprites: defineOperation({
+  listSprites: definePlatformOperation({
     method: 'GET',
     path: '/v1/sprites',
     summary: 'List the sprites of the organization, by name',
-    source: 'document 1, Endpoints',
+    source: 'Sandbox API, Endpoints',
     tag,
+    servedAt: ['tcp', 'operator'],
     access: 'organization',
     query: listSpritesRequest,
     answer: { kind: 'json', status: 200, schema: spriteListResponse },
-    errors: ['invalid_request', 'unauthorized'],
+    errors: ['invalid_request', 'unauthorized', 'not_acceptable'],
   }),
-  readSprite: defineOperation({
+  readSprite: definePlatformOperation({
     method: 'GET',
     path: '/v1/sprites/{name}',
     summary: 'Read one sprite',
-    source: 'document 1, Endpoints (path not shown); wire-facts.md, section 3',
+    source: 'Sandbox API, Endpoints; Sprites API',
     tag,
+    servedAt: ['tcp', 'operator'],
     access: 'any',
     params: spriteParams,
     answer: { kind: 'json', status: 200, schema: sprite },
     errors: ['unauthorized', 'not_found'],
   }),
-  updateSprite: defineOperation({
+  updateSprite: definePlatformOperation({
     method: 'PUT',
     path: '/v1/sprites/{name}',
     summary: 'Replace the URL settings of a sprite, and its labels when given',
-    source: 'document 1, Request bodies for sprites (path not shown); wire-facts.md, section 3',
+    source: 'Sandbox API, Request bodies for sprites; Sprites API',
     tag,
+    servedAt: ['tcp', 'operator'],
     access: 'organization',
     params: spriteParams,
     body: updateSpriteRequest,
     answer: { kind: 'json', status: 200, schema: sprite },
     errors: ['invalid_request', 'unauthorized', 'not_found'],
   }),
-  deleteSprite: defineOperation({
+  deleteSprite: definePlatformOperation({
     method: 'DELETE',
     path: '/v1/sprites/{name}',
     summary: 'Delete a sprite',
-    source: 'document 1, Endpoints (path not shown); wire-facts.md, section 3',
+    source: 'Sandbox API, Endpoints; Sprites API',
     tag,
+    servedAt: ['tcp', 'operator'],
     access: 'organization',
     params: spriteParams,
     answer: { kind: 'empty', status: 204 },

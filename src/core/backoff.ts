@@ -1,9 +1,9 @@
-// How long to wait before the next try: full jitter between 250 ms and a ceiling that doubles up to 30 s (design.md, section
-// 4). The floor keeps any number of unlucky draws from becoming a hot loop (lessons.md, 13).
+// How long to wait before the next try: full jitter between 250 ms and a ceiling that doubles up to 30 s. The floor keeps any
+// number of unlucky draws from becoming a hot loop.
 
 export const BACKOFF_MIN_MS = 250;
 export const BACKOFF_MAX_MS = 30_000;
-/** What another server may ask us to wait at the most. */
+/** The longest wait that the answer of another server may impose. */
 export const RETRY_AFTER_MAX_MS = 300_000;
 
 export interface BackoffOptions {
@@ -15,8 +15,8 @@ export interface BackoffOptions {
 
 export interface Backoff {
   /**
-   * The delay before the next try in whole milliseconds, and one more failure counted. At least `retryAfter_ms` if given,
-   * which is clamped to `RETRY_AFTER_MAX_MS` because it comes from outside.
+   * Counts one more failure and gives the delay before the next try, in whole milliseconds. It is at least `retryAfter_ms` if
+   * given, which is clamped to `RETRY_AFTER_MAX_MS` because it comes from outside.
    */
   next(retryAfter_ms?: number): number;
   /** The peer has proved healthy, or the machine was resumed: start over. */

@@ -16,8 +16,8 @@ const FIRST_MS = 0;
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /**
- * ISO 8601 in UTC with milliseconds, the form of every time on the local socket. Throws for no number: what no clock shows, such as a
- * time out of a damaged row, becomes the first or the last one that has four digits for its year.
+ * ISO 8601 in UTC with milliseconds, the form of every time on the local socket. A time before 1970 or after the year 9999,
+ * such as one out of a damaged row, becomes the nearest time within. Throws for NaN.
  */
 export function toDateTime(wall_ms: number): string {
   return new Date(Math.min(Math.max(wall_ms, FIRST_MS), LAST_MS)).toISOString();

@@ -1,12 +1,12 @@
-// Lines out of byte chunks: cut anywhere, also inside a character, with LF or CRLF, blank lines skipped, and a limit on what
-// one line may hold, so that a peer that never sends a newline cannot grow memory.
+// Splits byte chunks into lines. A chunk may be cut anywhere, also inside a character; lines end with LF or CRLF, and blank
+// ones are skipped. One line has a limit, so that a peer that never sends a newline cannot grow memory.
 
 export const LINE_LIMIT_BYTES = 1024 * 1024;
 const FIRST_HELD_BYTES = 4 * 1024;
 const LF = 0x0a;
 const CR = 0x0d;
 
-/** A line had more bytes than the limit. The framer that threw it is of no further use. */
+/** A line had more bytes than the limit. The framer that threw it must not be used again. */
 export class LineTooLongError extends Error {
   override readonly name = 'LineTooLongError';
   readonly limit_bytes: number;
@@ -18,9 +18,9 @@ export class LineTooLongError extends Error {
 }
 
 export interface LineFramer {
-  /** Gives every line that is complete now, in order. Throws LineTooLongError after those that came before the long one. */
+  /** Passes on every line that is complete now, in order. Throws LineTooLongError after the lines before the long one. */
   push(chunk: Uint8Array, onLine: (line: string) => void): void;
-  /** What came after the last newline: a whole line without one, or a line that was cut. Empty when there is nothing. */
+  /** The bytes after the last newline: a whole line without its newline, or one that was cut. Empty when there are none. */
   end(): string;
 }
 
@@ -44,7 +44,7 @@ export function createLineFramer(limit_bytes = LINE_LIMIT_BYTES): LineFramer {
     length = needed;
   }
 
-  function take(): string {
+  function takeLine(): string {
     const line = toText(held, 0, length);
     length = 0;
     return line;
@@ -61,7 +61,7 @@ export function createLineFramer(limit_bytes = LINE_LIMIT_BYTES): LineFramer {
           line = toText(bytes, start, stop);
         } else {
           hold(bytes.subarray(start, stop));
-          line = take();
+          line = takeLine();
         }
         start = stop + 1;
         if (!isBlank(line)) onLine(line);
@@ -69,7 +69,7 @@ export function createLineFramer(limit_bytes = LINE_LIMIT_BYTES): LineFramer {
       if (start < bytes.length) hold(bytes.subarray(start));
     },
     end() {
-      const line = take();
+      const line = takeLine();
       return isBlank(line) ? '' : line;
     },
   };

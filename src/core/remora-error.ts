@@ -2,9 +2,9 @@
 import type { ErrorCode } from '../contract/errors.ts';
 
 export interface RemoraErrorOptions {
-  /** Shown to the caller as `details`. */
+  /** The caller gets it as `details`. */
   readonly details?: unknown;
-  /** For the log only; never reaches a caller. */
+  /** Written to the log only; never reaches a caller. */
   readonly cause?: unknown;
   /** When the caller may try again, in milliseconds; becomes `Retry-After`. */
   readonly retryAfter_ms?: number;
@@ -16,7 +16,7 @@ export class RemoraError extends Error {
   readonly details: unknown;
   readonly retryAfter_ms: number | undefined;
 
-  /** @param message shown to the caller: say what is wrong and what to do. */
+  /** @param message what the caller reads: what is wrong and what to do. */
   constructor(code: ErrorCode, message: string, options: RemoraErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;

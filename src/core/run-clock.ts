@@ -1,11 +1,11 @@
-// Run time: how long the machine has been running. The monotonic clock, less the gaps during which it ran on although
-// nothing in the machine did (a stopped process, a VM paused with its clock running).
+// Run time: how long the machine has been running. It is the monotonic clock, less the gaps during which that clock ran on
+// although nothing in the machine did (a stopped process, a VM paused with its clock running).
 import type { Clock } from './clock.ts';
 
 export interface RunClock {
-  /** Milliseconds; only differences mean something. */
+  /** Milliseconds; only differences are meaningful. */
   now_ms(): number;
-  /** A resume told that the monotonic clock ran on for `gap_ms` while the machine did not. */
+  /** Takes a gap off: during a resume the monotonic clock ran on for `gap_ms` while the machine did not. */
   skip(gap_ms: number): void;
 }
 

@@ -10,7 +10,7 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The text itself, to be written into an outgoing request and nowhere else. */
+  /** The text itself. Write it into an outgoing request and nowhere else. */
   reveal(): string {
     return this.#value;
   }

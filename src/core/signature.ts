@@ -1,5 +1,6 @@
-// The signature of document 2, "Request signing": HMAC with SHA-256 over the raw bytes, with a shared secret. The encoding is
-// not shown there: lower-case hex is emitted; hex in any case, `sha256=` before it, and base64 are accepted.
+// The signature of signed requests (Extensions API, Request signing): HMAC with SHA-256 over the raw bytes, with a shared
+// secret. The specification shows no encoding: lower-case hex is emitted; hex in any case, `sha256=` before it, and base64 are
+// accepted.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Secret } from './secret.ts';
 

@@ -8,9 +8,11 @@ export interface TokenBucketOptions {
 }
 
 export interface TokenBucket {
-  /** Takes one if there is one. */
+  /** Takes one token if there is one. */
   take(): boolean;
-  /** How long until there is one; 0 when there is one now. */
+  /** Gives back a token that was taken and does not count. */
+  give(): void;
+  /** How long until there is a token; 0 when there is one now. */
   wait_ms(): number;
 }
 
@@ -30,6 +32,9 @@ export function createTokenBucket({ capacity, refillPerSecond, now_ms }: TokenBu
       if (tokens < 1) return false;
       tokens -= 1;
       return true;
+    },
+    give() {
+      tokens = Math.min(capacity, tokens + 1);
     },
     wait_ms() {
       fill();

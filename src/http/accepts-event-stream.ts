@@ -1,4 +1,5 @@
-// Whether a stream is written as server-sent events: the caller names them in Accept and does not like lines better.
+// What the Accept header of a caller means: whether a stream is written as server-sent events, and whether the caller accepts a
+// stream only.
 
 /**
  * @param accept the Accept header.
@@ -13,7 +14,18 @@ export function acceptsEventStream(accept: string | undefined, plain: string): b
   return events > 0 && events >= lines;
 }
 
-/** Each media range, without its parameters, and its weight; one that cannot be read counts as 1. */
+const STREAMS = ['application/x-ndjson', 'text/event-stream'];
+const JSON_RANGES = ['application/json', 'application/*', '*/*'];
+
+/** True when Accept names a stream and no JSON: the caller would read one value as if it were the first of many. */
+export function acceptsStreamOnly(accept: string | undefined): boolean {
+  if (accept === undefined) return false;
+  const weights = parseAccept(accept);
+  const accepts = (range: string) => (weights.get(range) ?? 0) > 0;
+  return STREAMS.some(accepts) && !JSON_RANGES.some(accepts);
+}
+
+/** The media ranges without their parameters, each with its weight; a weight that cannot be read counts as 1. */
 function parseAccept(accept: string): Map<string, number> {
   const weights = new Map<string, number>();
   for (const part of accept.split(',')) {

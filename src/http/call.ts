@@ -1,7 +1,8 @@
-// One call from one request: path, query and body parsed by the row, and a signal that follows the caller.
+// Makes a call from a request: path, query and body parsed by the operation, and a signal that follows the caller.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { z } from 'zod';
 import type { Operation } from '../contract/operation.ts';
+import { checkUnsupported } from './check-unsupported.ts';
 import type { Call } from './handler.ts';
 import { checkBody, parseWith, readBody, readQuery } from './request-body.ts';
 import type { Upgrade } from './upgrade.ts';
@@ -9,32 +10,36 @@ import type { Upgrade } from './upgrade.ts';
 export interface CallParts {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly row: Operation;
+  readonly operation: Operation;
   readonly params: Readonly<Record<string, string>>;
   readonly principal: unknown;
   readonly upgrade?: Upgrade | undefined;
+  /** Runs before a body that has arrived is parsed. */
+  readonly onTurn?: () => void;
 }
 
 /**
- * At once for a row without a body, which is how calls of the gateway are. Throws or rejects with `invalid_request` and the failing
- * fields, `unsupported_media_type`, `payload_too_large` or `timeout`.
+ * The call. It comes at once for an operation without a body, such as the calls of the gateway. Throws or rejects with
+ * `invalid_request` and the failing fields, `unsupported_media_type`, `payload_too_large` or `timeout`.
  */
 export function toCall(parts: CallParts): Call<Operation, unknown> | Promise<Call<Operation, unknown>> {
-  const { request, response, row } = parts;
-  if (row.body !== undefined) return readCall(parts, row.body);
+  const { request, response, operation } = parts;
+  if (operation.body !== undefined) return readCall(parts, operation.body);
   const call = new ParsedCall(parts);
-  // A raw handler says so itself, once it knows that it wants the body.
-  if (request.headers.expect !== undefined && row.answer.kind !== 'raw') response.writeContinue();
+  // A raw handler sends the 100 itself, once it knows that it wants the body.
+  if (request.headers.expect !== undefined && operation.answer.kind !== 'raw') response.writeContinue();
   return call as Call<Operation, unknown>;
 }
 
 async function readCall(parts: CallParts, schema: z.ZodType): Promise<Call<Operation, unknown>> {
-  const { request, response, row } = parts;
-  const type = row.bodyType ?? 'json';
+  const { request, response, operation } = parts;
+  const type = operation.bodyType ?? 'json';
   checkBody(request, type);
   const call = new ParsedCall(parts);
   if (request.headers.expect !== undefined) response.writeContinue();
-  call.body = parseWith(schema, await readBody(request, type), 'body');
+  const body = await readBody(request, type, parts.onTurn);
+  if (operation.unsupported !== undefined) checkUnsupported(operation.unsupported, body);
+  call.body = parseWith(schema, body, 'body');
   return call as Call<Operation, unknown>;
 }
 
@@ -48,16 +53,16 @@ class ParsedCall {
   readonly #response: ServerResponse;
   #signal: AbortSignal | undefined;
 
-  constructor({ request, response, row, params, principal, upgrade }: CallParts) {
-    this.params = row.params === undefined ? params : parseWith(row.params, params, 'path');
-    this.query = row.query === undefined ? {} : parseWith(row.query, readQuery(request.url ?? ''), 'query');
+  constructor({ request, response, operation, params, principal, upgrade }: CallParts) {
+    this.params = operation.params === undefined ? params : parseWith(operation.params, params, 'path');
+    this.query = operation.query === undefined ? {} : parseWith(operation.query, readQuery(request.url ?? ''), 'query');
     this.principal = principal;
     this.request = request;
     this.upgrade = upgrade;
     this.#response = response;
   }
 
-  /** Made when somebody asks for it: most calls are over before anybody would. */
+  /** Made on the first use: most calls are over before anything asks for their signal. */
   get signal(): AbortSignal {
     this.#signal ??= toSignal(this.#response);
     return this.#signal;

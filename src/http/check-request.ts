@@ -1,4 +1,5 @@
-// What every request must be before a row is looked for: a path as target, of bounded length, and one Host.
+// The conditions that every request must meet before its operation is looked up: a path as target, of bounded length, and one
+// Host.
 import { RemoraError } from '../core/remora-error.ts';
 
 export const TARGET_CAP_BYTES = 8 * 1024;
@@ -6,7 +7,7 @@ export const TARGET_CAP_BYTES = 8 * 1024;
 export interface RequestHead {
   readonly url?: string | undefined;
   readonly httpVersion: string;
-  /** Names and values in turn, as they came. */
+  /** Names and values in turn, as they were sent. */
   readonly rawHeaders: readonly string[];
 }
 

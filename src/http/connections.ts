@@ -1,19 +1,21 @@
-// The connections of one listener and what is being answered on each: so that a parse error never writes into an answer that has
-// begun, and a shutdown closes what is idle, waits for what is due, and cuts what its deadline leaves.
+// The connections of one listener and the answers that are due on each. A parse error never writes into an answer that has
+// begun; a shutdown closes idle connections, waits for answers that are due, and cuts what is left at its deadline.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 export interface Connections {
-  /** Counts one answer until its last byte is with the kernel, or its caller is gone; then `onEnd` runs. */
+  /** Counts one answer until the kernel has its last byte, or its caller is gone; then `onEnd` runs. */
   begin(request: IncomingMessage, response: ServerResponse, onEnd: () => void): void;
   /** True while an answer is due on this connection. */
   isAnswering(socket: Duplex): boolean;
-  /** Tells the callers of all answers that have not begun that their connection ends after it. */
+  /** Marks every answer that has not begun as the last one of its connection. */
   lastAnswers(): void;
-  /** Ends every connection on which no answer is due and no request has begun; `used`: only those that had an answer before. */
+  /** Ends every connection on which no answer is due and no request has begun. `used`: only those that have had an answer. */
   closeIdle(which?: 'used'): void;
-  /** From now on a closing server leaves idle connections alone: they get the time to bring a request that is on its way. */
+  /**
+   * A closing server leaves idle connections alone after this call: they get the time to bring a request that is on its way.
+   */
   bePatient(): void;
   /** Answers that have not begun, on connections that are open. */
   unanswered(): ServerResponse[];
@@ -24,11 +26,11 @@ export interface Connections {
 interface Connection {
   readonly socket: Socket;
   readonly answers: Set<ServerResponse>;
-  /** What had been read when the last answer was complete: more than that is the beginning of a request. */
+  /** The bytes read when the last answer was complete: any further byte is the beginning of a request. */
   read_bytes: number;
 }
 
-/** Follows every connection that `server` accepts from now on. */
+/** Follows every connection that `server` accepts after this call. */
 export function watchConnections(server: Server): Connections {
   const connections = new Map<Duplex, Connection>();
   let patient = false;
@@ -49,7 +51,7 @@ export function watchConnections(server: Server): Connections {
     return [...connections.values()].flatMap(({ answers }) => [...answers].filter((answer) => !answer.headersSent));
   }
 
-  // node:http's own, which `close` calls, cuts answers that are written but not yet sent.
+  // `close` calls this function of node:http, whose own version cuts answers that are written but not yet sent.
   server.closeIdleConnections = () => {
     if (!patient) closeIdle();
   };

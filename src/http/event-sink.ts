@@ -3,15 +3,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorCode } from '../contract/errors.ts';
 import { acceptsEventStream } from './accepts-event-stream.ts';
 import { toErrorAnswer } from './reply.ts';
-import { StreamLife } from './stream-life.ts';
+import { StreamState } from './stream-state.ts';
 
 export const KEEP_ALIVE_MS = 15_000;
-/** What may wait for a reader that takes nothing for `READER_STALL_MS`. */
+/** How many bytes may wait for a reader that takes none for `READER_STALL_MS`. */
 export const READER_CAP_BYTES = 1024 * 1024;
-/** What may wait for any reader, however quick: a burst beyond this cuts at once, so that memory stays bounded. */
+/**
+ * How many bytes may wait for any reader, however quick: a larger burst cuts the reader at once, so that memory stays bounded.
+ */
 export const READER_HARD_CAP_BYTES = 8 * 1024 * 1024;
 export const READER_STALL_MS = 5_000;
-/** How long a cut reader has to take what is waiting for it, the reason being the last line. */
+/** How long a cut reader has to take what is waiting for it; the last line is the reason. */
 const CUT_GRACE_MS = 10_000;
 
 export interface EventSink<T> {
@@ -30,7 +32,7 @@ export interface EventSink<T> {
   /** Runs once, when the reader is gone or the stream has ended; at once when that is already so. */
   onClose(listener: () => void): void;
   readonly closed: boolean;
-  /** What was sent and not taken yet. */
+  /** Bytes that were sent and not taken yet. */
   readonly waiting_bytes: number;
 }
 
@@ -42,13 +44,13 @@ export interface EventSinkOptions {
   /** How long a reader may take nothing while more than `cap_bytes` wait for it. */
   readonly stall_ms?: number;
   readonly grace_ms?: number;
-  /** The content type of the plain form; `application/x-ndjson` unless a document says otherwise. */
+  /** The content type of the plain form; `application/x-ndjson` by default. */
   readonly type?: string;
-  /** Told of what an `onClose` listener throws. */
+  /** Gets the errors that an `onClose` listener throws. */
   readonly onError?: (error: unknown) => void;
 }
 
-/** `keepalive` of a query, in seconds: clamped to 1–300, and the default for what is not a number (lessons.md, 8). */
+/** `keepalive` of a query, in seconds: clamped to 1–300, and the default for a text that is no number. */
 export function clampKeepAlive(seconds: string | undefined): number {
   const value = seconds === undefined || seconds.trim() === '' ? Number.NaN : Number(seconds);
   if (Number.isNaN(value)) return KEEP_ALIVE_MS;
@@ -59,7 +61,7 @@ export class ResponseSink<T> implements EventSink<T> {
   readonly #response: ServerResponse;
   readonly #isEvents: boolean;
   readonly #options: Required<Omit<EventSinkOptions, 'onError'>> & Pick<EventSinkOptions, 'onError'>;
-  readonly #life: StreamLife;
+  readonly #state: StreamState;
   #isWatched = false;
 
   constructor(request: IncomingMessage, response: ServerResponse, options: EventSinkOptions = {}) {
@@ -74,13 +76,13 @@ export class ResponseSink<T> implements EventSink<T> {
       ...options,
     };
     this.#isEvents = acceptsEventStream(request.headers.accept, this.#options.type);
-    this.#life = new StreamLife(this.#options);
-    if (response.destroyed) this.#life.close();
-    else response.once('close', () => this.#life.close());
+    this.#state = new StreamState(this.#options);
+    if (response.destroyed) this.#state.close();
+    else response.once('close', () => this.#state.close());
   }
 
   get closed(): boolean {
-    return this.#life.isOver;
+    return this.#state.isOver;
   }
 
   get waiting_bytes(): number {
@@ -88,7 +90,7 @@ export class ResponseSink<T> implements EventSink<T> {
   }
 
   open(headers: Readonly<Record<string, string>> = {}): void {
-    if (!this.#life.open()) return;
+    if (!this.#state.open()) return;
     this.#response.writeHead(200, {
       'content-type': this.#isEvents ? 'text/event-stream' : this.#options.type,
       'cache-control': 'no-cache',
@@ -97,7 +99,7 @@ export class ResponseSink<T> implements EventSink<T> {
       ...headers,
     });
     this.#response.flushHeaders();
-    this.#life.keepAlive(this.#options.keepAlive_ms, () => this.#keep());
+    this.#state.keepAlive(this.#options.keepAlive_ms, () => this.#keep());
     if (this.#response.req.method === 'HEAD') this.end();
   }
 
@@ -115,7 +117,7 @@ export class ResponseSink<T> implements EventSink<T> {
 
   #write(toFrame: (isEvents: boolean) => string | Buffer): void {
     this.open();
-    if (!this.#life.isOpen) return;
+    if (!this.#state.isOpen) return;
     const waiting_bytes = this.#response.writableLength;
     if (waiting_bytes > this.#options.hardCap_bytes) {
       this.#cut(`more than ${this.#options.hardCap_bytes} bytes were waiting for this reader`);
@@ -138,14 +140,14 @@ export class ResponseSink<T> implements EventSink<T> {
     this.#finish(this.#isEvents ? frames.events(json) : frames.lines(json));
   }
 
-  /** As `fail`, with the public form of whatever a handler threw. */
+  /** Does what `fail` does, with the public form of any error. */
   failWith(error: unknown): void {
     const { body } = toErrorAnswer(error);
     this.fail(body.error as ErrorCode, body.message);
   }
 
   onClose(listener: () => void): void {
-    this.#life.onClose(listener);
+    this.#state.onClose(listener);
   }
 
   #keep(): void {
@@ -153,8 +155,8 @@ export class ResponseSink<T> implements EventSink<T> {
   }
 
   /**
-   * Over the cap: from here the reader must take something every `stall_ms`. node:net judges that by what the kernel has
-   * taken, so that a slow reader that does read is left alone.
+   * The reader is over the cap: it must now take something every `stall_ms`. node:net judges that by the bytes that the kernel
+   * has taken, so that a slow reader that does read is left alone.
    */
   #watch(): void {
     if (this.#isWatched) return;
@@ -181,7 +183,7 @@ export class ResponseSink<T> implements EventSink<T> {
   }
 
   #finish(last: string | undefined): void {
-    this.#life.finish(this.#response, () => {
+    this.#state.finish(this.#response, () => {
       this.#unwatch();
       if (last === undefined) this.#response.end();
       else this.#response.end(last);

@@ -1,10 +1,10 @@
-// What serves one row of the contract: the types that make a row without a handler fail to compile.
+// The types of handlers, one for each operation of the contract: an operation without a handler fails to compile.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BodyOf, Operation, Operations, ParamsOf, QueryOf, ValueOf } from '../contract/operation.ts';
 import type { EventSink } from './event-sink.ts';
 import type { Upgrade } from './upgrade.ts';
 
-/** One parsed request. `Principal` is what the edge's `authenticate` made of its credential. */
+/** One parsed request. `Principal` is the result of the edge's `authenticate`. */
 export interface Call<O extends Operation, Principal = undefined> {
   readonly params: ParamsOf<O>;
   readonly query: QueryOf<O>;
@@ -13,11 +13,14 @@ export interface Call<O extends Operation, Principal = undefined> {
   /** Aborted when the caller goes away before the answer is complete. */
   readonly signal: AbortSignal;
   readonly request: IncomingMessage;
-  /** For a `raw` row that allows it: the caller asks for a WebSocket. Until it is accepted, `response` answers as always. */
+  /**
+   * Set for a `raw` operation that allows it when the caller asks for a WebSocket. Until it is accepted, `response` answers as
+   * usual.
+   */
   readonly upgrade?: Upgrade | undefined;
 }
 
-/** A JSON answer with another status than the row's first one, or with headers. */
+/** A JSON answer with another status than the operation's first one, or with headers. */
 export class Reply<T> {
   readonly status: number;
   readonly body: T;
@@ -42,5 +45,5 @@ export type Handler<O extends Operation, P> = O['answer'] extends { kind: 'json'
         ? (call: Call<O, P>, sink: EventSink<ValueOf<O>>) => Awaitable<void>
         : (call: Call<O, P>, response: ServerResponse) => Awaitable<void>;
 
-/** One handler a row, no more and no fewer. */
+/** One handler for each operation, no more and no fewer. */
 export type Handlers<Ops extends Operations, P = undefined> = { readonly [K in keyof Ops]: Handler<Ops[K], P> };

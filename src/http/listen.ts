@@ -1,5 +1,5 @@
-// Getting a server to listen: on a Unix path that nobody can reach before it has its mode and group, on a descriptor handed
-// over by systemd, or on loopback TCP. A live socket is refused, a stale one replaced, anything else left alone.
+// Opens listeners: on a Unix path that no process can reach before it has its mode and group, on a descriptor handed over by
+// systemd, or on loopback TCP. A live socket is refused, a stale one replaced, anything else left alone.
 import {
   chmodSync,
   chownSync,
@@ -12,16 +12,19 @@ import {
   unlinkSync,
 } from 'node:fs';
 import type { Server } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, isIPv4 } from 'node:net';
 import { dirname, join } from 'node:path';
+import { getSystemErrorMessage } from 'node:util';
+import { errorCode } from '../core/error-code.ts';
 import { randomHex } from '../core/urandom.ts';
+import { makeDirectory } from '../linux/make-directory.ts';
 import { createSocketFile, type SocketFile } from './socket-file.ts';
 
 /** sun_path holds 108 bytes with the final zero. */
 const PATH_CAP_BYTES = 107;
 const PROBE_MS = 2_000;
 const BACKLOG = 1_024;
-/** How often a path may change under us before we give up. */
+/** How often the path may change during an attempt before `listenOnPath` gives up. */
 const ATTEMPTS = 5;
 const INHERITED_CAP = 16;
 
@@ -31,7 +34,9 @@ export type ListenErrorCode =
   | 'path_too_long'
   | 'unknown_group'
   | 'not_loopback'
-  | 'bad_descriptor';
+  | 'bad_descriptor'
+  | 'address_in_use'
+  | 'cannot_listen';
 
 /** Why a listener could not be opened, for the person who starts the daemon. */
 export class ListenError extends Error {
@@ -53,15 +58,23 @@ export interface UnixListen {
 }
 
 /**
- * Listens on `path`. The socket is made in a directory that only this user can enter, gets its mode and group there, and
- * is then linked to its name in one step that fails when the name is taken: so nobody connects too early, and of several
- * starters one wins. The result removes the file again, if it is still the one that was made here.
+ * Listens on `path`. The socket is made in a directory that only this user can enter, gets its mode and group there, and is
+ * then linked to its name in one step that fails when the name is taken. So no client connects too early, and one of several
+ * starters wins. The result removes the file again, if it is still the one that was made here.
  */
 export async function listenOnPath(server: Server, options: UnixListen): Promise<SocketFile> {
+  try {
+    return await makeSocket(server, options);
+  } catch (error) {
+    throw toListenError(error, `the socket ${options.path} cannot be made`);
+  }
+}
+
+async function makeSocket(server: Server, options: UnixListen): Promise<SocketFile> {
   const { path, mode } = options;
   const gid = options.group === undefined ? undefined : toGroupId(options.group);
   const directory = dirname(path);
-  mkdirSync(directory, { recursive: true, mode: 0o755 });
+  makeDirectory(directory, 0o755);
   const cradle = join(directory, `.${randomHex(4)}`);
   const early = join(cradle, 's');
   if (Math.max(Buffer.byteLength(path), Buffer.byteLength(early)) > PATH_CAP_BYTES) {
@@ -89,7 +102,10 @@ export async function listenOnPath(server: Server, options: UnixListen): Promise
   }
 }
 
-/** Listens on an inherited descriptor (systemd socket activation). The file stays: it belongs to who handed it over. */
+/**
+ * Listens on an inherited descriptor (systemd socket activation). The file stays: it belongs to the process that handed it
+ * over.
+ */
 export async function listenOnDescriptor(server: Server, fd: number): Promise<void> {
   try {
     await started(server, () => server.listen({ fd }, BACKLOG));
@@ -114,7 +130,12 @@ export async function listenOnLoopback(server: Server, host: string, port: numbe
 /** Listens on any TCP address, for the platform. */
 export async function listenOnTcp(server: Server, host: string, port: number): Promise<AddressInfo> {
   const bare = host.replace(/^\[(.*)\]$/, '$1');
-  await started(server, () => server.listen({ host: bare, port, backlog: BACKLOG }));
+  const name = `${bare.includes(':') ? `[${bare}]` : bare}:${port}`;
+  try {
+    await started(server, () => server.listen({ host: bare, port, backlog: BACKLOG }));
+  } catch (error) {
+    throw toListenError(error, `cannot listen on ${name}`);
+  }
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('a TCP listener has no address');
   return address;
@@ -122,19 +143,18 @@ export async function listenOnTcp(server: Server, host: string, port: number): P
 
 /** True for `localhost`, 127.0.0.0/8 and ::1, with or without brackets. */
 export function isLoopback(host: string): boolean {
-  return /^localhost$/i.test(host) || host === '::1' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
+  return /^localhost$/i.test(host) || host === '::1' || host === '[::1]' || (host.startsWith('127.') && isIPv4(host));
 }
 
 export interface InheritedSocket {
   readonly fd: number;
-  /** From LISTEN_FDNAMES; empty when unnamed. */
+  /** The name in LISTEN_FDNAMES; empty when the socket has none. */
   readonly name: string;
 }
 
 /**
  * The sockets that systemd handed over (sd_listen_fds(3)): descriptors from 3 on, when LISTEN_PID is this process or, for a
- * launcher that cannot know our pid, not set. The variables are taken out of `env`, so that children do not believe they
- * are meant.
+ * launcher that cannot know this pid, not set. The variables are removed from `env`, because they are not meant for children.
  */
 export function takeInheritedSockets(env: NodeJS.ProcessEnv, pid: number): InheritedSocket[] {
   const count = Number(env.LISTEN_FDS ?? 0);
@@ -157,7 +177,7 @@ async function linkOver(early: string, path: string): Promise<void> {
       linkSync(early, path);
       return;
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+      if (errorCode(error) !== 'EEXIST') throw error;
     }
     await removeStale(path, await checkStale(path), `${early}~`);
   }
@@ -178,7 +198,7 @@ async function checkStale(path: string): Promise<number | undefined> {
   return stat.ino;
 }
 
-/** Takes the stale socket aside before it is removed: should it be another starter's by now, it gets its name back. */
+/** Moves the stale socket aside before it is removed: if it turns out to be another starter's, it gets its name back. */
 async function removeStale(path: string, ino: number | undefined, aside: string): Promise<void> {
   if (ino === undefined || statOf(path)?.ino !== ino) return;
   renameSync(path, aside);
@@ -189,7 +209,7 @@ async function removeStale(path: string, ino: number | undefined, aside: string)
   unlinkSync(aside);
 }
 
-/** True unless the kernel says that nobody listens there. A full backlog (EAGAIN) or silence counts as somebody. */
+/** True unless the kernel says that no process listens there. A full backlog (EAGAIN) or silence counts as a listener. */
 function answers(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ path });
@@ -203,6 +223,16 @@ function answers(path: string): Promise<boolean> {
       done(error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT'),
     );
   });
+}
+
+/** Puts the error of the kernel into words. */
+function toListenError(error: unknown, what: string): unknown {
+  if (!(error instanceof Error && 'errno' in error && typeof error.errno === 'number')) return error;
+  const isInUse = errorCode(error) === 'EADDRINUSE';
+  const why = isInUse
+    ? 'another process listens there; stop it or choose another address'
+    : getSystemErrorMessage(error.errno);
+  return new ListenError(isInUse ? 'address_in_use' : 'cannot_listen', `${what}: ${why}`, { cause: error });
 }
 
 function inUse(path: string): ListenError {

@@ -1,4 +1,4 @@
-// The sink for one caller of a stream row: a response, or a WebSocket where it asked for one.
+// The sink for one caller of a stream operation: a response, or a WebSocket where it asked for one.
 import type { ServerResponse } from 'node:http';
 import type { Operation } from '../contract/operation.ts';
 import { type EventSinkOptions, ResponseSink } from './event-sink.ts';
@@ -7,7 +7,9 @@ import type { WebSocketSink } from './websocket-sink.ts';
 
 export type ServedSink = ResponseSink<unknown> | WebSocketSink<unknown>;
 
-/** `until` ends the stream with its reason. The library of the protocol is loaded for the first reader that needs it. */
+/**
+ * The sink. `until` ends the stream with its reason. The library of a protocol is loaded for the first reader that needs it.
+ */
 export async function openSink(
   { request, upgrade }: Call<Operation, unknown>,
   response: ServerResponse,

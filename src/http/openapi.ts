@@ -1,7 +1,10 @@
-// The contract as an OpenAPI 3.1 document, made from the rows. Nothing is computed before it is asked for.
+// The contract as an OpenAPI 3.1 document, made from the operations. Nothing is computed before it is asked for.
 import { z } from 'zod';
 import { errorBody, errorStatus } from '../contract/errors.ts';
 import type { Operation, Operations } from '../contract/operation.ts';
+import { toSchemaNames } from '../contract/schema-names.ts';
+import { sources } from '../contract/sources.ts';
+import { createOpenApiSchemas, type Json, type OpenApiSchemas } from './openapi-schemas.ts';
 
 export interface OpenApiInfo {
   readonly title: string;
@@ -9,147 +12,150 @@ export interface OpenApiInfo {
   readonly description?: string;
 }
 
-type Json = Record<string, unknown>;
+export interface OpenApiServer {
+  readonly url: string;
+  readonly description?: string;
+}
+
+/** Where the API is served, and what the bearer token is; `isOptional`: calls without a token are possible. */
+export interface OpenApiPlace {
+  readonly servers: readonly OpenApiServer[];
+  readonly bearer: { readonly description: string; readonly isOptional?: true };
+}
 
 const ALL_METHODS = ['get', 'post', 'put', 'patch', 'delete', 'options', 'head'] as const;
-const ERROR_REF = { $ref: '#/components/schemas/Error' };
+/** The operations cite these sources by their short names. */
+const SOURCES = Object.entries(sources).map(([name, source]) => `${name}: ${source.title}.`);
+const SERVED_AT =
+  '`x-served-at` of an operation names the listeners at which it is served; at every other one it is refused.';
+const DESCRIPTION = [...SOURCES, SERVED_AT].join('\n');
 const STREAM_TYPE = 'application/x-ndjson';
 
-/** A row that is served only on an upgrade appears beside the plain one of the same path, under `x-websocket`. */
-export function toOpenApi(operations: Operations, info: OpenApiInfo): Record<string, unknown> {
+/** An operation that is served only on an upgrade appears beside the plain one of the same path, under `x-websocket`. */
+export function toOpenApi(operations: Operations, info: OpenApiInfo, place: OpenApiPlace): Record<string, unknown> {
+  const schemas = createOpenApiSchemas(toSchemaNames());
+  const { isOptional = false } = place.bearer;
   const paths: Record<string, Json> = {};
-  for (const [id, row] of Object.entries(operations)) {
-    const path = row.path.replace('...}', '}');
+  for (const [id, operation] of Object.entries(operations)) {
+    const path = operation.path.replace('...}', '}');
     const item = paths[path] ?? {};
     paths[path] = item;
-    const method = row.method.toLowerCase();
-    if (row.method === '*') {
-      for (const each of ALL_METHODS) item[each] = toOperation(`${id}_${each}`, row);
-    } else if (row.upgrade === undefined) {
-      item[method] = toOperation(id, row);
-    } else if (!hasPlainRow(operations, row)) {
-      item[method] = toOperation(id, row);
+    const method = operation.method.toLowerCase();
+    if (operation.method === '*') {
+      for (const each of ALL_METHODS) item[each] = toOperation(`${id}_${each}`, operation, schemas, isOptional);
+    } else if (operation.upgrade === undefined) {
+      item[method] = toOperation(id, operation, schemas, isOptional);
+    } else if (!hasPlainOperation(operations, operation)) {
+      item[method] = toOperation(id, operation, schemas, isOptional);
     } else {
-      item['x-websocket'] = toOperation(id, row);
+      item['x-websocket'] = toOperation(id, operation, schemas, isOptional);
     }
   }
-  const tags = [...new Set(Object.values(operations).map((row) => row.tag))];
+  const tags = [...new Set(Object.values(operations).map((operation) => operation.tag))];
   return {
     openapi: '3.1.0',
-    info: { ...info },
+    info: { description: DESCRIPTION, ...info },
     tags: tags.map((name) => ({ name })),
+    servers: place.servers,
+    security: [...(isOptional ? [{}] : []), { bearer: [] }],
     paths,
     components: {
-      schemas: { Error: toSchema(errorBody, 'output') },
-      securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+      schemas: schemas.components(),
+      securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: place.bearer.description } },
     },
   };
 }
 
-function hasPlainRow(operations: Operations, row: Operation): boolean {
-  const same = (other: Operation) => other.path === row.path && other.method === row.method;
+function hasPlainOperation(operations: Operations, operation: Operation): boolean {
+  const same = (other: Operation) => other.path === operation.path && other.method === operation.method;
   return Object.values(operations).some((other) => other.upgrade === undefined && same(other));
 }
 
-function toOperation(operationId: string, row: Operation): Json {
-  const parameters = [...pathParameters(row), ...queryParameters(row)];
+function toOperation(operationId: string, operation: Operation, schemas: OpenApiSchemas, isOptional: boolean): Json {
+  const parameters = [...pathParameters(operation, schemas), ...queryParameters(operation, schemas)];
   return {
     operationId,
-    summary: row.summary,
-    description: `From ${row.source}.`,
-    tags: [row.tag],
+    summary: operation.summary,
+    description: `Source: ${operation.source}.`,
+    tags: [operation.tag],
+    ...(operation.servedAt === undefined ? {} : { 'x-served-at': operation.servedAt }),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(row.body === undefined ? {} : { requestBody: toRequestBody(row, row.body) }),
-    responses: { ...toSuccess(row), ...toErrors(row) },
-    ...(row.access === undefined || row.access === 'none' ? {} : { security: [{ bearer: [] }] }),
+    ...(operation.body === undefined ? {} : { requestBody: toRequestBody(operation, operation.body, schemas) }),
+    responses: { ...toSuccess(operation, schemas), ...toErrors(operation, schemas) },
+    ...(operation.access === 'none' && !isOptional ? { security: [] } : {}),
   };
 }
 
-function pathParameters(row: Operation): Json[] {
-  return [...row.path.matchAll(/\{(\w+)(\.\.\.)?\}/g)].map(([, name = '', rest]) => {
-    const schema = row.params?.shape[name];
+function pathParameters(operation: Operation, schemas: OpenApiSchemas): Json[] {
+  return [...operation.path.matchAll(/\{(\w+)(\.\.\.)?\}/g)].map(([, name = '', rest]) => {
+    const schema = operation.params?.shape[name];
     return {
       name,
       in: 'path',
       required: true,
       ...(rest === undefined ? {} : { description: 'the rest of the path, slashes included, byte for byte' }),
-      schema: schema === undefined ? { type: 'string' } : toSchema(schema, 'output'),
+      schema: schema === undefined ? { type: 'string' } : schemas.toSchema(schema, 'output'),
     };
   });
 }
 
-function queryParameters(row: Operation): Json[] {
-  if (row.query === undefined) return [];
-  const { query } = row;
+function queryParameters(operation: Operation, schemas: OpenApiSchemas): Json[] {
+  if (operation.query === undefined) return [];
+  const { query } = operation;
   return Object.entries(query.shape).map(([name, schema]) => ({
     name,
     in: 'query',
     required: !z.safeParse(schema, undefined).success,
-    schema: toSchema(schema, 'output'),
+    schema: schemas.toSchema(schema, 'output'),
   }));
 }
 
-function toRequestBody(row: Operation, body: z.ZodType): Json {
-  const type = row.bodyType === 'form' ? 'application/x-www-form-urlencoded' : 'application/json';
+function toRequestBody(operation: Operation, body: z.ZodType, schemas: OpenApiSchemas): Json {
+  const type = operation.bodyType === 'form' ? 'application/x-www-form-urlencoded' : 'application/json';
   return {
     required: !z.safeParse(body, undefined).success,
-    content: { [type]: { schema: toSchema(body, 'input') } },
+    content: { [type]: { schema: schemas.toSchema(body, 'input') } },
   };
 }
 
-function toSuccess(row: Operation): Json {
-  const { answer } = row;
+function toSuccess(operation: Operation, schemas: OpenApiSchemas): Json {
+  const { answer } = operation;
   switch (answer.kind) {
     case 'json': {
-      const content = { 'application/json': { schema: toSchema(answer.schema, 'output') } };
+      const content = { 'application/json': { schema: schemas.toSchema(answer.schema, 'output') } };
       const statuses = [answer.status, ...(answer.also ?? [])];
-      return Object.fromEntries(statuses.map((status) => [status, { description: row.summary, content }]));
+      return Object.fromEntries(statuses.map((status) => [status, { description: operation.summary, content }]));
     }
     case 'empty':
-      return { [answer.status]: { description: row.summary } };
+      return { [answer.status]: { description: operation.summary } };
     case 'text':
       return {
-        [answer.status]: { description: row.summary, content: { [answer.type]: { schema: { type: 'string' } } } },
+        [answer.status]: { description: operation.summary, content: { [answer.type]: { schema: { type: 'string' } } } },
       };
     case 'stream': {
-      const schema = toSchema(answer.schema, 'output');
+      const schema = schemas.toSchema(answer.schema, 'output');
       const content = { [answer.type ?? STREAM_TYPE]: { schema }, 'text/event-stream': { schema } };
-      const lines = { [answer.status]: { description: `${row.summary}; one such value a line`, content } };
+      const lines = { [answer.status]: { description: `${operation.summary}; one such value a line`, content } };
       if (answer.upgrades === undefined) return lines;
       return { 101: { description: 'to a WebSocket handshake: one such value a text frame' }, ...lines };
     }
     case 'raw':
-      if (row.upgrade !== undefined) return { 101: { description: row.summary } };
+      if (operation.upgrade !== undefined) return { 101: { description: operation.summary } };
       return { '2XX': { description: 'what the other side answers', content: { '*/*': {} } } };
     default:
       return answer satisfies never;
   }
 }
 
-function toErrors(row: Operation): Json {
-  const answered = row.answer.kind === 'json' ? (row.answer.also ?? []) : [];
+function toErrors(operation: Operation, schemas: OpenApiSchemas): Json {
+  const answered = operation.answer.kind === 'json' ? (operation.answer.also ?? []) : [];
   const byStatus = new Map<number, string[]>();
-  for (const code of row.errors) {
+  for (const code of operation.errors) {
     const status = errorStatus[code];
     if (!answered.includes(status)) byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
-  const content = { 'application/json': { schema: ERROR_REF } };
+  const content = { 'application/json': { schema: schemas.toSchema(errorBody, 'output') } };
   const responses: Json = {};
   for (const [status, codes] of byStatus) responses[status] = { description: codes.join(', '), content };
   return { ...responses, default: { description: 'any other error', content } };
-}
-
-/** Unknown fields are ignored wherever a schema does not say otherwise, so the document does not forbid them. */
-function toSchema(schema: z.core.$ZodType, io: 'input' | 'output'): Json {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, {
-    io,
-    unrepresentable: 'any',
-    override({ zodSchema, jsonSchema }) {
-      const { def } = zodSchema._zod;
-      if (def.type === 'object' && !('catchall' in def && def.catchall)) delete jsonSchema.additionalProperties;
-      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
-      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
-    },
-  });
-  return rest;
 }

@@ -1,4 +1,5 @@
-// Answering on a bare connection: what node:http could not parse, and CONNECT, get the one error shape and an end.
+// Answers on a bare connection, for CONNECT and for requests that node:http could not parse: the usual error body, then the
+// end.
 import type { Duplex } from 'node:stream';
 import { RemoraError } from '../core/remora-error.ts';
 import { TARGET_CAP_BYTES } from './check-request.ts';
@@ -7,7 +8,7 @@ import { toErrorAnswer } from './reply.ts';
 /** How long the other side has to read the answer and hang up. */
 const LINGER_MS = 2_000;
 
-/** What went wrong while node:http read a request; `reason` is the parser's, `rawPacket` the bytes. */
+/** The error of a request that node:http could not read; `reason` is the parser's, `rawPacket` the bytes. */
 export interface ParseFailure extends Error {
   readonly code?: string;
   readonly reason?: string;

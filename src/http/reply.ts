@@ -1,7 +1,7 @@
-// Writing one JSON answer or one error in the shape that every door shares (design.md, section 3).
+// Writes one JSON answer or one error in the shape that every listener shares.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type ErrorBody, errorStatus } from '../contract/errors.ts';
-import { ERROR_MARKER } from '../core/header-hygiene.ts';
+import { ERROR_MARKER } from '../core/gateway/header-hygiene.ts';
 import { RemoraError } from '../core/remora-error.ts';
 
 /** A declared body up to this size is read and dropped after an error, rather than the connection closed. */
@@ -28,15 +28,15 @@ function toHeaders(text: string): Record<string, string | number> {
   return { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
 }
 
-/** The public form of anything thrown: a RemoraError as it is, all else as `internal` without a word of its own. */
+/** The public form of any error: a RemoraError as it is, all others as `internal` without their own message. */
 export function toErrorAnswer(error: unknown): { status: number; body: ErrorBody; headers: Record<string, string> } {
   if (!(error instanceof RemoraError)) {
     const message = 'something went wrong inside; the log of the daemon has the cause';
     return { status: 500, body: { error: 'internal', message }, headers: { [ERROR_MARKER]: 'internal' } };
   }
   const headers: Record<string, string> = { [ERROR_MARKER]: error.code };
-  if (error.retryAfter_ms !== undefined)
-    headers['retry-after'] = String(Math.max(1, Math.ceil(error.retryAfter_ms / 1_000)));
+  const retryAfter_ms = error.retryAfter_ms ?? (errorStatus[error.code] === 429 ? 0 : undefined);
+  if (retryAfter_ms !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(retryAfter_ms / 1_000)));
   if (error.code === 'unauthorized') headers['www-authenticate'] = 'Bearer';
   if (error.code === 'method_not_allowed') headers.allow = allowOf(error.details);
   const body = { error: error.code, message: error.message };
@@ -48,8 +48,9 @@ export function toErrorAnswer(error: unknown): { status: number; body: ErrorBody
 }
 
 /**
- * Answers with an error, or breaks the connection off when the answer has already begun: never a clean end. A caller that is
- * still sending a large body can read the answer while what it sends is thrown away for a moment, then the connection closes.
+ * Answers with an error, or breaks off the connection when the answer has already begun, so that it never looks complete. A
+ * caller that is still sending a large body can read the answer while its bytes are dropped for a moment; then the connection
+ * closes.
  */
 export function sendError(response: ServerResponse, error: unknown): void {
   if (response.writableEnded) return;
@@ -58,11 +59,13 @@ export function sendError(response: ServerResponse, error: unknown): void {
     return;
   }
   const { status, body, headers } = toErrorAnswer(error);
-  if (endsSoon(response.req)) sendJson(response, status, body, headers);
+  // The body is overdue already, so that the connection does not wait for the rest of it.
+  if (status === 408 && !response.req.complete) sendJson(response, status, body, { ...headers, connection: 'close' });
+  else if (endsSoon(response.req)) sendJson(response, status, body, headers);
   else sendBeforeEnd(response, status, body, headers);
 }
 
-/** True when the rest of the request can be read and dropped, so that the connection stays of use. */
+/** True when the rest of the request can be read and dropped, so that the connection can be used again. */
 function endsSoon(request: IncomingMessage): boolean {
   if (request.complete || request.destroyed) return true;
   const declared = request.headers['content-length'];

@@ -1,4 +1,4 @@
-// From a method and a raw path to one row of the contract. Static segments win over parameters, and rows whose last part is
+// Finds the operation of a method and a raw path. Static segments win over parameters. Operations whose last part is
 // `{name...}` are tried last, by their literal prefix, so that their path reaches the handler exactly as it was sent.
 import { addRoute, createRouter as createTree, findRoute } from 'rou3';
 import type { Operation, Operations } from '../contract/operation.ts';
@@ -6,8 +6,8 @@ import { RemoraError } from '../core/remora-error.ts';
 
 export interface Match {
   readonly id: string;
-  readonly row: Operation;
-  /** Decoded. Empty for a `{name...}` row. */
+  readonly operation: Operation;
+  /** The decoded values. Empty for a `{name...}` operation. */
   readonly params: Readonly<Record<string, string>>;
 }
 
@@ -16,28 +16,32 @@ export interface Router {
   match(method: string, path: string): Match;
 }
 
-/** The rows of one path by method. */
-type Entry = Map<string, { readonly id: string; readonly row: Operation }>;
+/** The operations of one path by method. */
+type Entry = Map<string, { readonly id: string; readonly operation: Operation }>;
 
-/** Throws when two rows claim one method of one path, or name its parameters differently. */
+/** Throws when two operations claim one method of one path, or name its parameters differently. */
 export function createRouter(operations: Operations): Router {
   const tree = createTree<Entry>();
-  const entries = new Map<string, { readonly path: string; readonly rows: Entry }>();
-  const prefixes: { readonly prefix: string; readonly rows: Entry }[] = [];
-  for (const [id, row] of Object.entries(operations)) {
-    const isPrefix = row.path.endsWith('...}');
-    const key = isPrefix ? row.path.slice(0, row.path.indexOf('{')) : row.path.replaceAll(/\{\w+\}/g, '{}');
+  const entries = new Map<string, { readonly path: string; readonly operations: Entry }>();
+  const prefixes: { readonly prefix: string; readonly operations: Entry }[] = [];
+  for (const [id, operation] of Object.entries(operations)) {
+    const isPrefix = operation.path.endsWith('...}');
+    const key = isPrefix
+      ? operation.path.slice(0, operation.path.indexOf('{'))
+      : operation.path.replaceAll(/\{\w+\}/g, '{}');
     let entry = entries.get(key);
     if (entry === undefined) {
-      entry = { path: row.path, rows: new Map() };
+      entry = { path: operation.path, operations: new Map() };
       entries.set(key, entry);
-      if (isPrefix) prefixes.push({ prefix: key, rows: entry.rows });
-      else addRoute(tree, '', row.path.replaceAll(/\{(\w+)\}/g, ':$1'), entry.rows);
+      if (isPrefix) prefixes.push({ prefix: key, operations: entry.operations });
+      else addRoute(tree, '', operation.path.replaceAll(/\{(\w+)\}/g, ':$1'), entry.operations);
     }
-    if (entry.path !== row.path || entry.rows.has(row.method)) {
-      throw new Error(`row ${id}: ${row.method} ${row.path} collides with another row at ${entry.path}`);
+    if (entry.path !== operation.path || entry.operations.has(operation.method)) {
+      throw new Error(
+        `operation ${id}: ${operation.method} ${operation.path} collides with another operation at ${entry.path}`,
+      );
     }
-    entry.rows.set(row.method, { id, row });
+    entry.operations.set(operation.method, { id, operation });
   }
   prefixes.sort((one, other) => other.prefix.length - one.prefix.length);
   return {
@@ -45,16 +49,16 @@ export function createRouter(operations: Operations): Router {
       const found = path.includes('//') ? undefined : findRoute(tree, '', path);
       if (found !== undefined) return { ...pick(found.data, method), params: decodeParams(found.params ?? {}) };
       const rest = prefixes.find((candidate) => path.startsWith(candidate.prefix));
-      if (rest !== undefined) return { ...pick(rest.rows, method), params: {} };
+      if (rest !== undefined) return { ...pick(rest.operations, method), params: {} };
       throw new RemoraError('not_found', `there is nothing at ${path}; GET /openapi.json lists what is`);
     },
   };
 }
 
-function pick(rows: Entry, method: string) {
-  const hit = rows.get(method) ?? (method === 'HEAD' ? rows.get('GET') : undefined) ?? rows.get('*');
+function pick(operations: Entry, method: string) {
+  const hit = operations.get(method) ?? (method === 'HEAD' ? operations.get('GET') : undefined) ?? operations.get('*');
   if (hit !== undefined) return hit;
-  const allow = [...rows.keys()].flatMap((name) => (name === 'GET' ? ['GET', 'HEAD'] : [name])).join(', ');
+  const allow = [...operations.keys()].flatMap((name) => (name === 'GET' ? ['GET', 'HEAD'] : [name])).join(', ');
   throw new RemoraError('method_not_allowed', `${method} is not allowed here; use ${allow}`, { details: { allow } });
 }
 

@@ -1,5 +1,5 @@
-// The number of the descriptor on which a server listens. node:net has no name for it; the handle that it is read from is the one
-// that `server.listen` documents as what a server has.
+// The number of the descriptor on which a server listens. node:net has no method for it; it is read from the server's handle,
+// which the documentation of `server.listen` mentions.
 import type { Server } from 'node:net';
 
 /** Undefined when the server does not listen. */

@@ -1,4 +1,4 @@
-// The file of a Unix socket that this process made: removed at the end, unless another socket has that name by now.
+// The file of a Unix socket that this process made: it is removed at the end, unless another socket has taken the name.
 import { lstatSync, unlinkSync } from 'node:fs';
 
 export interface SocketFile extends Disposable {

@@ -1,11 +1,15 @@
-// One exchange passed through: the caller's request to an upstream, its answer straight into the caller's response. Bytes are
-// never re-parsed, both directions have back-pressure, and whichever side goes away takes the other with it.
+// Passes one exchange through: the caller's request to an upstream, its answer straight into the caller's response. Bytes are
+// never re-parsed, both directions have back-pressure, and the end of either side ends the other.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { toCallerHeaders } from '../core/header-hygiene.ts';
+import type { AnswerGuard } from '../core/gateway/answer-guard.ts';
+import { toCallerHeaders } from '../core/gateway/header-hygiene.ts';
 import { RemoraError } from '../core/remora-error.ts';
+import { AnswerWriter } from './answer-writer.ts';
 import { type CallerBody, readCallerBody } from './caller-body.ts';
+import { dropRest } from './drop-rest.ts';
+import { HintLimit } from './hint-limit.ts';
 import { toPairs, toTexts } from './raw-headers.ts';
 import { switchToTunnel } from './switch-to-tunnel.ts';
 import { TUNNEL_IDLE_MS } from './tunnel.ts';
@@ -15,59 +19,61 @@ import { isRetryable, toUpstreamError } from './upstream-error.ts';
 /** A model that thinks before its first byte may take minutes; ten is what the clients of the large providers wait. */
 export const HEADERS_TIMEOUT_MS = 600_000;
 export const BODY_CAP_BYTES = 32 * 1024 * 1024;
-/** What may wait here for a slow caller. Fast peers would wait for each other at every piece if it were less than two. */
-const AHEAD_BYTES = 128 * 1024;
-/** How long the rest of a body that nobody wants may keep coming after the answer, before the connection is cut. */
-const LINGER_MS = 5_000;
 
 export interface ExchangeUpstream {
-  /** Asked once for each try, so that each takes the pool of now. */
+  /** Asked once for each try, so that each try takes the present pool. */
   readonly dispatcher: () => Dispatcher;
   readonly origin: string;
   /** Path and query, sent byte for byte. */
   readonly path: string;
   /** Flat, made by `toUpstreamHeaders`. */
   readonly headers: string[];
-  /** Who answers, for messages and for whose marker of errors counts. */
+  /** The kind of upstream. It is named in messages and decides whose error marker counts. */
   readonly from: 'provider' | 'platform';
-  /** Cuts the exchange. Before the answer has begun its reason is thrown, if it is a RemoraError. */
+  /** Keeps the credential that goes out with the request out of the head and the trailers of the answer. */
+  readonly guard?: AnswerGuard;
+  /** Cuts the exchange. Before the answer has begun the reason is thrown, if it is a RemoraError. */
   readonly signal?: AbortSignal;
-  /** Until the status line; default ten minutes. */
+  /** The deadline of the status line; default ten minutes. */
   readonly headersTimeout_ms?: number;
-  /** Between two pieces of an answer that has begun; default 0 = no limit. There is none on the time of a body. */
+  /** The longest pause within an answer that has begun; default 0 = no limit. The duration of a body has no limit. */
   readonly idleTimeout_ms?: number;
-  /** Asks the upstream for a WebSocket; what it answers but 101 reaches the caller like any other answer. */
+  /** Asks the upstream for a WebSocket; any answer but 101 reaches the caller like other answers. */
   readonly tunnel?: ExchangeTunnel;
   /** Default 32 MiB. */
   readonly bodyCap_bytes?: number;
-  /** Gets the headers of the answer, flat; what it returns gets each piece of the body, and must neither keep nor change it. */
+  /** Runs before work is done on bytes of the upstream. */
+  readonly onTurn?: (() => void) | undefined;
+  /** How long the caller may send nothing while its body is incomplete; default a minute. */
+  readonly bodyIdle_ms?: number;
+  /** Gets the flat headers of the answer. Its result gets the body as it arrives, and must neither keep nor change it. */
   readonly observe?: (headers: readonly string[]) => ((chunk: Uint8Array) => void) | undefined;
 }
 
 export interface ExchangeTunnel {
   readonly upgrade: Upgrade;
-  /** From `findHandshakeKey`. */
+  /** The caller's key, as `findHandshakeKey` returns it. */
   readonly key: string;
-  /** Without a byte either way; default ten minutes, 0 = no limit. */
+  /** How long a tunnel may be without a byte either way; default ten minutes, 0 = no limit. */
   readonly idle_ms?: number;
 }
 
-/** `complete`: all of it went out. `cut`: ended by `signal`. In all but the first case the caller's connection is broken off. */
+/** `complete`: all of it was sent. `cut`: ended by `signal`. In all but the first case the caller's connection is cut. */
 export type ExchangeEnd = 'complete' | 'caller_gone' | 'upstream_broke' | 'cut';
 
 export interface ExchangeOutcome {
   readonly ended: ExchangeEnd;
-  /** Of the upstream; `undefined` when the caller went away before. */
+  /** The status of the upstream; `undefined` when the caller went away before it. */
   readonly status: number | undefined;
   readonly request_bytes: number;
   readonly response_bytes: number;
-  /** Why we ended it, where that is not the reason of `signal`. */
+  /** Why Remora ended the exchange, where that is not the reason of `signal`. */
   readonly reason?: RemoraError;
 }
 
 /**
  * Resolves when the exchange is over. Throws only while nothing has been answered: `upstream_failed`, `upstream_timeout`,
- * `outcome_unknown`, `payload_too_large`, or the signal's reason. Tries again once: when no byte was sent, or for GET and HEAD
+ * `outcome_unknown`, `payload_too_large`, `timeout`, or the signal's reason. Tries again once: when no byte was sent, or for GET and HEAD
  * when nothing was received. Trailers and informational answers of the upstream pass; trailers of a request do not, undici has no
  * way to send them.
  */
@@ -77,7 +83,7 @@ export async function streamExchange(
   upstream: ExchangeUpstream,
 ): Promise<ExchangeOutcome> {
   response.on('error', ignore);
-  const read = readCallerBody(request, response, upstream.bodyCap_bytes ?? BODY_CAP_BYTES);
+  const read = readCallerBody(request, response, upstream.bodyCap_bytes ?? BODY_CAP_BYTES, upstream.bodyIdle_ms);
   const body = read instanceof Promise ? await read : read;
   if (body === undefined) return { ended: 'caller_gone', status: undefined, request_bytes: 0, response_bytes: 0 };
   const first = await new Attempt(request, response, upstream, body).run(true);
@@ -97,7 +103,8 @@ class Attempt implements Dispatcher.DispatchHandler {
   #answerSeen = false;
   #status: number | undefined;
   #response_bytes = 0;
-  #onPiece: ((chunk: Uint8Array) => void) | undefined;
+  readonly #hints: HintLimit;
+  #writer: AnswerWriter | undefined;
   #mayRetry = false;
   #settled = false;
   #resolve: (outcome: ExchangeOutcome | 'not_sent') => void = () => undefined;
@@ -108,6 +115,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#response = response;
     this.#upstream = upstream;
     this.#body = body;
+    this.#hints = new HintLimit(upstream.from);
   }
 
   /** `not_sent`: another try may be made; only when `mayRetry`. */
@@ -150,7 +158,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onRequestUpgrade(controller: Dispatcher.DispatchController, status: number, _headers: unknown, socket: Duplex): void {
-    const { tunnel, from, signal } = this.#upstream;
+    const { tunnel, from, guard, signal } = this.#upstream;
     if (this.#settled || tunnel === undefined) {
       socket.on('error', () => undefined).destroy();
       return;
@@ -160,50 +168,52 @@ class Attempt implements Dispatcher.DispatchHandler {
     const { upgrade, key, idle_ms = TUNNEL_IDLE_MS } = tunnel;
     const headers = toTexts(controller.rawHeaders);
     try {
-      const running = switchToTunnel({ upgrade, key, upstream: socket, headers, from, signal, idle_ms });
+      const running = switchToTunnel({ upgrade, key, upstream: socket, headers, from, guard, signal, idle_ms });
       running.then((outcome) => this.#resolve({ status, ...outcome }), this.#reject);
     } catch (error) {
       this.#reject(error);
     }
   }
 
-  onResponseStart(
-    controller: Dispatcher.DispatchController,
-    status: number,
-    _headers: unknown,
-    message: string | undefined,
-  ): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, _: unknown, message?: string): void {
     if (this.#settled) return;
-    const headers = toCallerHeaders(toTexts(controller.rawHeaders), this.#upstream.from);
+    const { from, guard, onTurn } = this.#upstream;
+    onTurn?.();
+    const raw = toTexts(controller.rawHeaders);
+    const headers = toCallerHeaders(raw, from, guard);
     if (status < 200) {
-      if (this.#request.httpVersion === '1.1') this.#response.writeInformation(status, headers);
+      this.#onHint(status, raw, headers);
       return;
     }
-    if (message !== undefined && /^[\t -~]*$/.test(message)) this.#response.writeHead(status, message, headers);
-    else this.#response.writeHead(status, headers);
+    const isSafe = /^[\t -~]*$/.test(message ?? '') && !guard?.holds(message ?? '');
+    this.#response.writeHead(status, isSafe ? message : undefined, headers);
     this.#status = status;
-    this.#onPiece = this.#upstream.observe?.(headers);
-    // Headers alone go out at once, but in one write with a body that came in the same read.
-    process.nextTick(Attempt.#flushHeaders, this);
+    this.#writer = new AnswerWriter(this.#response, controller, this.#upstream.observe?.(headers));
   }
 
-  static #flushHeaders(attempt: Attempt): void {
-    if (attempt.#response_bytes === 0 && !attempt.#response.writableEnded) attempt.#response.flushHeaders();
+  #onHint(status: number, raw: readonly string[], headers: string[]): void {
+    const error = this.#hints.take(raw);
+    if (error !== undefined) this.#fail(error, error);
+    else if (this.#request.httpVersion === '1.1') this.#response.writeInformation(status, headers);
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#settled) return;
+    this.#upstream.onTurn?.();
     this.#response_bytes += chunk.length;
-    if (!this.#response.write(chunk) && this.#response.writableLength > AHEAD_BYTES) controller.pause();
-    this.#onPiece?.(chunk);
+    this.#writer?.push(chunk);
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
     if (this.#settled) return;
-    const trailers = toCallerHeaders(toTexts(controller.rawTrailers), this.#upstream.from);
+    const { from, guard, onTurn } = this.#upstream;
+    onTurn?.();
+    const trailers = toCallerHeaders(toTexts(controller.rawTrailers), from, guard);
     if (trailers.length > 0) this.#response.addTrailers(toPairs(trailers));
+    this.#writer?.flush();
     this.#response.end();
-    this.#dropRest();
+    this.#body.close();
+    dropRest(this.#request);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -213,8 +223,10 @@ class Attempt implements Dispatcher.DispatchHandler {
       return;
     }
     if (this.#status !== undefined) {
+      this.#writer?.flush();
       this.#response.destroy();
-      this.#settle('upstream_broke');
+      if (error instanceof RemoraError) this.#settle('cut', error);
+      else this.#settle('upstream_broke');
       return;
     }
     const safe = onlyReads(this.#request.method) && this.#body.bytes === 0;
@@ -236,9 +248,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     const reason: unknown = this.#upstream.signal?.reason;
     const error = reason instanceof RemoraError ? reason : new RemoraError('upstream_failed', 'the call was cut off');
     if (this.#status === undefined) {
-      if (this.#settled) return;
-      this.#fail(error);
-      this.#abort(error);
+      if (!this.#settled) this.#fail(error, error);
       return;
     }
     this.#cancel(error, 'cut');
@@ -259,17 +269,19 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#controller?.abort(reason);
   }
 
-  #settle(ended: ExchangeEnd): void {
+  #settle(ended: ExchangeEnd, reason?: RemoraError): void {
     if (this.#settled) return;
     this.#finish();
     const counts = { request_bytes: this.#body.bytes, response_bytes: this.#response_bytes };
-    this.#resolve({ ended, status: this.#status, ...counts });
+    this.#resolve({ ended, status: this.#status, ...counts, ...(reason === undefined ? {} : { reason }) });
   }
 
-  #fail(error: unknown): void {
+  /** `reason`: why the upstream is to be let go. */
+  #fail(error: unknown, reason?: Error): void {
     this.#finish();
     this.#body.close();
     this.#reject(error);
+    if (reason !== undefined) this.#abort(reason);
   }
 
   #finish(): void {
@@ -277,16 +289,6 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#response.off('close', this.#onClose);
     this.#response.off('drain', this.#onDrain);
     this.#upstream.signal?.removeEventListener('abort', this.#onCut);
-  }
-
-  /** An upstream may answer before it has the whole body. Left unread, the rest would block the caller's connection. */
-  #dropRest(): void {
-    const request = this.#request;
-    this.#body.close();
-    if (request.complete) return;
-    const cut = setTimeout(() => request.destroy(), LINGER_MS);
-    request.once('close', () => clearTimeout(cut)).once('end', () => clearTimeout(cut));
-    request.resume();
   }
 }
 

@@ -1,32 +1,34 @@
-// The moment of the switch: the upstream has said 101, so it is checked, told to the caller as it was said, and from then on both
-// connections are one tunnel.
+// The moment of the switch: the upstream has answered 101. The answer is checked and passed to the caller; then both
+// connections become one tunnel.
 import type { Duplex } from 'node:stream';
-import { toCallerHeaders } from '../core/header-hygiene.ts';
+import type { AnswerGuard } from '../core/gateway/answer-guard.ts';
+import { toCallerHeaders } from '../core/gateway/header-hygiene.ts';
 import { RemoraError } from '../core/remora-error.ts';
-import { isAccepted } from '../core/websocket-handshake.ts';
+import { isAccepted } from '../core/websocket/websocket-handshake.ts';
 import { runTunnel, type TunnelOutcome } from './tunnel.ts';
 import type { Upgrade } from './upgrade.ts';
 
 export interface Switch {
   readonly upgrade: Upgrade;
-  /** Of the caller's handshake. */
+  /** The key of the caller's handshake. */
   readonly key: string;
   readonly upstream: Duplex;
-  /** Of the 101, flat. */
+  /** The headers of the 101, flat. */
   readonly headers: readonly string[];
   readonly from: 'provider' | 'platform';
+  readonly guard: AnswerGuard | undefined;
   readonly signal: AbortSignal | undefined;
   readonly idle_ms: number;
 }
 
-/** Throws `upstream_failed` for a 101 that does not answer this handshake; the caller has got nothing then. */
+/** Throws `upstream_failed` for a 101 that does not answer this handshake; the caller has received nothing then. */
 export function switchToTunnel(options: Switch): Promise<TunnelOutcome> {
   const { upgrade, upstream, headers, signal } = options;
   if (!isAccepted(headers, options.key)) {
     upstream.on('error', () => undefined).destroy();
     throw new RemoraError('upstream_failed', `the ${options.from} answered the handshake with one that is not its own`);
   }
-  const early = upgrade.accept(toCallerHeaders(headers, options.from));
+  const early = upgrade.accept(toCallerHeaders(headers, options.from, options.guard));
   const signals = signal === undefined ? [upgrade.stopping] : [upgrade.stopping, signal];
   return runTunnel({ caller: upgrade.socket, early, upstream, signals, idle_ms: options.idle_ms });
 }

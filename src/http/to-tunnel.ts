@@ -1,7 +1,7 @@
-// From a handshake of the caller to what the exchange needs to pass it on.
+// Reads the handshake of a caller and makes what the exchange needs to pass it on.
 import type { IncomingMessage } from 'node:http';
 import { RemoraError } from '../core/remora-error.ts';
-import { findHandshakeKey } from '../core/websocket-handshake.ts';
+import { findHandshakeKey } from '../core/websocket/websocket-handshake.ts';
 import type { ExchangeTunnel } from './streaming-proxy.ts';
 import type { Upgrade } from './upgrade.ts';
 

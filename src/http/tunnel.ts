@@ -1,36 +1,39 @@
-// A WebSocket that passes through: bytes both ways with back-pressure, the end of one side is the end of the other, and an end of our
-// own is a close frame. Frames are counted and not parsed: a `ws` on both ends would hold whole messages, mask each frame again
-// and come between the extensions that both sides agreed on.
+// A WebSocket that passes through: bytes go both ways with back-pressure, the end of one side is the end of the other, and
+// Remora itself ends a tunnel by a close frame. Frames are counted and not parsed: a `ws` on both ends would hold whole
+// messages, mask each frame again and come between the extensions that both sides agreed on.
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { GOING_AWAY, toCloseCode, toCloseFrame } from '../core/close-frame.ts';
-import { FrameTrack } from '../core/frame-track.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import { randomBytes } from '../core/urandom.ts';
+import { GOING_AWAY, toCloseCode, toCloseFrame } from '../core/websocket/close-frame.ts';
+import { FrameTrack } from '../core/websocket/frame-track.ts';
+import { Backlog } from './backlog.ts';
 
-/** Nothing of ours is put into a stream that goes well, so there are no pings: TCP finds a dead peer, this finds an idle one. */
+/**
+ * The tunnel adds nothing to a healthy stream, so that it sends no pings: TCP finds a dead peer, this limit finds an idle one.
+ */
 export const TUNNEL_IDLE_MS = 600_000;
 const TCP_KEEP_ALIVE_MS = 30_000;
-/** How long a frame that is under way may take to end, so that our close frame can follow. */
+/** How long the present frame may take to end, so that a close frame can follow it. */
 const FRAME_REST_MS = 500;
-/** How long the last bytes of one side may take to the other one. */
+/** How long the last bytes of one side may take to reach the other. */
 const FLUSH_MS = 30_000;
-/** How long either side has to hang up once it was told to. */
+/** How long either side has to hang up after it got the close frame. */
 const LINGER_MS = 2_000;
 const TIMER_CAP_MS = 2 ** 31 - 1;
 
 export interface TunnelEnds {
   readonly caller: Socket;
-  /** Bytes of the caller that came before the switch. */
+  /** Bytes that the caller sent before the switch. */
   readonly early: Buffer;
   readonly upstream: Duplex;
   /** Each ends the tunnel; the reason is a RemoraError. */
   readonly signals: readonly AbortSignal[];
-  /** Without a byte either way; 0 = never. */
+  /** How long the tunnel may be without a byte either way; 0 = no limit. */
   readonly idle_ms: number;
 }
 
-/** `complete`: one of them sent a close frame. `cut`: we ended it, and `reason` is why. */
+/** `complete`: one side sent a close frame. `cut`: Remora ended the tunnel, and `reason` says why. */
 export interface TunnelOutcome {
   readonly ended: 'complete' | 'caller_gone' | 'upstream_broke' | 'cut';
   readonly reason?: RemoraError;
@@ -52,6 +55,8 @@ class Tunnel {
   readonly #upstream: Duplex;
   readonly #ends: TunnelEnds;
   readonly #resolve: (outcome: TunnelOutcome) => void;
+  readonly #toCaller: Backlog;
+  readonly #toUpstream: Backlog;
   readonly #up = new FrameTrack();
   readonly #down = new FrameTrack();
   #state: 'open' | 'finishing' | 'ending' = 'open';
@@ -65,6 +70,8 @@ class Tunnel {
   constructor(ends: TunnelEnds, resolve: (outcome: TunnelOutcome) => void) {
     this.#caller = ends.caller;
     this.#upstream = ends.upstream;
+    this.#toCaller = new Backlog(ends.caller, 0, () => ends.upstream.resume());
+    this.#toUpstream = new Backlog(ends.upstream, 0, () => ends.caller.resume());
     this.#ends = ends;
     this.#resolve = resolve;
   }
@@ -100,7 +107,7 @@ class Tunnel {
     this.#idle?.refresh();
     this.#request_bytes += chunk.length;
     this.#up.push(chunk);
-    if (!this.#upstream.write(chunk)) this.#caller.pause();
+    if (!this.#toUpstream.write(chunk)) this.#caller.pause();
   }
 
   #onUpstreamData(chunk: Buffer): void {
@@ -109,7 +116,7 @@ class Tunnel {
     if (this.#state === 'finishing') {
       const rest = this.#down.pushToBoundary(chunk);
       this.#send(chunk.subarray(0, rest ?? chunk.length));
-      if (rest !== undefined) this.#sayGoodbye();
+      if (rest !== undefined) this.#sendClose();
       return;
     }
     this.#down.push(chunk);
@@ -118,10 +125,10 @@ class Tunnel {
 
   #send(chunk: Buffer): void {
     this.#response_bytes += chunk.length;
-    if (!this.#caller.write(chunk)) this.#upstream.pause();
+    if (!this.#toCaller.write(chunk)) this.#upstream.pause();
   }
 
-  /** One side has said its last byte: what is on its way to the other one still arrives. */
+  /** One side has sent its last byte: bytes on their way to the other side still arrive. */
   #onEnd(who: 'caller_gone' | 'upstream_broke', other: Duplex): void {
     this.#first ??= who;
     if (this.#state === 'finishing') this.#destroy();
@@ -130,7 +137,7 @@ class Tunnel {
     other.resume();
   }
 
-  /** Closed without an end, or after it. In the first case nothing that waits is worth anything. */
+  /** A side closed, without an end or after it. In the first case the waiting bytes are worthless. */
   #onLost(who: 'caller_gone' | 'upstream_broke', other: Duplex): void {
     if (!other.writableEnded) {
       this.#first ??= who;
@@ -152,11 +159,11 @@ class Tunnel {
     this.#reason = reason;
     clearTimeout(this.#idle);
     this.#caller.resume();
-    if (this.#down.atBoundary) this.#sayGoodbye();
+    if (this.#down.atBoundary) this.#sendClose();
     else this.#deadline = setTimeout(() => this.#destroy(), FRAME_REST_MS);
   }
 
-  #sayGoodbye(): void {
+  #sendClose(): void {
     const { code, message } = this.#reason ?? { code: 'shutting_down' as const, message: '' };
     this.#caller.end(toCloseFrame(toCloseCode(code), `${code}: ${message}`));
     if (this.#up.atBoundary) this.#upstream.end(toCloseFrame(GOING_AWAY, '', randomBytes(4)));

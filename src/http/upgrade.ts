@@ -1,10 +1,11 @@
-// A connection that asked to become a WebSocket, between its request and its 101: watched, so that a caller that goes away is
-// noticed, and answered through a plain ServerResponse as long as it has not been switched.
+// A connection that asked to become a WebSocket, between its request and its 101. It is watched, so that the end of the caller
+// is noticed, and it is answered through a plain ServerResponse until it has been switched.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { Pieces } from '../core/http/pieces.ts';
 import { nodeHttp } from './node-http.ts';
 
-/** What a caller may send ahead of the 101, before it is left waiting. */
+/** How many bytes a caller may send ahead of the 101 before reading stops. */
 const EARLY_CAP_BYTES = 64 * 1024;
 /** How long the other side has to read a refusal and hang up. */
 const LINGER_MS = 2_000;
@@ -14,11 +15,11 @@ export interface Upgrade {
   /** Aborted when the server stops; the reason is the RemoraError to end with. */
   readonly stopping: AbortSignal;
   /**
-   * Answers 101 with these headers, flat, and gives what came early. From now on `socket` is the caller's of this function, to
-   * read and to close.
+   * Answers 101 with these headers, flat, and returns the bytes that came early. Afterwards `socket` belongs to the caller of
+   * this function, to read and to close.
    */
   accept(headers: readonly string[]): Buffer;
-  /** As `accept`, for a library that writes the 101 itself. The answer counts as begun. */
+  /** Does what `accept` does, for a library that writes the 101 itself. The answer counts as begun. */
   release(): Buffer;
 }
 
@@ -27,26 +28,23 @@ export interface OpenUpgrade {
   readonly response: ServerResponse;
 }
 
-/**
- * True for a plain WebSocket handshake without a body. Any other wish to upgrade is left unmet, which RFC 9110, section 7.8 allows.
- */
+/** True for a plain WebSocket handshake without a body. Any other upgrade is ignored, which RFC 9110, section 7.8 allows. */
 export function asksForWebSocket(request: IncomingMessage): boolean {
   const { headers, method, httpVersion } = request;
   if (method !== 'GET' || httpVersion !== '1.1' || headers.upgrade?.trim().toLowerCase() !== 'websocket') return false;
   return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
 }
 
-/** `head`: what node:http had read beyond the request. */
+/** `head`: the bytes that node:http had read beyond the request. */
 export function openUpgrade(request: IncomingMessage, head: Buffer, stopping: AbortSignal): OpenUpgrade {
   const { socket } = request;
   const response: ServerResponse = new nodeHttp.ServerResponse(request);
-  const early: Buffer[] = [head];
-  let early_bytes = head.length;
+  const early = new Pieces();
+  early.push(head);
 
   const onData = (chunk: Buffer) => {
     early.push(chunk);
-    early_bytes += chunk.length;
-    if (early_bytes > EARLY_CAP_BYTES) socket.pause();
+    if (early.bytes > EARLY_CAP_BYTES) socket.pause();
   };
   const onEnd = () => socket.destroy();
   const onDrain = () => response.emit('drain');
@@ -60,7 +58,7 @@ export function openUpgrade(request: IncomingMessage, head: Buffer, stopping: Ab
   socket.setTimeout(0);
   socket.on('data', onData).on('end', onEnd).on('drain', onDrain).on('error', ignore);
   response.once('finish', () => {
-    early.length = 0;
+    early.take();
     socket.off('data', onData).resume();
     socket.end();
     const linger = setTimeout(() => socket.destroy(), LINGER_MS);
@@ -77,19 +75,19 @@ export function openUpgrade(request: IncomingMessage, head: Buffer, stopping: Ab
         response.sendDate = false;
         response.writeHead(101, ['connection', 'Upgrade', 'upgrade', 'websocket', ...headers]);
         response.flushHeaders();
-        return Buffer.concat(early.splice(0));
+        return early.take();
       },
       release() {
         release();
         response.detachSocket(socket);
         response.writeHead(101);
         socket.once('close', () => response.emit('close'));
-        return Buffer.concat(early.splice(0));
+        return early.take();
       },
     },
   };
 }
 
 function ignore(): void {
-  // A connection that breaks closes as well, and that is what is watched.
+  // A connection that breaks also closes, and the close is what is watched.
 }

@@ -1,11 +1,11 @@
-// One reader of an event stream over a WebSocket: each event is a text frame, and nothing else is. What is said about the stream
-// itself, keep-alive and the reason of its end, stands in control frames, because clients take every text frame for an event.
+// One reader of an event stream over a WebSocket: each event is a text frame, and nothing else is. Keep-alives and the reason
+// of the end travel in control frames, because clients take every text frame for an event.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { ErrorCode } from '../contract/errors.ts';
-import { GOING_AWAY, POLICY_VIOLATION, toCloseCode } from '../core/close-frame.ts';
 import { RemoraError } from '../core/remora-error.ts';
-import { findHandshakeKey } from '../core/websocket-handshake.ts';
+import { GOING_AWAY, POLICY_VIOLATION, toCloseCode } from '../core/websocket/close-frame.ts';
+import { findHandshakeKey } from '../core/websocket/websocket-handshake.ts';
 import {
   type EventSink,
   type EventSinkOptions,
@@ -15,16 +15,16 @@ import {
   READER_STALL_MS,
 } from './event-sink.ts';
 import { toErrorAnswer } from './reply.ts';
-import { StreamLife } from './stream-life.ts';
+import { StreamState } from './stream-state.ts';
 import type { Upgrade } from './upgrade.ts';
 
 const NORMAL = 1000;
-/** Pings in a row without an answer after which the other side is gone. */
+/** The other side is gone after this many pings in a row without an answer. */
 const PINGS_MISSED = 3;
 const CLOSE_GRACE_MS = 10_000;
-/** What a control frame holds beside its code. */
+/** The bytes that a control frame holds besides its code. */
 const REASON_CAP_BYTES = 123;
-/** Nothing that a reader sends is read; this is only what it may send at once. */
+/** Messages of a reader are not used; this only limits what it may send at once. */
 const INBOUND_CAP_BYTES = 64 * 1024;
 
 const protocol = new WebSocketServer({
@@ -32,6 +32,8 @@ const protocol = new WebSocketServer({
   clientTracking: false,
   perMessageDeflate: false,
   maxPayload: INBOUND_CAP_BYTES,
+  // Pongs of its own would wait for a reader that may never read.
+  autoPong: false,
 });
 
 export type WebSocketSinkOptions = Omit<EventSinkOptions, 'type'>;
@@ -41,7 +43,7 @@ export class WebSocketSink<T> implements EventSink<T> {
   readonly #response: ServerResponse;
   readonly #upgrade: Upgrade;
   readonly #options: Required<Omit<WebSocketSinkOptions, 'onError'>> & Pick<EventSinkOptions, 'onError'>;
-  readonly #life: StreamLife;
+  readonly #state: StreamState;
   #socket: WebSocket | undefined;
   #unanswered = 0;
   #isWatched = false;
@@ -66,25 +68,25 @@ export class WebSocketSink<T> implements EventSink<T> {
       grace_ms: CLOSE_GRACE_MS,
       ...options,
     };
-    this.#life = new StreamLife(this.#options);
-    if (response.destroyed) this.#life.close();
-    // Finished: it was answered with an error instead.
-    else response.once('finish', () => this.#life.close()).once('close', () => this.#life.close());
+    this.#state = new StreamState(this.#options);
+    if (response.destroyed) this.#state.close();
+    // The response finished: it answered with an error instead.
+    else response.once('finish', () => this.#state.close()).once('close', () => this.#state.close());
   }
 
   get closed(): boolean {
-    return this.#life.isOver;
+    return this.#state.isOver;
   }
 
   get waiting_bytes(): number {
     return this.#socket?.bufferedAmount ?? 0;
   }
 
-  /** The handshake has no room for headers of a handler. */
+  /** A handshake has no room for the headers of a handler. */
   open(): void {
-    // Answered already, with an error: there is no handshake any more.
-    if (this.#response.headersSent && !this.#life.isOpen) this.#life.close();
-    if (!this.#life.open()) return;
+    // The response has already answered with an error, so that there is no handshake any more.
+    if (this.#response.headersSent && !this.#state.isOpen) this.#state.close();
+    if (!this.#state.open()) return;
     const early = this.#upgrade.release();
     protocol.handleUpgrade(this.#request, this.#upgrade.socket, early, (socket) => this.#adopt(socket));
   }
@@ -95,7 +97,7 @@ export class WebSocketSink<T> implements EventSink<T> {
 
   sendText(json: string): void {
     this.open();
-    if (!this.#life.isOpen) return;
+    if (!this.#state.isOpen) return;
     const waiting_bytes = this.#socket?.bufferedAmount ?? 0;
     if (waiting_bytes > this.#options.hardCap_bytes) {
       this.fail('slow_reader', `more than ${this.#options.hardCap_bytes} bytes were waiting for this reader`);
@@ -115,7 +117,7 @@ export class WebSocketSink<T> implements EventSink<T> {
     this.#finish(this.#upgrade.stopping.aborted ? GOING_AWAY : NORMAL, '');
   }
 
-  /** Closes with the code and the message as the reason; a message that is too long stays away. */
+  /** Closes with the code and with the message as the reason; a message that is too long is left out. */
   fail(code: ErrorCode | 'slow_reader', message: string): void {
     if (this.closed) return;
     this.open();
@@ -124,31 +126,34 @@ export class WebSocketSink<T> implements EventSink<T> {
     this.#finish(closeCode, Buffer.byteLength(reason) <= REASON_CAP_BYTES ? reason : code);
   }
 
-  /** As `fail`, with the public form of whatever a handler threw. */
+  /** Does what `fail` does, with the public form of any error. */
   failWith(error: unknown): void {
     const { body } = toErrorAnswer(error);
     this.fail(body.error as ErrorCode, body.message);
   }
 
   onClose(listener: () => void): void {
-    this.#life.onClose(listener);
+    this.#state.onClose(listener);
   }
 
   #adopt(socket: WebSocket): void {
     this.#socket = socket;
     socket.on('error', () => socket.terminate());
-    socket.once('close', () => this.#life.close());
+    socket.once('close', () => this.#state.close());
+    socket.on('ping', (data) => {
+      if (socket.bufferedAmount === 0) socket.pong(data);
+    });
     socket.on('pong', () => {
       this.#unanswered = 0;
     });
-    this.#life.keepAlive(this.#options.keepAlive_ms, () => {
+    this.#state.keepAlive(this.#options.keepAlive_ms, () => {
       if (this.#unanswered >= PINGS_MISSED) socket.terminate();
       else socket.ping();
       this.#unanswered += 1;
     });
   }
 
-  /** Over the cap: from here the reader must take something every `stall_ms`. */
+  /** The reader is over the cap: it must now take something every `stall_ms`. */
   #watch(): void {
     if (this.#isWatched) return;
     this.#isWatched = true;
@@ -167,6 +172,6 @@ export class WebSocketSink<T> implements EventSink<T> {
   }
 
   #finish(code: number, reason: string): void {
-    this.#life.finish(this.#upgrade.socket, () => this.#socket?.close(code, reason));
+    this.#state.finish(this.#upgrade.socket, () => this.#socket?.close(code, reason));
   }
 }

@@ -13,11 +13,11 @@ import type { Catalogue } from './catalogue/catalogue.ts';
 import { toConnectionRecord } from './connectors/connector-record.ts';
 import type { ConnectorService } from './connectors/connector-service.ts';
 import type { ConnectorRow } from './connectors/connector-store.ts';
-import { toUsageDays, type UsageDays } from './gateway/usage-days.ts';
-import type { UsageStore } from './gateway/usage-store.ts';
-import type { StopOptions } from './machines/driver.ts';
-import type { MachineService } from './machines/machine-service.ts';
-import type { MachineRow, MachineStore } from './machines/machine-store.ts';
+import { toUsageDays, type UsageDays } from './gateway/usage/usage-days.ts';
+import type { UsageStore } from './gateway/usage/usage-store.ts';
+import type { StopOptions } from './machines/drivers/machine-driver.ts';
+import type { MachineService } from './machines/moves/machine-service.ts';
+import type { MachineRow, MachineStore } from './machines/records/machine-store.ts';
 import type { Organization, OrganizationLimits, OrganizationStore } from './organizations/organization-store.ts';
 import { type SpriteSurroundings, toSpriteRecord } from './sprites/sprite-record.ts';
 import type { SpriteService } from './sprites/sprite-service.ts';
@@ -36,11 +36,13 @@ export interface NewAdminSprite {
   readonly labels?: readonly string[];
   readonly url_settings?: UrlSettings;
   readonly config?: MachineConfig;
+  /** Its machine runs outside the platform. */
+  readonly external?: boolean;
 }
 
 export interface NewAdminToken extends Pick<NewToken, 'access' | 'name' | 'user_id' | 'expires_at'> {
   readonly organization: string;
-  /** Absent = of the whole organization. */
+  /** The sprite that the token is for; absent = the whole organization. */
   readonly sprite?: string;
 }
 
@@ -50,7 +52,7 @@ export interface NewAdminConnector {
   readonly api_key: Secret;
   readonly base_api_url?: string;
   readonly access_policy?: AccessPolicyRequest;
-  /** Up to 64 letters, digits, dashes and underscores; made up when absent. */
+  /** 1 to 64 letters, digits, dashes and underscores; generated when absent. */
   readonly id?: string;
 }
 
@@ -68,10 +70,10 @@ export interface AdminMachine {
 export interface PlatformAdmin {
   createOrganization(slug: string): Promise<Organization>;
   setLimits(organization: string, limits: Partial<OrganizationLimits>): Promise<Organization>;
-  /** By slug. */
+  /** Sorted by slug. */
   listOrganizations(): Promise<readonly Organization[]>;
   hasOrganization(slug: string): Promise<boolean>;
-  /** The text is not kept: it can be shown only now. */
+  /** The token's text is not kept: it can be shown only now. */
   createToken(token: NewAdminToken): Promise<Secret>;
   listTokens(organization: string): Promise<readonly TokenRow[]>;
   /** Throws `not_found` when the organization has no such token. */
@@ -80,11 +82,11 @@ export interface PlatformAdmin {
   /** Replaces the URL settings, and the labels when given. */
   updateSprite(name: SpriteName, change: UpdateSpriteRequest): Promise<Sprite>;
   findSprite(name: SpriteName): Promise<Sprite | undefined>;
-  /** By name; at most a thousand after `after`. */
+  /** Sorted by name; at most a thousand after `after`. */
   listSprites(organization: string, after?: string): Promise<readonly Sprite[]>;
   createConnector(connector: NewAdminConnector): Promise<Connection>;
   listConnectors(organization: string): Promise<readonly Connection[]>;
-  /** Of the gateway, by day and connector; thirty days unless said otherwise. */
+  /** The gateway's calls, summed by day and connector; the last thirty days unless `days` says otherwise. */
   listUsage(organization: string, days: UsageDays): Promise<readonly GatewayUsage[]>;
   readMachine(name: SpriteName): Promise<AdminMachine>;
   /** Returns the state before. */
@@ -188,7 +190,10 @@ export function createAdmin(deps: AdminDeps): PlatformAdmin {
     },
     startMachine: async (name) => await deps.machineService.start((await machineOf(name)).id),
     suspendMachine: async (name) => await deps.machineService.suspend((await machineOf(name)).id),
-    stopMachine: async (name, options = STOP) => await deps.machineService.stop((await machineOf(name)).id, options),
+    async stopMachine(name, options = STOP) {
+      const { ended } = await deps.machineService.stop((await machineOf(name)).id, options);
+      await ended;
+    },
     destroyMachine: async (name) => await deps.machineService.destroy((await machineOf(name)).id),
   };
 }

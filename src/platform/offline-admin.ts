@@ -1,19 +1,24 @@
-// What an operator does on the database of a platform, whether it runs or not: records, tokens, keys. Machines are the running
-// platform's to move.
+// What an operator does on the database of a platform, whether it runs or not: records, tokens, keys. Only a running platform moves
+// machines.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../core/clock.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import type { Secret } from '../core/secret.ts';
+import { listenOnPath } from '../http/listen.ts';
 import { openLock } from '../sqlite/lock.ts';
 import { createAdmin, type PlatformAdmin } from './admin.ts';
 import { createCatalogue } from './catalogue/catalogue.ts';
 import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
+import { createChanges } from './changes.ts';
 import { createConnectorStore } from './connectors/connector-store.ts';
 import { createConnectors } from './connectors/connectors.ts';
-import { createUsageStore } from './gateway/usage-store.ts';
-import { createHostStore, type PlatformHost } from './machines/host-store.ts';
-import { createMachineStore } from './machines/machine-store.ts';
+import { createUsageStore } from './gateway/usage/usage-store.ts';
+import { createHostStore, type PlatformHost } from './hosts/host-store.ts';
+import { createMachinesAtRest } from './machines/moves/machines-at-rest.ts';
+import { createMachineStore } from './machines/records/machine-store.ts';
+import { createOfflineEdge } from './operator/offline-edge.ts';
+import { OPERATOR_LISTENER } from './operator/operator-socket.ts';
 import { createOrganizationStore } from './organizations/organization-store.ts';
 import { SPRITE_URL } from './sprites/sprite-record.ts';
 import { createSpriteService } from './sprites/sprite-service.ts';
@@ -21,7 +26,8 @@ import { createSpriteStore } from './sprites/sprite-store.ts';
 import { openStorage } from './storage/open-storage.ts';
 import { SQLITE_FILE } from './storage/sqlite-storage.ts';
 import { createTokenStore } from './tokens/token-store.ts';
-import { type RotationReport, rotateKeys } from './vault/key-rotation.ts';
+import { type RotationResult, rotateKeys } from './vault/key-rotation.ts';
+import { createLazyVault } from './vault/lazy-vault.ts';
 import { checkRunningPlatformsHave, VAULT_KEYS } from './vault/running-keys.ts';
 import { createVault } from './vault/vault.ts';
 
@@ -29,7 +35,7 @@ export interface OfflineAdminOptions {
   readonly dir: string;
   /** See `PlatformOptions.database`. */
   readonly database?: Secret;
-  /** Needed for connectors and for a rotation only. */
+  /** The vault keys; needed for connectors and for a rotation only. */
   readonly keys: readonly Secret[];
   readonly catalogue?: readonly NewCatalogueEntry[];
   readonly platformUrl: string;
@@ -43,11 +49,13 @@ export type RecordAdmin = Omit<
 
 export interface OfflineAdmin extends AsyncDisposable {
   readonly admin: RecordAdmin;
+  /** Serves the operations of the operator on a Unix socket, until the result is disposed of. */
+  serveOn(path: string): Promise<AsyncDisposable>;
   /** Throws `conflict` when a platform runs that does not have the first key. */
-  rotateKeys(): Promise<RotationReport>;
-  /** Both throw `invalid_state` where there is one platform process only. */
+  rotateKeys(): Promise<RotationResult>;
+  /** `listHosts` and `forgetHost` throw `invalid_state` where there can be only one platform process. */
   listHosts(): Promise<readonly PlatformHost[]>;
-  /** For a platform process that is gone for good. Throws `not_found`. */
+  /** Forgets a platform process that is gone for good. Throws `not_found`. */
   forgetHost(host: string): Promise<void>;
 }
 
@@ -65,7 +73,14 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
   const clock = systemClock;
   const organizations = createOrganizationStore(storage);
   const sprites = createSpriteStore(storage);
+  const tokens = createTokenStore(storage);
   const machines = createMachineStore(storage);
+  const machineService = createMachinesAtRest();
+  const changes = createChanges();
+  const spriteService = createSpriteService({ storage, sprites, machines, machineService, changes, clock });
+  const usage = createUsageStore(storage);
+  const machinesDir = join(options.dir, 'machines');
+  const around = { urlTemplate: SPRITE_URL, environment_version: null };
   const connectors = createConnectorStore(storage);
   const catalogue = createCatalogue(options.catalogue);
   const platformUrl = () => options.platformUrl;
@@ -75,8 +90,9 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
       storage,
       connectors,
       catalogue,
-      vault: createVault(options.keys),
+      vault: createLazyVault(options.keys),
       clock,
+      changes,
       platformUrl,
       oauthClients: [],
       managementKeys: new Map(),
@@ -86,23 +102,26 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
     });
   }
   let connecting: ReturnType<typeof toConnecting> | undefined;
+  const openConnecting = () => {
+    connecting ??= toConnecting();
+    return connecting;
+  };
 
   const admin = createAdmin({
     organizations,
-    tokens: createTokenStore(storage),
+    tokens,
     sprites,
     machines,
-    spriteService: createSpriteService({ storage, sprites, machines, machineService: noMachines, clock }),
+    spriteService,
     get connectorService() {
-      connecting ??= toConnecting();
-      return connecting.service;
+      return openConnecting().service;
     },
-    machineService: noMachines,
+    machineService,
     catalogue,
-    usage: createUsageStore(storage),
+    usage,
     clock,
-    machinesDir: join(options.dir, 'machines'),
-    around: { urlTemplate: SPRITE_URL, environment_version: null },
+    machinesDir,
+    around,
     platformUrl,
   });
   function hosts() {
@@ -113,6 +132,31 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
   const owned = stack.move();
   return {
     admin,
+    async serveOn(path) {
+      const edge = createOfflineEdge({
+        storage,
+        organizations,
+        sprites,
+        tokens,
+        machines,
+        machineService,
+        spriteService,
+        connecting: openConnecting(),
+        usage,
+        around,
+        clock,
+        isShared: database !== undefined,
+        machinesDir,
+        log: { info: options.log.info, error: options.log.error, debug: () => undefined },
+      });
+      const file = await listenOnPath(edge.createServer(OPERATOR_LISTENER), { path, mode: 0o600 });
+      return {
+        async [Symbol.asyncDispose]() {
+          await edge[Symbol.asyncDispose]();
+          file[Symbol.dispose]();
+        },
+      };
+    },
     async rotateKeys() {
       const vault = createVault(options.keys);
       using _lock = database === undefined ? openLockOrNothing(join(options.dir, 'platform.lock')) : undefined;
@@ -134,7 +178,7 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
   };
 }
 
-/** Held where no platform runs, so that none starts in between with other keys; undefined where one does. */
+/** Locks the directory, so that no platform starts meanwhile with other keys; undefined where one runs. */
 function openLockOrNothing(path: string): Disposable | undefined {
   try {
     return openLock(path);
@@ -143,11 +187,3 @@ function openLockOrNothing(path: string): Disposable | undefined {
     throw error;
   }
 }
-
-const refuse = () => Promise.reject(new RemoraError('invalid_state', 'the running platform moves machines; call it'));
-const noMachines = {
-  destroy: refuse,
-  start: refuse,
-  stop: refuse,
-  suspend: refuse,
-};

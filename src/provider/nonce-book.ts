@@ -1,17 +1,18 @@
-// The nonces that were used, so that a signed request counts once. Kept longer than a timestamp is believed, and bounded.
+// The nonces of signed requests: a request with a used one is refused. They are kept longer than a timestamp is valid, and
+// their number is bounded.
 
-/** Twice the window of timestamps: a request from its future end may come again until then. */
+/** Twice the window of timestamps: a request whose timestamp is at the future end of the window may be repeated until then. */
 export const NONCE_KEPT_MS = 600_000;
 const NONCES_MAX = 100_000;
 
 export interface NonceBook {
-  /** False when it was used before. Call it only after the signature holds, or strangers could use nonces up. */
+  /** False when the nonce was used before. Call it only after the signature holds, or strangers could use nonces up. */
   use(nonce: string, now_ms: number): boolean;
 }
 
-/** In memory, for one process. A provider of several processes keeps its own over a shared store. */
+/** Keeps the nonces in memory, for one process. A provider of several processes needs a book over a shared store. */
 export function createNonceBook(): NonceBook {
-  /** In the order of use, because a Map keeps it. */
+  /** A Map keeps the order of insertion, which is the order of use. */
   const used = new Map<string, number>();
   return {
     use(nonce, now_ms) {

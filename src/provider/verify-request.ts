@@ -1,16 +1,19 @@
-// Whether a request really comes from the platform: signature, time, nonce and address (document 2, "Request signing").
+// Whether a request really comes from the platform: signature, time, nonce and address (Extensions API, Request signing).
+
 import { signedQuery } from '../contract/extensions.ts';
+import { parseBoundedJson } from '../core/bounded-json.ts';
 import type { Clock } from '../core/clock.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import type { Secret } from '../core/secret.ts';
 import { matchesSignature } from '../core/signature.ts';
+import { withoutLastSlashes } from '../core/without-last-slashes.ts';
 import { withoutQuery } from '../core/without-query.ts';
 import type { NonceBook } from './nonce-book.ts';
 
 export const TIMESTAMP_WINDOW_MS = 300_000;
 
 export interface VerifierOptions {
-  /** Several while a secret is being changed. */
+  /** More than one while a secret is being changed. */
   readonly secrets: readonly Secret[];
   /** The address under which the platform knows this provider. Never taken from `Host`, which the caller chooses. */
   readonly baseUrl: string;
@@ -28,9 +31,9 @@ export interface SignedRequest {
   readonly body: Uint8Array;
 }
 
-/** Throws `unauthorized`, with one message for every cause, so that nobody learns which check a forgery failed. */
+/** Throws `unauthorized`, with one message for every cause, so that a forger does not learn which check failed. */
 export function createRequestVerifier(options: VerifierOptions): (request: SignedRequest) => void {
-  const base = options.baseUrl.replace(/\/+$/, '');
+  const base = withoutLastSlashes(options.baseUrl);
   return (request) => {
     const content = toContent(request);
     const { signature } = request;
@@ -64,7 +67,7 @@ function readParameters({ method }: SignedRequest, content: string | Uint8Array)
 
 function toJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseBoundedJson(text);
   } catch {
     return undefined;
   }

@@ -1,11 +1,13 @@
-// Opening a database file that may be missing, damaged, read-only or on a full disk, and saying which it was.
-import { chmodSync, existsSync, mkdirSync, renameSync } from 'node:fs';
+// Opens a database file that may be missing, damaged, read-only or on a full disk, and says which it was.
+import { chmodSync, existsSync, renameSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
+import { toErrorMessage } from '../core/error-message.ts';
+import { makeDirectory } from '../linux/make-directory.ts';
 
 export type Sqlite = Database.Database;
 
-/** `file`: as it should be. `rebuilt`: the old file was damaged and set aside. `memory`: no file could be used. */
+/** `file`: opened as it should be. `rebuilt`: the old file was damaged and set aside. `memory`: no file could be used. */
 export type OpenState = 'file' | 'rebuilt' | 'memory';
 
 export interface OpenedDatabase {
@@ -18,16 +20,19 @@ export interface OpenedDatabase {
 export interface OpenOptions {
   /** Each entry is run once, in order; how many have run is kept in `user_version`. Append, never edit. */
   readonly migrations: readonly string[];
-  /** What a damaged file means: `set_aside` (the default) for what can be fetched again, `refuse` for what nobody else has. */
+  /**
+   * What happens to a damaged file: `set_aside` (the default) where its data can be fetched again, `refuse` where it is the
+   * only copy.
+   */
   readonly onDamage?: 'set_aside' | 'refuse';
 }
 
 /**
- * Opens `path` in WAL mode and migrates it. A damaged file is moved aside to `<path>.damaged` and a new one is made, unless
- * the options refuse that. Throws where there is no usable file: a read-only or full disk, no permission, a newer schema.
+ * Opens `path` in WAL mode and migrates it. A damaged file is moved aside to `<path>.damaged` and a new one is made, unless the
+ * options refuse that. Throws where no file can be used: a read-only or full disk, no permission, a newer schema.
  */
 export function openDatabase(path: string, options: OpenOptions): OpenedDatabase {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeDirectory(dirname(path), 0o700);
   try {
     return { db: openAndMigrate(path, options), state: 'file', reason: undefined };
   } catch (error) {
@@ -36,12 +41,14 @@ export function openDatabase(path: string, options: OpenOptions): OpenedDatabase
     return {
       db: openAndMigrate(path, options),
       state: 'rebuilt',
-      reason: `the database file was damaged (${errorText(error)}); it was kept as ${aside} and a new one was made`,
+      reason: `the database file was damaged (${toErrorMessage(error)}); it was kept as ${aside} and a new one was made`,
     };
   }
 }
 
-/** As `openDatabase`, but where no file can be used the data lives in memory until the process ends, with the reason. */
+/**
+ * Does what `openDatabase` does; where no file can be used, the data lives in memory until the process ends, with the reason.
+ */
 export function openDatabaseOrMemory(path: string, options: OpenOptions): OpenedDatabase {
   try {
     return openDatabase(path, options);
@@ -49,7 +56,7 @@ export function openDatabaseOrMemory(path: string, options: OpenOptions): Opened
     return {
       db: openAndMigrate(':memory:', options),
       state: 'memory',
-      reason: `${path} cannot be used (${errorText(error)}); nothing is kept across a restart`,
+      reason: `${path} cannot be used (${toErrorMessage(error)}); nothing is kept across a restart`,
     };
   }
 }
@@ -89,13 +96,13 @@ function migrate(db: Sqlite, migrations: readonly string[]): void {
   proveWritable(db);
 }
 
-/** A file that can only be read is found out here and not at the first write: the same number is written again. */
+/** Writes the same number again, so that a file that can only be read is noticed here and not at the first write. */
 function proveWritable(db: Sqlite): void {
   const version = Number(db.pragma('user_version', { simple: true }));
   db.transaction(() => db.pragma(`user_version = ${version}`)).immediate();
 }
 
-/** Moves the file out of the way, and what SQLite left of its log, which must not get into the new file. */
+/** Moves the file away, together with what SQLite left of its log, which must not get into the new file. */
 function setAside(path: string): string {
   const aside = `${path}.damaged`;
   for (const suffix of ['', '-wal', '-shm']) if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
@@ -108,8 +115,4 @@ function isDamage(error: unknown): boolean {
   if (error instanceof DamagedError) return true;
   const code = error instanceof Database.SqliteError ? error.code : '';
   return code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB';
-}
-
-function errorText(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -7,7 +7,7 @@ export function isStorageFailure(error: unknown): boolean {
   return error instanceof Database.SqliteError && CODES.test(error.code);
 }
 
-/** A full disk and a busy file can get better under the same handle; whatever else it is, the file is opened anew. */
+/** A full disk and a busy file can recover under the same handle; after any other failure the file has to be opened again. */
 export function mayHeal(error: unknown): boolean {
   return error instanceof Error && 'code' in error && /^SQLITE_(?:FULL|BUSY)/.test(String(error.code));
 }

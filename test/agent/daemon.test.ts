@@ -10,6 +10,7 @@ import { ask } from '../support/ask.ts';
 import { readLines } from '../support/read-lines.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
+const JSON_BODY = { 'content-type': 'application/json' };
 const DEAD = 'http://127.0.0.1:9';
 
 async function serve(server: Server): Promise<string> {
@@ -146,6 +147,39 @@ describe('the socket of the daemon', () => {
         json: { error: 'read_only' },
       });
     }
+  });
+
+  it('calls a port only for who may use the main socket', async () => {
+    let calls = 0;
+    const url = await serve(
+      createServer((_request, response) => {
+        calls += 1;
+        response.end();
+      }),
+    );
+    const dir = tempDir();
+    const readonly = join(dir, 'ro.sock');
+    const agent = await startAgent({ REMORA_READONLY_SOCKET: readonly, REMORA_LISTEN: '127.0.0.1:0' }, dir);
+    const target = `/v1/ports/${new URL(url).port}/wait?until=http&timeout=5s`;
+    expect(await ask(readonly, { target })).toMatchObject({ status: 403, json: { error: 'read_only' } });
+    const made = await agent.ask({ method: 'POST', target: '/v1/gateway/tokens', body: '{}', headers: JSON_BODY });
+    const { token, loopback_url } = made.json as { token: string; loopback_url?: string };
+    const [, port] = /127\.0\.0\.1:(\d+)/.exec(`${loopback_url} ${agent.log()}`) ?? [];
+    const answer = await fetch(`http://127.0.0.1:${port}${target}`, { headers: { authorization: `Bearer ${token}` } });
+    expect([answer.status, await answer.json()]).toMatchObject([403, { error: 'read_only' }]);
+    expect(calls).toBe(0);
+    expect((await ask(readonly, { target: target.replace('http', 'listen') })).status).toBe(200);
+    expect((await agent.get(target)).status).toBe(200);
+    expect(calls).toBe(1);
+  });
+
+  it('leaves its token nowhere in /proc', async () => {
+    const agent = await startAgent({ REMORA_TOKEN: 'sk-canary-3', REMORA_SPRITE: 'dev-1', REMORA_BASE_URL: DEAD });
+    const shown = readFileSync(`/proc/${agent.child.pid}/environ`, 'latin1');
+    expect(shown).toContain('REMORA_SPRITE=dev-1');
+    expect(shown).not.toContain('canary');
+    expect((await agent.get('/v1/ready')).json).toMatchObject({ warnings: [], parts: { settings: { state: 'ok' } } });
+    expect(agent.log()).not.toContain('canary');
   });
 
   it('lists every row it serves as OpenAPI', async () => {

@@ -2,24 +2,26 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createPartBoard } from '../../src/agent/parts.ts';
-import { createLife } from '../../src/agent/resume/life.ts';
+import { createIncarnation } from '../../src/agent/resume/incarnation.ts';
+import { lifeNonceSchema } from '../../src/agent/resume/incarnation-store.ts';
 import { openStore } from '../../src/agent/store.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-const open = (dir: string, board = createPartBoard(systemClock)) => openStore(dir, [], board.part('store'));
+const open = (dir: string, board = createPartBoard(systemClock)) =>
+  openStore(dir, [lifeNonceSchema], board.part('store'));
 
 test('a first start makes a life, a restart keeps it, a resume renews both halves', () => {
   const dir = tempDir();
   const first = open(dir);
-  const life = createLife(first.life);
+  const life = createIncarnation(first.incarnation);
   expect(life.generation).toBe(0);
   expect(life.incarnation).toMatch(/^[0-9a-f]{32}$/);
   life.keep();
   first[Symbol.dispose]();
 
   const second = open(dir);
-  const again = createLife(second.life);
+  const again = createIncarnation(second.incarnation);
   again.keep();
   expect(again.headers).toEqual(life.headers);
   again.renew();
@@ -29,29 +31,29 @@ test('a first start makes a life, a restart keeps it, a resume renews both halve
   second[Symbol.dispose]();
 
   const third = open(dir);
-  expect(createLife(third.life).headers).toEqual(again.headers);
+  expect(createIncarnation(third.incarnation).headers).toEqual(again.headers);
   third[Symbol.dispose]();
 });
 
 test('a life that was not kept is another one after a restart', () => {
   const dir = tempDir();
   const first = open(dir);
-  const before = createLife(first.life).incarnation;
+  const before = createIncarnation(first.incarnation).incarnation;
   first[Symbol.dispose]();
   const second = open(dir);
-  expect(createLife(second.life).incarnation).not.toBe(before);
+  expect(createIncarnation(second.incarnation).incarnation).not.toBe(before);
   second[Symbol.dispose]();
 });
 
 test('a life that cannot be written is told and does not stop a resume', () => {
   const board = createPartBoard(systemClock);
   const store = open(tempDir(), board);
-  const life = createLife(store.life);
+  const life = createIncarnation(store.incarnation);
   store.db.pragma('query_only = ON');
   life.renew();
   life.save();
   expect(life.generation).toBe(1);
-  expect(board.report().store).toMatchObject({ state: 'degraded', reason: expect.stringContaining('agent.db') });
+  expect(board.statuses().store).toMatchObject({ state: 'degraded', reason: expect.stringContaining('agent.db') });
   store[Symbol.dispose]();
 });
 

@@ -1,6 +1,7 @@
 // What noticing a resume costs on this machine, in microseconds.
-import { createKernel } from '../../src/agent/resume/kernel.ts';
-import { createWakeDetector } from '../../src/core/wake-detector.ts';
+
+import { createResumeDetector } from '../../src/core/resume/resume-detector.ts';
+import { createKernel } from '../../src/linux/kernel/kernel.ts';
 import { type Figure, percentile } from './table.ts';
 
 const TICKS_PER_SECOND = 4;
@@ -16,7 +17,7 @@ function measure(rounds: number, run: () => void): number[] {
 
 export function measureDetector(): Figure[] {
   using kernel = createKernel();
-  const detector = createWakeDetector(kernel);
+  const detector = createResumeDetector(kernel);
   const { live, missing } = detector.signals();
   const check = measure(20_000, () => detector.check());
   const tick = measure(20_000, () => detector.tick());

@@ -7,6 +7,7 @@ import { toCurlWords } from '../../src/cli/curl-words.ts';
 import { parseGatewayTarget } from '../../src/cli/gateway-target.ts';
 import { toSpan, toTable } from '../../src/cli/table.ts';
 import { loudly } from '../support/loudly.ts';
+import { runHere } from '../support/run-here.ts';
 import { runRemora } from '../support/run-remora.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -38,19 +39,33 @@ describe('help and version', () => {
   it('lists every command with what it does', async () => {
     const run = await runRemora(['--help']);
     expect(run).toMatchObject({ code: 0, stderr: '' });
-    for (const command of commands) expect(run.stdout).toContain(`  ${command.name}`);
+    for (const { name, inner } of commands) expect(run.stdout).toContain(`  ${inner ? name.split(' ')[0] : name}`);
     expect(run.stdout).toMatch(/Exit codes: 0/);
   });
 
-  it.each(commands.map((command) => [command.name, command]))(
-    'explains %s and each of its flags',
-    async (name, command) => {
-      const run = await runRemora([name, '--help']);
-      expect(run).toMatchObject({ code: 0, stderr: '' });
-      expect(run.stdout).toContain(`usage: remora ${name}`);
-      for (const flag of Object.keys(command.flags)) expect(run.stdout).toContain(`--${flag}`);
-    },
-  );
+  it('explains each command and each of its flags', async () => {
+    for (const { name, flags } of commands) {
+      for (const words of [
+        [...name.split(' '), '--help'],
+        ['help', ...name.split(' ')],
+      ]) {
+        const run = await runHere(words);
+        expect(run).toMatchObject({ code: 0, err: '' });
+        expect(run.out).toContain(`usage: remora ${name}`);
+        for (const flag of Object.keys(flags)) expect(run.out, name).toContain(`--${flag}`);
+      }
+    }
+  });
+
+  it('lists the commands that begin with one word', async () => {
+    for (const words of [
+      ['sprite', '--help'],
+      ['help', 'sprite'],
+    ]) {
+      expect((await runHere(words)).out).toMatch(/ {2}sprite list .*\n {2}sprite show NAME /);
+    }
+    expect((await runHere(['platform', '--help'])).out).toMatch(/Beside it:\n {2}platform key /);
+  });
 
   it('prints the version of the package', async () => {
     expect((await runRemora(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
@@ -60,9 +75,14 @@ describe('help and version', () => {
 describe('a wrong command line', () => {
   it.each([
     [[], /a command is missing/],
-    [['statsu'], /there is no command statsu/],
+    [['statsu'], /there is no command statsu; did you mean status\?/],
+    [['nonsense'], /there is no command nonsense\n/],
+    [['sprite'], /sprite: expected list, show/],
+    [['sprite', 'lsit'], /nothing called lsit in sprite; did you mean list\?/],
+    [['platform', 'sprte', 'list'], /did you mean sprite\?/],
+    [['help', 'sprite', 'nothing'], /nothing called nothing in sprite/],
     [['--json'], /there is no flag --json before a command/],
-    [['status', '--jsno'], /Unknown option '--jsno'/],
+    [['status', '--jsno'], /Unknown option '--jsno'; did you mean --json\?/],
     [['status', '--socket'], /--socket/],
     [['status', 'now'], /now is one operand too many/],
     [['explain', 'GET'], /expected METHOD URL/],
@@ -77,11 +97,11 @@ describe('a wrong command line', () => {
     [['curl'], /expected ARGS/],
     [['dev', '--port', 'http'], /--port/],
   ])('%j ends with 2 and says what is wrong', async (words, message) => {
-    const run = await runRemora(words);
+    const run = await runHere(words);
     expect(run.code).toBe(2);
-    expect(run.stdout).toBe('');
-    expect(run.stderr).toMatch(message);
-    expect(run.stderr).not.toMatch(/\n\s+at /);
+    expect(run.out).toBe('');
+    expect(run.err).toMatch(message);
+    expect(run.err).not.toMatch(/\n\s+at /);
   });
 });
 
@@ -162,8 +182,20 @@ describe('the words of curl', () => {
     ],
     [['/v1/gateway/a/b/..%2f?q=1&r=[2]'], ['http://remora/v1/gateway/a/b/..%2f?q=1&r=[2]']],
   ])('%j become %j', (words, expected) => {
-    expect(toCurlWords(words, '/s').slice(5)).toEqual(expected);
-    expect(toCurlWords(words, '/s').slice(3, 5)).toEqual(['--unix-socket', '/s']);
+    expect(toCurlWords(words, '/s').slice(6)).toEqual(expected);
+    expect(toCurlWords(words, '/s').slice(3, 6)).toEqual(['--fail-with-body', '--unix-socket', '/s']);
+  });
+
+  it.each([
+    [['--fail'], true],
+    [['-sf'], true],
+    [['-fs'], true],
+    [['--no-fail-with-body'], true],
+    [['-of'], false],
+    [['-Hf: 1'], false],
+    [['-s', '--data', 'f'], false],
+  ])('%j says how to fail: %j', (words, says) => {
+    expect(toCurlWords([...words, '/x'], '/s').includes('--fail-with-body')).toBe(!says);
   });
 });
 

@@ -84,7 +84,7 @@ sample_path = "/"
 it('takes limits and the version of the environment from flags', async () => {
   const dir = tempDir();
   const keyFile = join(dir, 'key');
-  writeFileSync(keyFile, (await runRemora(['platform', 'key'])).stdout);
+  writeFileSync(keyFile, (await runRemora(['platform', 'key'])).stdout, { mode: 0o600 });
   const providers = join(dir, 'providers.toml');
   writeFileSync(providers, away);
   const place = ['--dir', join(dir, 'p'), '--key-file', keyFile, '--providers', providers];

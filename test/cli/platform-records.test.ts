@@ -4,22 +4,15 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import { openTestPlatform, TEST_KEY } from '../support/open-platform.ts';
-import { runRemora } from '../support/run-remora.ts';
+import { runHere } from '../support/run-here.ts';
 
 async function openWithCommand() {
   const platform = await openTestPlatform();
   const keyFile = join(platform.dir, 'key');
   writeFileSync(keyFile, TEST_KEY.reveal(), { mode: 0o600 });
   const run = async (...words: string[]) => {
-    const { code, stdout, stderr } = await runRemora([
-      'platform',
-      ...words,
-      '--dir',
-      platform.dir,
-      '--key-file',
-      keyFile,
-    ]);
-    return { code, out: stdout.trimEnd(), stderr };
+    const { code, out, err } = await runHere(['platform', ...words, '--dir', platform.dir, '--key-file', keyFile]);
+    return { code, out, stderr: err };
   };
   return { platform, keyFile, run };
 }
@@ -116,4 +109,22 @@ it('says what is wrong with the words', async () => {
     code: 1,
     stderr: expect.stringContaining('no organization nobody'),
   });
+});
+
+it('makes a sprite whose machine is run elsewhere, and settles which of two machines is served', async () => {
+  const { platform, run } = await openWithCommand();
+  expect((await run('sprite', 'create', 'acme', 'vm', '--external')).code).toBe(0);
+  const { json: sprite } = await platform.call({ path: '/v1/sprites/vm' });
+  const path = `/v1/apps/acme/machines/${sprite.machine_id}`;
+  expect((await platform.call({ path })).json).toMatchObject({ config: { external: true } });
+  const token = await platform.admin.createToken({ organization: 'acme', sprite: 'vm' });
+  const report = async (incarnation: string) => {
+    const body = { generation: 3, incarnation, reason: 'start', gap_ms: null, wall_skew_ms: null, holds: [] };
+    return (await platform.call({ method: 'POST', path: `${path}/resumed`, token, body })).json;
+  };
+  await report('a1'.repeat(16));
+  expect((await report('b2'.repeat(16))).message).toContain('`remora machine adopt MACHINE`');
+  expect(await run('machine', 'adopt', 'acme', sprite.machine_id)).toMatchObject({ code: 0 });
+  expect(await report('b2'.repeat(16))).toMatchObject({ generation: 4 });
+  expect(await run('machine', 'adopt', 'acme', 'none')).toMatchObject({ code: 1 });
 });

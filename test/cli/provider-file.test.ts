@@ -9,7 +9,7 @@ import { tempDir } from '../support/temp-dir.ts';
 
 function write(text: string): string {
   const dir = tempDir();
-  writeFileSync(join(dir, 'secret'), 'hunter2\n');
+  writeFileSync(join(dir, 'secret'), 'hunter2\n', { mode: 0o600 });
   const path = join(dir, 'providers.toml');
   writeFileSync(path, text);
   return path;

@@ -112,8 +112,8 @@ test('what a row requires is required by its types', async () => {
   const client = createClient(operations, at);
   // @ts-expect-error the path parameter is missing
   await expect(client.call('readSprite')).rejects.toThrow('name may not be empty');
-  // @ts-expect-error the policy is missing
-  const missing = () => client.call('updateConnection', { params: { id: 'c' }, body: {} });
+  // @ts-expect-error the key is missing
+  const missing = () => client.call('createApiKeyConnection', { body: { provider: 'p' } });
   // @ts-expect-error a stream row cannot be called
   const wrongKind = () => client.call('nodeEvents');
   // @ts-expect-error max_results is a number

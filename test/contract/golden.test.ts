@@ -10,11 +10,15 @@ const golden = new URL('./golden/', import.meta.url).pathname;
 const withoutRecords = [
   'agent-identity',
   'agent-operations',
-  'choices',
   'duration',
+  'error-texts',
+  'listeners',
   'operation',
   'platform-operations',
   'query-values',
+  'sources',
+  'field-problem',
+  'schema-names',
 ];
 
 const invalid = z.strictObject({

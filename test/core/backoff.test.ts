@@ -1,4 +1,4 @@
-// The delay before the next try (design.md, section 4; lessons.md, 13).
+// The delay before the next try: its limits, its growth, and what a server may add to it.
 import { describe, expect, test } from 'vitest';
 import { createBackoff, RETRY_AFTER_MAX_MS } from '../../src/core/backoff.ts';
 

@@ -1,4 +1,4 @@
-// A secret does not get into anything that is printed, copied or logged (lessons.md, 43).
+// A secret does not get into anything that is printed, copied or logged.
 
 import { Console } from 'node:console';
 import { Writable } from 'node:stream';

@@ -1,4 +1,4 @@
-// What a caller can do wrong, and the one shape in which it is told (design.md, section 3; lessons.md, 52).
+// The errors that a caller can make, and the one shape of the answers to them.
 import { once } from 'node:events';
 import { Agent } from 'node:http';
 import { connect } from 'node:net';

@@ -1,4 +1,4 @@
-// Stopping: streams end cleanly, answers that are due are given, what is new is refused, a deadline cuts the rest (lessons.md, 49).
+// Stopping: streams end cleanly, answers that are due are sent, new calls are refused, a deadline cuts the rest.
 import { Agent } from 'node:http';
 import { expect, test } from 'vitest';
 import { z } from 'zod';

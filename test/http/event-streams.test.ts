@@ -1,4 +1,4 @@
-// Streams of events: their two forms, keep-alive, and what happens to readers that are slow (lessons.md, 7 and 8).
+// Streams of events: their two forms, keep-alive, and what happens to readers that are slow.
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineOperation } from '../../src/contract/operation.ts';

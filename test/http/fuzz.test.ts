@@ -1,5 +1,5 @@
-// Random requests at a small set of rows: an answer of the 2xx or 4xx kind or a closed connection each time, never a 500, never
-// the end of the server (lessons.md, 52). The seed is printed; REMORA_FUZZ_SEED runs it again.
+// Random requests at a small set of operations: each gets an answer of the 2xx or 4xx kind or a closed connection, never a 500,
+// and none ends the server. The seed is printed; REMORA_FUZZ_SEED runs it again.
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createEventHandlers } from '../../src/agent/events/event-handlers.ts';

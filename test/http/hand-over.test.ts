@@ -1,4 +1,4 @@
-// Handing over: nobody new is accepted, streams end cleanly, and whoever is connected is answered, not refused (lessons.md, 48).
+// Handing over: no new connection is accepted, streams end cleanly, and every connected caller is answered, not refused.
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-// Listening: who gets a path, what is never deleted, what nobody can reach too early, and descriptors that are handed over
-// (lessons.md, 47 and 48).
+// Listening: which starter gets a path, which files are never deleted, that no client connects too early, and descriptors that
+// are handed over.
 import { spawnSync } from 'node:child_process';
 import {
   existsSync,
@@ -54,6 +54,15 @@ async function leaveStale(path: string): Promise<void> {
 }
 
 describe('a path', () => {
+  test('below directories that are made for it may be reached by others, whatever the mask is', async () => {
+    const root = tempDir();
+    const mask = process.umask(0o077);
+    onTestFinished(() => void process.umask(mask));
+    await listenOnPath(createNamed('new'), { path: join(root, 'a/b/c.sock'), mode: 0o666 });
+    const modes = ['a', 'a/b', 'a/b/c.sock'].map((name) => (statSync(join(root, name)).mode & 0o777).toString(8));
+    expect(modes).toEqual(['755', '755', '666']);
+  });
+
   test('whose server was killed is taken over', async () => {
     const path = join(tempDir(), 'a.sock');
     await leaveStale(path);
@@ -233,6 +242,9 @@ describe('a loopback listener', () => {
   test.each([
     ['127.0.0.1', true],
     ['127.8.9.10', true],
+    ['127.999.1.1', false],
+    ['127.0.0.256', false],
+    ['127.0.0.1.', false],
     ['::1', true],
     ['[::1]', true],
     ['localhost', true],
@@ -263,7 +275,9 @@ describe('a loopback listener', () => {
 
   test('says when the port is taken', async () => {
     const { port } = await listenOnLoopback(createNamed('first'), '127.0.0.1', 0);
-    await expect(listenOnLoopback(createNamed('second'), '127.0.0.1', port)).rejects.toThrow(/EADDRINUSE/);
+    await expect(listenOnLoopback(createNamed('second'), '127.0.0.1', port)).rejects.toMatchObject({
+      code: 'address_in_use',
+    });
   });
 });
 

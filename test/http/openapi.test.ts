@@ -1,6 +1,7 @@
 // The OpenAPI document made from the rows: complete, without dangling references, and true to what the rows say.
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { agentOperations } from '../../src/contract/agent-operations.ts';
 import { checkpointOperations } from '../../src/contract/checkpoints.ts';
 import { extensionHookOperations } from '../../src/contract/extension-webhooks.ts';
 import { providerOperations } from '../../src/contract/extensions.ts';
@@ -15,6 +16,7 @@ import { serviceOperations } from '../../src/contract/services.ts';
 import { signOnOperations } from '../../src/contract/sign-on.ts';
 import { spriteOperations } from '../../src/contract/sprites.ts';
 import { toOpenApi } from '../../src/http/openapi.ts';
+import { resolveReferences } from '../support/resolve-references.ts';
 
 const everything: Operations = {
   ...platformOperations,
@@ -44,14 +46,17 @@ const operation = z.object({
 });
 const document = z.object({
   openapi: z.literal('3.1.0'),
-  info: z.object({ title: z.string(), version: z.string() }),
+  info: z.object({ title: z.string(), version: z.string(), description: z.string() }),
   tags: z.array(z.object({ name: z.string() })),
   paths: z.record(z.string().startsWith('/'), z.record(z.string(), operation)),
-  components: z.looseObject({ schemas: z.record(z.string(), z.unknown()) }),
+  servers: z.array(z.object({ url: z.url() })).min(1),
+  security: z.array(z.record(z.string(), z.array(z.string()))),
+  components: z.looseObject({ schemas: z.record(z.string(), z.unknown()), securitySchemes: z.looseObject({}) }),
 });
 
 function read(operations: Operations) {
-  const text = JSON.stringify(toOpenApi(operations, { title: 'Remora', version: '1' }));
+  const place = { servers: [{ url: 'https://p.test' }], bearer: { description: 'a token' } };
+  const text = JSON.stringify(toOpenApi(operations, { title: 'Remora', version: '1' }, place));
   return { text, api: document.parse(JSON.parse(text)) };
 }
 
@@ -59,6 +64,26 @@ const { text, api } = read(everything);
 const all = Object.entries(api.paths).flatMap(([path, item]) =>
   Object.entries(item).map(([method, row]) => ({ path, method, row })),
 );
+
+/** With every reference replaced by what it leads to. */
+const whole = (value: unknown) => resolveReferences(value, api.components.schemas);
+
+test('each operation that is served says at which listeners', () => {
+  const own = z.object({
+    paths: z.record(z.string(), z.record(z.string(), z.looseObject({ operationId: z.string() }))),
+  });
+  for (const operations of [agentOperations, platformOperations]) {
+    const { paths } = own.parse(JSON.parse(read(operations).text));
+    const rows = Object.values(paths).flatMap((item) => Object.values(item));
+    expect(rows.length).toBeGreaterThan(35);
+    for (const row of rows) {
+      const [, id = ''] = /^(gateway)_[a-z]+$/.exec(row.operationId) ?? [undefined, row.operationId];
+      expect(row['x-served-at'], id).toEqual((operations as Operations)[id]?.servedAt);
+      expect(row['x-served-at'], id).not.toHaveLength(0);
+    }
+  }
+  expect(api.info.description).toContain('`x-served-at`');
+});
 
 test('every row appears, and every operation id once', () => {
   const ids = all.map(({ row }) => row.operationId);
@@ -90,6 +115,32 @@ test('every reference leads somewhere', () => {
   }
 });
 
+test('what the documents name stands once, under its name, and is used', () => {
+  const named = Object.keys(api.components.schemas);
+  const expected = [
+    'Sprite',
+    'UrlSettings',
+    'SpriteListResponse',
+    'Connection',
+    'ConnectionListResponse',
+    'AccessPolicy',
+    'OAuthAuthorizeResponse',
+    'CreateSpriteRequest',
+    'Error',
+  ];
+  expect(named).toEqual(expect.arrayContaining(expected));
+  for (const name of named) expect(text, name).toContain(`"$ref":"#/components/schemas/${name}"`);
+  expect(api.components.schemas.SpriteListResponse).toMatchObject({
+    properties: { sprites: { type: 'array', items: { $ref: '#/components/schemas/Sprite' } } },
+  });
+  expect(text).not.toMatch(/\$defs|\$id|\$schema/);
+});
+
+test('a field that is called id is there', () => {
+  expect(api.components.schemas.Sprite).toMatchObject({ properties: { id: { type: 'string' } } });
+  for (const schema of Object.values(api.components.schemas)) expect(schema).not.toHaveProperty('id');
+});
+
 test('every tag that is used is declared', () => {
   expect([...new Set(all.flatMap(({ row }) => row.tags))].sort()).toEqual(api.tags.map((tag) => tag.name).sort());
 });
@@ -97,10 +148,13 @@ test('every tag that is used is declared', () => {
 test('a row says its statuses, its bearer token and its body', () => {
   const create = api.paths['/v1/sprites']?.post;
   expect(Object.keys(create?.responses ?? {}).sort()).toEqual(['201', '400', '401', '409', 'default']);
-  expect(create?.security).toEqual([{ bearer: [] }]);
+  expect(api.security).toEqual([{ bearer: [] }]);
+  expect(create?.security).toBeUndefined();
   expect(create?.requestBody?.required).toBe(true);
-  expect(create?.requestBody?.content['application/json']?.schema).toMatchObject({ required: ['name'] });
-  expect(api.paths['/v1/health']?.get?.security).toBeUndefined();
+  const body = create?.requestBody?.content['application/json']?.schema;
+  expect(body).toEqual({ $ref: '#/components/schemas/CreateSpriteRequest' });
+  expect(whole(body)).toMatchObject({ required: ['name'] });
+  expect(api.paths['/v1/health']?.get?.security).toEqual([]);
   expect(api.paths['/v1/apps/{app_name}/machines/{machine_id}/stop']?.post?.requestBody?.required).toBe(false);
   expect(Object.keys(api.paths['/oauth/token']?.post?.requestBody?.content ?? {})).toEqual([
     'application/x-www-form-urlencoded',
@@ -118,8 +172,8 @@ test('a query says what is required, its limits and its defaults', () => {
 
 test('an answer shows the word that is emitted, and a stream its types', () => {
   const machine = api.paths['/v1/apps/{app_name}/machines/{machine_id}']?.get?.responses['200']?.content;
-  expect(JSON.stringify(machine)).toContain('"running"');
-  expect(JSON.stringify(machine)).not.toContain('"started"');
+  expect(JSON.stringify(whole(machine))).toContain('"running"');
+  expect(JSON.stringify(whole(machine))).not.toContain('"started"');
   const log = api.paths['/v1/sprites/{name}/services/{service}/logs']?.get?.responses['200']?.content;
   expect(Object.keys(log ?? {})).toEqual(['application/x-ndjson', 'text/event-stream']);
   expect(Object.keys(api.paths['/events']?.get?.responses['200']?.content ?? {})).toContain('application/json');
@@ -136,7 +190,7 @@ test('a row for every method becomes one operation a method, and an upgrade stan
 
 test('unknown fields are forbidden only where the contract refuses them', () => {
   const update = api.paths['/v1/oauth/connections/{id}']?.patch;
-  const policy = JSON.stringify(update?.requestBody?.content['application/json']?.schema);
+  const policy = JSON.stringify(whole(update?.requestBody?.content['application/json']?.schema));
   expect(policy.match(/"additionalProperties":false/g)).toHaveLength(1);
-  expect(JSON.stringify(update?.responses['200'])).not.toContain('"additionalProperties":false');
+  expect(JSON.stringify(whole(update?.responses['200']))).not.toContain('"additionalProperties":false');
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { Agent } from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { toUpstreamHeaders } from '../../src/core/header-hygiene.ts';
+import { toUpstreamHeaders } from '../../src/core/gateway/header-hygiene.ts';
 import { RemoraError } from '../../src/core/remora-error.ts';
 import { sendError } from '../../src/http/reply.ts';
 import { type ExchangeOutcome, type ExchangeUpstream, streamExchange } from '../../src/http/streaming-proxy.ts';

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { Agent } from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { defineOperation } from '../../src/contract/operation.ts';
-import { toUpstreamHeaders } from '../../src/core/header-hygiene.ts';
+import { toUpstreamHeaders } from '../../src/core/gateway/header-hygiene.ts';
 import { RemoraError } from '../../src/core/remora-error.ts';
 import { type ExchangeOutcome, streamExchange } from '../../src/http/streaming-proxy.ts';
 import { toTunnel } from '../../src/http/to-tunnel.ts';

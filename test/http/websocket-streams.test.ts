@@ -109,4 +109,29 @@ describe('a stream over a WebSocket', () => {
     expect((await closed(socket))[0]).toBe(1009);
     expect(edge.edge.streams).toBe(0);
   });
+
+  it('answers pings, but not those of a reader that does not take the answers', async () => {
+    const edge = await serve((sink) => sink.send({ n: 1 }));
+    const socket = connect(edge);
+    await once(socket, 'message');
+    let pongs = 0;
+    socket.on('pong', () => {
+      pongs += 1;
+    });
+    socket.ping();
+    await expect.poll(() => pongs).toBe(1);
+    socket.pause();
+    const pings = 50_000;
+    const data = Buffer.alloc(125);
+    for (let sent = 0; sent < pings; sent += 1) {
+      socket.ping(data);
+      if (sent % 500 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    await expect.poll(() => socket.bufferedAmount).toBe(0);
+    socket.resume();
+    const end = once(socket, 'close');
+    await edge.edge.drain(1_000);
+    await end;
+    expect(pongs).toBeLessThan(pings / 2);
+  });
 });

@@ -33,7 +33,7 @@ describe('a connector', () => {
       inserted_at: expect.any(String),
       updated_at: expect.any(String),
       provider_info: { display_name: 'OpenAI', setup_url: 'https://platform.openai.com/api-keys' },
-      usage_snippet: `curl ${platform.url}/v1/gateway/openai/${id}/v1/models`,
+      usage_snippet: expect.stringContaining(`" ${platform.url}/v1/gateway/openai/${id}/v1/models`),
     });
     const read = await platform.call({ path: `/v1/oauth/connections/${id}` });
     const list = await platform.call({ path: '/v1/oauth/connections' });
@@ -42,9 +42,27 @@ describe('a connector', () => {
     for (const text of [answer.text, read.text, list.text]) expect(text).not.toContain(API_KEY);
   });
 
+  test('is shown to a sprite that may use it; of others a sprite sees the id and the provider', async () => {
+    const { platform, id } = await openWithConnector();
+    const closed = (
+      await create(platform, { provider: 'openai', api_key: `${API_KEY}2`, access_policy: { name_prefix: 'x' } })
+    ).json;
+    await platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
+    const token = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
+    const { json, text } = await platform.call({ path: '/v1/oauth/connections', token });
+    expect(json.connections.map((one: { id: string }) => one.id)).toEqual([id]);
+    expect(json.denied).toEqual([{ id: closed.connection.id, provider: 'openai' }]);
+    expect(text).not.toContain(closed.connection.provider_account_id);
+    const read = (which: string, by = token) => platform.call({ path: `/v1/oauth/connections/${which}`, token: by });
+    expect([(await read(id)).status, (await read(closed.connection.id)).status]).toEqual([200, 404]);
+    expect((await platform.call({ path: '/v1/oauth/connections' })).json).not.toHaveProperty('denied');
+  });
+
   test('leaves its key in no file and in no log', async () => {
     const { platform } = await openWithConnector();
-    const files = readdirSync(platform.dir).map((name) => readFileSync(join(platform.dir, name)));
+    const files = readdirSync(platform.dir)
+      .filter((name) => !name.endsWith('.sock'))
+      .map((name) => readFileSync(join(platform.dir, name)));
     expect(files.some((file) => file.includes('openai'))).toBe(true);
     for (const file of files) expect(file.includes(API_KEY)).toBe(false);
     expect(JSON.stringify(platform.log)).not.toContain(API_KEY);
@@ -172,7 +190,7 @@ describe('the vault', () => {
              WHERE id = 'conn_2'`);
     db.close();
     const answer = await use('conn_2');
-    expect(answer.status).toBe(500);
+    expect([answer.status, answer.json.error]).toEqual([409, 'record_altered']);
     expect(answer.text).not.toContain('sk-of');
     expect(provider.requests.length).toBe(before);
     expect((await use('conn_1')).status).toBe(200);
@@ -186,7 +204,7 @@ describe('the vault', () => {
     bytes.writeUInt8(bytes.readUInt8(bytes.length - 1) ^ 1, bytes.length - 1);
     db.prepare(`UPDATE connectors SET ${column} = ? WHERE id = 'conn_1'`).run(bytes);
     db.close();
-    expect((await use('conn_1')).status).toBe(500);
+    expect((await use('conn_1')).json.error).toBe('record_altered');
   });
 
   test('does not start without a key, with a bad one, or with one that others were closed with missing', async () => {

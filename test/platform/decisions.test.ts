@@ -2,13 +2,14 @@
 import { describe, expect, test } from 'vitest';
 import type { MachineStatus } from '../../src/contract/machines.ts';
 import { Secret } from '../../src/core/secret.ts';
+import { parseStat } from '../../src/linux/processes/process-table.ts';
 import { createCatalogue } from '../../src/platform/catalogue/catalogue.ts';
 import { catalogueEntry } from '../../src/platform/catalogue/catalogue-entry.ts';
 import { parseBaseApiUrl } from '../../src/platform/connectors/base-api-url.ts';
-import { stripQuery, toProviderCall } from '../../src/platform/gateway/provider-call.ts';
-import { parseStat } from '../../src/platform/machines/process-table.ts';
-import { type MachineEvent, nextState } from '../../src/platform/machines/transitions.ts';
-import { judgeWait } from '../../src/platform/machines/waiters.ts';
+import { type MachineEvent, nextState } from '../../src/platform/machines/moves/machine-states.ts';
+import { judgeWait } from '../../src/platform/machines/moves/state-waiters.ts';
+import { toProviderCall } from '../../src/platform/upstream/provider-call.ts';
+import { stripQuery } from '../../src/platform/upstream/strip-query.ts';
 import { seal, unseal } from '../../src/platform/vault/sealed.ts';
 import { parseVaultKey } from '../../src/platform/vault/vault-key.ts';
 
@@ -16,7 +17,7 @@ const states = ['stopped', 'starting', 'running', 'suspending', 'suspended'] as 
 const events = ['start', 'started', 'suspend', 'frozen', 'unfrozen', 'stopped'] as const;
 
 describe('the states of a machine', () => {
-  test('move as document 3 says, and refuse everything else', () => {
+  test('move as Suspend and Replication says, and refuse everything else', () => {
     const moves = states.flatMap((state) =>
       events.flatMap((event: MachineEvent) => {
         const next = nextState(state, event);
@@ -71,15 +72,17 @@ describe('the vault', () => {
   const iv = Buffer.alloc(12, 2);
 
   test('opens a value in its own place only, with its own key only, and unchanged only', () => {
-    const sealed = seal(key, iv, 'row 1', Buffer.from('value'));
-    expect(unseal(key, 'row 1', sealed)?.toString()).toBe('value');
-    expect(unseal(key, 'row 2', sealed)).toBeUndefined();
-    expect(unseal(Buffer.alloc(32, 3), 'row 1', sealed)).toBeUndefined();
+    const here = { key, place: 'row 1', version: 2 } as const;
+    const sealed = seal(here, iv, Buffer.from('value'));
+    expect(unseal(here, sealed)?.toString()).toBe('value');
+    expect(unseal({ ...here, place: 'row 2' }, sealed)).toBeUndefined();
+    expect(unseal({ ...here, key: Buffer.alloc(32, 3) }, sealed)).toBeUndefined();
+    expect(unseal({ ...here, version: 1 }, sealed)).toBeUndefined();
     for (let index = 0; index < sealed.length; index += 1) {
       const changed = Buffer.from(sealed);
       changed.writeUInt8(changed.readUInt8(index) ^ 1, index);
-      expect(unseal(key, 'row 1', changed), String(index)).toBeUndefined();
-      expect(unseal(key, 'row 1', sealed.subarray(0, index)), String(index)).toBeUndefined();
+      expect(unseal(here, changed), String(index)).toBeUndefined();
+      expect(unseal(here, sealed.subarray(0, index)), String(index)).toBeUndefined();
     }
   });
 
@@ -142,7 +145,7 @@ describe('the catalogue', () => {
     const entry = createCatalogue().find(provider);
     if (entry?.address.type !== 'fixed') throw new Error(`${provider} has no address`);
     const call = toProviderCall(entry, entry.address.url, new Secret('k'), { path, rawHeaders: [] });
-    expect(call).toEqual({ origin, path: sent, injected: [...headers] });
+    expect(call).toMatchObject({ origin, path: sent, injected: [...headers] });
   });
 });
 
@@ -164,9 +167,21 @@ describe('dropping parameters from a query', () => {
     ['/a?x=key=1', '/a?x=key=1'],
     ['/a?%zz=1&key=2', '/a?%zz=1'],
     ['/a?&&', '/a?&&'],
+    ['/a?key[%0A]=1', '/a'],
+    ['/a?key%5B%0A%5D=1', '/a'],
+    ['/a?k%65y[%FF]=1&x', '/a?x'],
+    ['/a?key%00x=1', '/a'],
   ] as const;
   test.each(cases)('%s becomes %s', (path, expected) => {
     expect(stripQuery(path, ['key'])).toBe(expected);
+  });
+
+  test.each(['apiKey', 'APIKEY', 'apikey'])('takes a name that is given as %s for the same', (name) => {
+    expect(stripQuery('/a?apiKey=1&apikey=2&x=3&API%4bEY=4', [name])).toBe('/a?x=3');
+  });
+
+  test.each(['api_key', 'api.key'])('takes what PHP reads as one name for the same: %s', (name) => {
+    expect(stripQuery('/a?api_key=1&api.key=2&x=3&api+key=4&api-key=5', [name])).toBe('/a?x=3&api-key=5');
   });
 });
 

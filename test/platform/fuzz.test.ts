@@ -99,7 +99,9 @@ test('no body, query or path makes a row fail', async () => {
     const methods = row.method === '*' ? ['GET', 'POST', 'DELETE'] : [row.method];
     const token = row.access === 'sprite' ? sprite : platform.token;
     for (const method of methods) {
-      const take = 'body' in row ? bodies : [undefined];
+      // What is refused before its body is read is sent a few.
+      const some = row.access === 'operator' ? bodies.slice(0, 10) : bodies;
+      const take = 'body' in row ? some : [undefined];
       for (const body of take) {
         const path = row.path.replaceAll(/\{[\w.]+\}/g, 'x');
         await send(method, path, method === 'GET' ? undefined : body, token);
@@ -119,7 +121,7 @@ test('no body, query or path makes a row fail', async () => {
   expect(failures).toEqual([]);
   expect(calls).toBeGreaterThan(500);
   expect((await platform.call({ path: '/v1/sprites' })).status).toBe(200);
-});
+}, 120_000);
 
 test('bytes that are no HTTP get an answer or an end, and the platform serves on', async () => {
   const platform = await openTestPlatform();

@@ -7,6 +7,7 @@ import { startEchoProvider } from '../support/echo-provider.ts';
 import { type GatewayCase, gatewayCases } from '../support/gateway-corpus.ts';
 import { openTestPlatform } from '../support/open-platform.ts';
 import { openRaw } from '../support/raw-http.ts';
+import { toPolicySetter } from '../support/seal-policies.ts';
 
 const API_KEY = 'sk-of-the-connector';
 
@@ -36,7 +37,7 @@ async function openGateway() {
     db.close();
   });
   // Past the checks of the door: what is stored may be malformed, and must deny all the same.
-  const setPolicy = db.prepare<[string]>("UPDATE connectors SET access_policy = ? WHERE id <> 'conn_other_org'");
+  const setPolicy = toPolicySetter(platform.dir, ['conn_other_org']);
   const setName = db.prepare<[string, string]>('UPDATE sprites SET name = ? WHERE name = ?');
   const tokens = new Map<string, Secret>();
   const tokenOf = async (sprite: GatewayCase['sprite']): Promise<Secret> => {
@@ -53,7 +54,7 @@ async function openGateway() {
     tokens.set(key, made);
     return made;
   };
-  return { platform, provider, tokenOf, setPolicy: (policy: unknown) => setPolicy.run(JSON.stringify(policy)) };
+  return { platform, provider, tokenOf, setPolicy };
 }
 
 function toRequest(one: GatewayCase, token: Secret): string {

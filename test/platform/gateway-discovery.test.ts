@@ -9,6 +9,7 @@ import { startEchoProvider } from '../support/echo-provider.ts';
 import { gatewayCases } from '../support/gateway-corpus.ts';
 import { startOAuthProvider } from '../support/oauth-provider.ts';
 import { openTestPlatform } from '../support/open-platform.ts';
+import { toPolicySetter } from '../support/seal-policies.ts';
 
 const API_KEY = 'sk-of-the-connector';
 
@@ -151,7 +152,7 @@ describe('a dry run', () => {
     const { platform } = await openGateway();
     const db = new Database(join(platform.dir, 'platform.db'));
     onTestFinished(() => void db.close());
-    const setPolicy = db.prepare<[string]>('UPDATE connectors SET access_policy = ?');
+    const setPolicy = toPolicySetter(platform.dir);
     const setSprite = db.prepare<[string, string, string]>('UPDATE sprites SET name = ?, labels = ? WHERE id = ?');
     const { id } = (await platform.call({ path: '/v1/sprites/web-1' })).json;
     await platform.call({ method: 'DELETE', path: '/v1/sprites/dev-1' });
@@ -161,7 +162,7 @@ describe('a dry run', () => {
     for (const one of gatewayCases.filter(({ target }) => /^\/v1\/gateway\/openai\/conn_1\/[ -~]*$/.test(target))) {
       const { method, target, sprite } = one;
       if (one.headers.length > 0) continue;
-      setPolicy.run(JSON.stringify(one.policy));
+      setPolicy(one.policy);
       if (sprite !== null) setSprite.run(sprite.name, JSON.stringify(sprite.labels), id);
       const body = { method, url: target, sprite: sprite?.name };
       const answer = await platform.call({ method: 'POST', path: '/v1/gateway/explain', body });

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
-import { createCallLedger } from '../../src/platform/gateway/call-ledger.ts';
-import type { UsageCounts, UsageKey } from '../../src/platform/gateway/usage-store.ts';
+import { createUsageRecorder } from '../../src/platform/gateway/usage/usage-recorder.ts';
+import type { UsageCounts, UsageKey } from '../../src/platform/gateway/usage/usage-store.ts';
 import { startEchoProvider } from '../support/echo-provider.ts';
 import { eventually } from '../support/eventually.ts';
 import { openTestPlatform } from '../support/open-platform.ts';
@@ -124,7 +124,7 @@ describe('a database that cannot be written to', () => {
     const written: (UsageKey & UsageCounts)[] = [];
     const errors: object[] = [];
     let isBroken = true;
-    const ledger = createCallLedger({
+    const ledger = createUsageRecorder({
       usage: {
         async add(entries) {
           if (isBroken) throw new Error('the disk is full');
@@ -135,7 +135,8 @@ describe('a database that cannot be written to', () => {
       log: { info: () => undefined, error: (fields) => void errors.push(fields) },
     });
     const organization = { id: 'o', slug: 'acme', running_limit: null, warm_limit: null };
-    const caller = { type: 'organization', organization, token: { id: 't', access: 'full', user_id: null } } as const;
+    const token = { id: 't', access: 'full', user_id: null, machine_id: null, expires_at: null } as const;
+    const caller = { type: 'organization', organization, token } as const;
     const add = () =>
       ledger.add({ caller, method: 'GET', connector_id: 'c', isKnown: true, isSent: true }, undefined, 1);
     add();

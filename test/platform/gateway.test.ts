@@ -60,6 +60,15 @@ describe('a credential', () => {
     expect(provider.requests.map(target)).toEqual(['/v1/models?a=1&b=%2F&key=key%3A1', '/v1/models?key=key%3A1']);
   });
 
+  test.each([
+    ['injected', { injection: { in: 'query', name: 'apiKey' } } as const, '/v1?a=1&apiKey=key%3A1'],
+    ['stripped', { strip_query: ['apiKey'] }, '/v1?a=1'],
+  ])('whose name has a capital is %s in place of the caller’s', async (_name, entry, sent) => {
+    const { provider, get } = await openWith(entry);
+    await get('/v1?apiKey=mine&apikey=mine&a=1&APIKEY=mine');
+    expect(provider.requests.map(target)).toEqual([sent]);
+  });
+
   test('goes into the path that the provider reads, and policies know nothing of it', async () => {
     const { provider, get } = await openWith(
       { injection: { in: 'path', prefix: 'bot' } },
@@ -122,7 +131,7 @@ test('the list names what the calling sprite may use, and what could be set up',
       display_name: 'sample',
       description: 'a provider of a test',
       gateway_base_url: `${platform.url}/v1/gateway/sample/conn_1`,
-      usage_snippet: `curl ${platform.url}/v1/gateway/sample/conn_1/`,
+      usage_snippet: expect.stringContaining(`" ${platform.url}/v1/gateway/sample/conn_1/`),
     },
   ]);
   const names = json.available.map((one: { provider: string }) => one.provider);

@@ -1,9 +1,10 @@
 // Machines as real process groups: started, frozen with all their children, thawed, stopped, crashed.
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { MachineConfig } from '../../src/contract/machines.ts';
-import { readProcess } from '../../src/platform/machines/process-table.ts';
+import { readProcess } from '../../src/linux/processes/process-table.ts';
 import { eventually } from '../support/eventually.ts';
 import { machineCommand, openTestPlatform, readReport, type TestPlatformOptions } from '../support/open-platform.ts';
 
@@ -25,8 +26,8 @@ async function openWithMachine(options: TestPlatformOptions = {}, config?: Machi
   return { platform, id, dir, path, post, wait, read, sprite };
 }
 
-async function openRunning(options: TestPlatformOptions = {}) {
-  const opened = await openWithMachine(options);
+async function openRunning(options: TestPlatformOptions = {}, config?: MachineConfig) {
+  const opened = await openWithMachine(options, config);
   expect((await opened.post('start')).json).toEqual({ previous_state: 'stopped', migrated: false });
   const report = await eventually(() => readReport(opened.dir));
   return { ...opened, report };
@@ -207,9 +208,47 @@ describe('a stop', () => {
   });
 });
 
+describe('a start that fails', () => {
+  test('because the machine ends before its agent has reported says so, with the last lines of its log', async () => {
+    const { post, wait, read } = await openWithMachine({ agentCommand: machineCommand('crash') });
+    const waiting = wait('state=running');
+    const answer = await post('start');
+    expect([answer.status, answer.json.error]).toEqual([504, 'start_failed']);
+    expect(answer.json.message).toContain('its log: nothing works here | [31mgiving up');
+    expect(answer.json.details.log).toEqual(['nothing works here', '[31mgiving up']);
+    expect(await waiting).toMatchObject({ status: 409, json: { error: 'invalid_state' } });
+    expect(await read()).toMatchObject({ state: 'stopped', last_exit: { exit_code: 7, requested: false } });
+    await sleep(200);
+    expect(await read()).toMatchObject({ state: 'stopped' });
+  });
+
+  test('because the agent does not report in time ends the machine', async () => {
+    const options = { agentCommand: machineCommand('silent'), startDeadline_ms: 1_500 };
+    const { post, read, dir } = await openWithMachine(options);
+    const starting = post('start');
+    const { pid } = await eventually(() => readReport(dir));
+    expect(await read()).toMatchObject({ state: 'starting' });
+    expect((await post('start')).status).toBe(504);
+    expect(await starting).toMatchObject({ status: 504, json: { message: expect.stringContaining('within 1.5 s') } });
+    expect(isGone(pid)).toBe(true);
+    expect(await read()).toMatchObject({ state: 'stopped' });
+  });
+
+  test('because it is stopped meanwhile is told as such', async () => {
+    const { post, wait, dir } = await openWithMachine({ agentCommand: machineCommand('silent') });
+    const starting = post('start');
+    await eventually(() => readReport(dir));
+    await post('stop');
+    expect(await starting).toMatchObject({ status: 409, json: { error: 'invalid_state' } });
+    expect((await wait('state=stopped&timeout=5')).status).toBe(200);
+  });
+});
+
 describe('a crash', () => {
-  test('leaves the machine stopped, its children ended, and the exit told', async () => {
-    const { report, wait, read } = await openRunning();
+  const never: MachineConfig = { restart: { policy: 'no' } };
+
+  test('leaves a machine that is not to restart stopped, its children ended, and the exit told', async () => {
+    const { report, wait, read } = await openRunning({}, never);
     process.kill(report.pid, 'SIGKILL');
     expect((await wait('state=stopped&timeout=5')).status).toBe(200);
     expect(isGone(report.child)).toBe(true);
@@ -217,20 +256,68 @@ describe('a crash', () => {
   });
 
   test('at once after the start is told with its exit code', async () => {
-    const { post, wait, read } = await openWithMachine({ agentCommand: machineCommand('crash') });
+    const { post, wait, read } = await openWithMachine({ agentCommand: machineCommand('crash-later') }, never);
     await post('start');
     expect((await wait('state=stopped&timeout=5')).status).toBe(200);
     expect(await read()).toMatchObject({ last_exit: { exit_code: 7, requested: false } });
   });
 
   test('of a frozen machine leaves it stopped', async () => {
-    const { report, post, wait } = await openRunning();
+    const { report, post, wait, read } = await openRunning();
     await post('suspend');
     await wait('state=suspended');
     process.kill(report.pid, 'SIGKILL');
     expect((await wait('state=stopped&timeout=5')).status).toBe(200);
     expect(isGone(report.child)).toBe(true);
+    await sleep(200);
+    expect(await read()).toMatchObject({ state: 'stopped' });
   });
+
+  test('is followed by a start, again and again, until somebody stops it', async () => {
+    const { post, read, wait } = await openWithMachine({ agentCommand: machineCommand('crash-later') });
+    await post('start');
+    const lives = new Set<string>();
+    await eventually(async () => lives.add((await read()).instance_id).size >= 3);
+    await post('stop');
+    expect((await wait('state=stopped&timeout=5')).status).toBe(200);
+    const { instance_id } = await read();
+    await sleep(200);
+    expect(await read()).toMatchObject({ state: 'stopped', instance_id });
+  });
+
+  test.each([
+    ['always', true],
+    ['on-failure', false],
+  ] as const)('of a machine that ends well is none: under %s it is started again: %s', async (policy, isAgain) => {
+    const options = { agentCommand: machineCommand('end-later') };
+    const { post, read, wait } = await openWithMachine(options, { restart: { policy } });
+    await post('start');
+    const first = (await read()).instance_id;
+    if (isAgain) await eventually(async () => (await read()).instance_id !== first);
+    else {
+      expect((await wait('state=stopped&timeout=5')).status).toBe(200);
+      await sleep(200);
+      expect(await read()).toMatchObject({ state: 'stopped', instance_id: first, last_exit: { exit_code: 0 } });
+    }
+  });
+});
+
+test('every move of a machine moves its updated_at, and nothing else does', async () => {
+  const { read, post, wait } = await openRunning();
+  const times = [(await read()).updated_at];
+  expect((await read()).updated_at).toBe(times[0]);
+  for (const [action, state] of [
+    ['suspend', 'suspended'],
+    ['start', 'running'],
+    ['stop', 'stopped'],
+  ] as const) {
+    await sleep(2);
+    await post(action);
+    await wait(`state=${state}`);
+    times.push((await read()).updated_at);
+  }
+  expect(times).toEqual([...new Set(times)].sort());
+  expect(times[0] > (await read()).created_at).toBe(true);
 });
 
 describe('a wait', () => {

@@ -96,6 +96,23 @@ describe('a token that is about to end', () => {
   });
 });
 
+describe('a token that lives shorter than the time before its end at which others are renewed', () => {
+  test('is used for most of its life, then renewed once', async () => {
+    const { provider, clock, authorize, use, refreshes } = await openConnected();
+    provider.state.expires_in = 40;
+    await authorize();
+    for (let second = 0; second < 25; second += 5) {
+      expect((await use()).status).toBe(200);
+      clock.wall += 5_000;
+    }
+    expect(refreshes()).toBe(0);
+    clock.wall += 10_000;
+    await Promise.all(Array.from({ length: 5 }, use));
+    for (let call = 0; call < 3; call += 1) expect((await use()).status).toBe(200);
+    expect(refreshes()).toBe(1);
+  });
+});
+
 describe('a provider that renews no more', () => {
   test('ends the use of the connector with the token, says so, and is not asked again; a new authorization heals it', async () => {
     const { provider, clock, use, refreshes, authorize, read, id } = await openConnected();
@@ -137,6 +154,6 @@ test('a connector whose stored type was damaged is listed and opens nothing', as
   db.close();
   expect(await read()).toMatchObject({ connection_type: 'internal' });
   const before = provider.used.length;
-  expect((await use()).status).toBe(500);
+  expect((await use()).json.error).toBe('record_altered');
   expect(provider.used.length).toBe(before);
 });

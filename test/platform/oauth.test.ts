@@ -88,6 +88,26 @@ describe('an authorization URL', () => {
   });
 });
 
+describe('authorizations that are begun and not finished', () => {
+  test('need a token with full access, and are so many at the most for each token', async () => {
+    const { platform, provider, authorize, finish } = await openWithOAuth();
+    const reader = await platform.admin.createToken({ organization: 'acme', access: 'read' });
+    expect((await authorize('', reader)).json).toMatchObject({ error: 'read_only' });
+    const [looping, other] = [platform.token, await platform.admin.createToken({ organization: 'acme' })];
+    const first = (await authorize('', looping)).json;
+    const statuses = new Set<number>();
+    for (let round = 0; round < 260; round += 1) statuses.add((await authorize('', looping)).status);
+    expect([...statuses]).toEqual([200, 429]);
+    const refused = await authorize('', looping);
+    expect(refused.json.message).toContain('with this token');
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect((await authorize('', other)).status).toBe(200);
+    const done = await finish({ code: provider.agree(first.authorize_url), state: first.state }, looping);
+    expect(done.status).toBe(201);
+    expect((await authorize('', looping)).status).toBe(200);
+  });
+});
+
 describe('a callback', () => {
   test('makes a connector whose tokens are nowhere but in calls to the provider', async () => {
     const { platform, provider, connect } = await openWithOAuth();
@@ -114,7 +134,9 @@ describe('a callback', () => {
     expect((await platform.call({ path: '/v1/gateway/list', token })).json.connections).toMatchObject([
       { id: connection.id, scopes: 'read,write', request_scopes_url: `${platform.url}/v1/oauth/hub/authorize` },
     ]);
-    const files = readdirSync(platform.dir).map((name) => readFileSync(join(platform.dir, name)));
+    const files = readdirSync(platform.dir)
+      .filter((name) => !name.endsWith('.sock'))
+      .map((name) => readFileSync(join(platform.dir, name)));
     for (const secret of [/at-\d+-/, /rt-\d+-/, /client-secret/]) {
       for (const text of [answer.text, JSON.stringify(platform.log), ...files.map((file) => file.toString('latin1'))]) {
         expect(text).not.toMatch(secret);
@@ -136,6 +158,7 @@ describe('a callback', () => {
     expect(await field({ code, state }, platform.token, 'hub2')).toEqual([400, 'body.state']);
     expect(await field({ code, state: `${state}x` })).toEqual([400, 'body.state']);
     expect(await field({ code })).toEqual([400, 'body.state']);
+    expect((await finish({ code })).json.message).toMatch(/is missing.* shows that this organization began/s);
     expect(provider.tokenCalls).toEqual([]);
     const calls = await Promise.all(Array.from({ length: 5 }, () => finish({ code, state })));
     expect(calls.map(({ status }) => status).sort()).toEqual([201, 400, 400, 400, 400]);
@@ -157,8 +180,7 @@ describe('a callback', () => {
     const code = provider.agree(json.authorize_url);
     const wrong = await finish({ code, state: json.state, redirect_uri: `${redirect_uri}/` });
     expect(wrong.json.details.fields[0].field).toBe('body.redirect_uri');
-    const again = (await authorize(`?redirect_uri=${redirect_uri}`)).json;
-    const done = await finish({ code: provider.agree(again.authorize_url), state: again.state, redirect_uri });
+    const done = await finish({ code, state: json.state, redirect_uri });
     expect(done.status).toBe(201);
     expect(provider.tokenCalls.at(-1)).toMatchObject({ redirect_uri, grant_type: 'authorization_code' });
   });
@@ -225,6 +247,13 @@ describe('a callback', () => {
     const answer = await platform.call({ path, token: undefined });
     expect(answer.json).toMatchObject({ provider: 'hub', code, state });
     expect(provider.tokenCalls).toEqual([]);
+    const broken = await platform.call({ path: `${path}&code=again`, token: undefined });
+    const begun = await authorize();
+    expect([answer, broken, begun].map(({ status, headers }) => [status, headers.get('cache-control')])).toEqual([
+      [200, 'no-store'],
+      [400, 'no-store'],
+      [200, 'no-store'],
+    ]);
   });
 });
 

@@ -86,7 +86,7 @@ describe.skipIf(isWithoutPostgres())('hosts on one database', () => {
       const database = await server.createDatabase();
       const pair = await openPlatformPair(database);
       const keyFile = join(tempDir(), 'keys');
-      writeFileSync(keyFile, `${'cd'.repeat(32)}\n${TEST_KEY.reveal()}\n`);
+      writeFileSync(keyFile, `${'cd'.repeat(32)}\n${TEST_KEY.reveal()}\n`, { mode: 0o600 });
       const env = { REMORA_DATABASE_URL: database.reveal() };
       const run = (...words: string[]) =>
         runRemora(['platform', ...words, '--key-file', keyFile, '--dir', tempDir()], { env });

@@ -1,7 +1,9 @@
 // A platform that is killed between the provider's answer to a renewal and the write of what it got.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { Secret } from '../../src/core/secret.ts';
@@ -13,8 +15,8 @@ import { tempDir } from '../support/temp-dir.ts';
 const script = new URL('../support/oauth-platform.ts', import.meta.url).pathname;
 const started = z.object({ url: z.string(), token: z.string(), spriteToken: z.string() });
 
-/** Resolves with the platform that was started in its place. */
-async function killInRenewal(provider: OAuthProvider) {
+/** Resolves with the platform that was started in its place. The token of before has `left_ms` to go. */
+async function killInRenewal(provider: OAuthProvider, left_ms: number) {
   const dir = tempDir();
   const entry = provider.entry('hub');
   const child = spawn(process.execPath, [script, dir, JSON.stringify(entry)], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -28,6 +30,10 @@ async function killInRenewal(provider: OAuthProvider) {
   const body = { code: provider.agree(json.authorize_url), state: json.state, access_policy: { allow_all: true } };
   const made = await callPlatform(url, { method: 'POST', path: '/v1/oauth/hub/callback', token, body });
   const path = `/v1/gateway/hub/${made.json.connection.id}/user`;
+
+  const db = new Database(join(dir, 'platform.db'));
+  db.prepare('UPDATE connectors SET token_expires_at = ?, token_lifetime_ms = NULL').run(Date.now() + left_ms);
+  db.close();
 
   const renewals = () => provider.tokenCalls.filter(({ grant_type }) => grant_type === 'refresh_token').length;
   const answering = Promise.withResolvers<void>();
@@ -53,9 +59,9 @@ async function killInRenewal(provider: OAuthProvider) {
 
 test('at a provider that takes the old token once more, the connector goes on as if nothing had been', async () => {
   const provider = await startOAuthProvider();
-  provider.state.expires_in = 30;
+  provider.state.expires_in = 3_600;
   provider.state.rotates = false;
-  const { use, renewals } = await killInRenewal(provider);
+  const { use, renewals } = await killInRenewal(provider, 30_000);
   const before = provider.used.length;
   expect((await use()).status).toBe(200);
   expect(renewals()).toBe(2);
@@ -64,8 +70,8 @@ test('at a provider that takes the old token once more, the connector goes on as
 
 test('at one that does not, the token is used to its end, then the connector asks to be authorized, and that heals it', async () => {
   const provider = await startOAuthProvider();
-  provider.state.expires_in = 3;
-  const { use, authorize, read } = await killInRenewal(provider);
+  provider.state.expires_in = 3_600;
+  const { use, authorize, read } = await killInRenewal(provider, 3_000);
   const ended = await eventually(async () => {
     const answer = await use();
     return answer.status === 200 ? undefined : answer;

@@ -43,3 +43,40 @@ test('it reads our errors as its own', async () => {
   const stranger = new SpritesClient('nobody', { baseURL: platform.url });
   await expect(stranger.listSprites()).rejects.toMatchObject({ statusCode: 401, errorCode: 'unauthorized' });
 });
+
+test('it is told what is not done here, and nothing is made', async () => {
+  const { platform, client } = await openClient();
+  const refused = await client
+    .createSprite('dev-1', { config: { ramMB: 512 }, environment: { A: '1' }, waitForCapacity: true, runtime: 'dev' })
+    .catch((error: unknown) => error);
+  expect(refused).toMatchObject({ statusCode: 400, errorCode: 'unsupported_field' });
+  expect(String(refused)).toMatch(/body\.config, body\.environment, body\.wait_for_capacity, body\.runtime/);
+  await expect(client.getSprite('dev-1')).rejects.toMatchObject({ statusCode: 404 });
+  const nothing = { config: {}, environment: {}, waitForCapacity: false, runtime: 'default' } as const;
+  expect((await client.createSprite('dev-1', nothing)).status).toBe('cold');
+  const watched = await client.watchSprites().catch((error: unknown) => error);
+  expect(watched).toMatchObject({ statusCode: 406, errorCode: 'not_acceptable' });
+  for (const accept of [
+    '*/*',
+    'application/json',
+    'text/html, application/xhtml+xml, */*;q=0.8',
+    'application/x-ndjson, application/json',
+  ]) {
+    expect((await platform.call({ path: '/v1/sprites', headers: { accept } })).status, accept).toBe(200);
+  }
+});
+
+test('a connector is not told a new key in silence', async () => {
+  const { platform } = await openClient();
+  const create = { provider: 'openai', api_key: 'sk-1234567890123456789012345678901234567890' };
+  const made = await platform.call({ method: 'POST', path: '/v1/oauth/connections/api_key', body: create });
+  const path = `/v1/oauth/connections/${made.json.connection.id}`;
+  for (const method of ['PATCH', 'PUT']) {
+    const answer = await platform.call({ method, path, body: { access_policy: {}, api_key: 'sk-new' } });
+    expect(answer.json).toMatchObject({ error: 'unsupported_field', details: { fields: [{ field: 'body.api_key' }] } });
+    expect(answer.text).not.toContain('sk-new');
+  }
+  const provision = { provider: 'openrouter', access_policy: { allow_all: true } };
+  const answer = await platform.call({ method: 'POST', path: '/v1/oauth/connections/provision', body: provision });
+  expect(answer.json.error).toBe('unsupported_field');
+});

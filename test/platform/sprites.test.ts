@@ -24,6 +24,7 @@ describe('creating a sprite', () => {
       last_warming_at: null,
       url_settings: { auth: 'public' },
       version: null,
+      machine_id: expect.stringMatching(/^[0-9a-f]{14}$/),
     });
     expect((await platform.call({ path: '/v1/sprites/web-1' })).json).toEqual(answer.json);
   });

@@ -121,7 +121,7 @@ test('a credential that is damaged opens nothing, says so, and leaves the other 
   db.close();
   const use = async (id: string) => (await platform.call({ path: `/v1/gateway/sample/${id}/x`, token })).json?.error;
   expect([await use('conn_1'), await use('conn_2'), await use('conn_3')]).toEqual([
-    'internal',
+    'record_altered',
     'connection_denied',
     undefined,
   ]);
@@ -131,6 +131,6 @@ test('a credential that is damaged opens nothing, says so, and leaves the other 
   expect(json.connections[1]).not.toHaveProperty('access_policy');
   const body = { url: '/v1/gateway/sample/conn_1/x' };
   const explained = await platform.call({ method: 'POST', path: '/v1/gateway/explain', body, token });
-  expect(explained.json).toMatchObject({ decision: 'reject', code: 'internal', forwarded: null });
+  expect(explained.json).toMatchObject({ decision: 'reject', code: 'record_altered', forwarded: null });
   expect((await platform.call({ method: 'DELETE', path: '/v1/oauth/connections/conn_1' })).status).toBe(204);
 });

@@ -2,16 +2,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
+import { createChanges } from '../../src/platform/changes.ts';
+import { toConnectorPlace } from '../../src/platform/connectors/connector-place.ts';
 import { createConnectorStore } from '../../src/platform/connectors/connector-store.ts';
-import { createUsageStore } from '../../src/platform/gateway/usage-store.ts';
-import { createLifeStore } from '../../src/platform/lives/life-store.ts';
-import { createLives } from '../../src/platform/lives/lives.ts';
-import { createHostStore } from '../../src/platform/machines/host-store.ts';
-import { createMachineLimits } from '../../src/platform/machines/machine-limits.ts';
-import { createMachineStore } from '../../src/platform/machines/machine-store.ts';
-import { createNoticeStore } from '../../src/platform/notices/notice-store.ts';
-import { createStateStore } from '../../src/platform/oauth/state-store.ts';
+import { createStateStore, toStatePlace } from '../../src/platform/connectors/oauth/state-store.ts';
+import { createFencing } from '../../src/platform/fencing/fencing.ts';
+import { createIncarnationStore } from '../../src/platform/fencing/incarnation-store.ts';
+import { createUsageStore } from '../../src/platform/gateway/usage/usage-store.ts';
+import { createHostStore } from '../../src/platform/hosts/host-store.ts';
+import { createMachineLimits } from '../../src/platform/machines/records/machine-limits.ts';
+import { createMachineStore } from '../../src/platform/machines/records/machine-store.ts';
 import { createOrganizationStore } from '../../src/platform/organizations/organization-store.ts';
+import { createNoticeStore } from '../../src/platform/port-notices/port-notice-store.ts';
 import { createSpriteService } from '../../src/platform/sprites/sprite-service.ts';
 import { createSpriteStore } from '../../src/platform/sprites/sprite-store.ts';
 import type { Storage } from '../../src/platform/storage/storage.ts';
@@ -52,7 +54,14 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
     const sprites = createSpriteStore(storage);
     const machines = createMachineStore(storage);
     const machineService = { destroy: async (id: string) => await machines.delete(id) };
-    const service = createSpriteService({ storage, sprites, machines, machineService, clock });
+    const service = createSpriteService({
+      storage,
+      sprites,
+      machines,
+      machineService,
+      changes: createChanges(),
+      clock,
+    });
     for (const name of names) await service.create(organization, { name });
     const machineOf = async (name: string) => {
       const sprite = await sprites.findByName(organization.id, name);
@@ -64,8 +73,7 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
   }
 
   function toConnector(organization_id: string, id: string) {
-    const place = { organization_id, connector_id: id };
-    return {
+    const row = {
       id,
       organization_id,
       provider: 'openai',
@@ -73,8 +81,8 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
       connection_type: 'oauth' as const,
       base_api_url: null,
       access_policy: null,
-      closed: vault.close(place, new Secret(`secret of ${id}`)),
     };
+    return { ...row, closed: vault.close(toConnectorPlace(row), new Secret(`secret of ${id}`)) };
   }
 
   describe('a transaction', () => {
@@ -276,7 +284,11 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
         organization: { slug: 'acme' },
         token: { access: 'read' },
       });
-      await createLifeStore(storage).replace(sprite_id, { generation: 3, incarnation: one });
+      await createIncarnationStore(storage).replace(sprite_id, {
+        generation: 3,
+        incarnation: one,
+        nonces: { type: 'none' },
+      });
       expect(await callers.find(ofOne.text.reveal(), 99)).toMatchObject({
         type: 'sprite',
         sprite: { id: sprite_id, name: 'dev-1', machine_state: 'stopped' },
@@ -310,13 +322,15 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
       const found = await connectors.find(organization.id, 'ca');
       expect(found).toMatchObject({ credential_version: 1, scopes: null, inserted_at: 1 });
       if (found === undefined) throw new Error('not there');
-      expect(vault.open({ organization_id: organization.id, connector_id: 'ca' }, found.closed).reveal()).toBe(
-        'secret of ca',
-      );
+      expect(vault.open(toConnectorPlace(found), found.closed).reveal()).toBe('secret of ca');
       expect(await connectors.find('org_other', 'ca')).toBeUndefined();
-      expect(await connectors.setPolicy(organization.id, 'ca', '{"allow_all":true}', 2)).toBe(true);
+      const access_policy = '{"allow_all":true}';
+      const closed = vault.rewrap(toConnectorPlace(found), found.closed, toConnectorPlace({ ...found, access_policy }));
+      if (closed === undefined) throw new Error('it does not open');
+      expect(await connectors.setPolicy(found, { access_policy, closed }, 2)).toBe(true);
+      expect(await connectors.setPolicy(found, { access_policy, closed }, 3)).toBe(false);
       expect(await connectors.find(organization.id, 'ca')).toMatchObject({
-        access_policy: '{"allow_all":true}',
+        access_policy,
         updated_at: 2,
       });
       expect(await connectors.delete(organization.id, 'ca')).toBe(true);
@@ -330,7 +344,8 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
       await connectors.insert(toConnector(organization.id, 'c'), 1);
       const row = await connectors.findAccount(organization.id, 'openai', 'account');
       if (row === undefined) throw new Error('not there');
-      const change = { closed: row.closed, scopes: 'a', token_expires_at: 5_000_000_000_000 };
+      const term = { token_expires_at: 5_000_000_000_000, token_lifetime_ms: 1 };
+      const change = { closed: row.closed, scopes: 'a', ...term };
       const written = await Promise.all(Array.from({ length: 8 }, () => connectors.setCredential(row, change, 2)));
       expect(written.filter(Boolean)).toHaveLength(1);
       expect(await connectors.find(organization.id, 'c')).toMatchObject({ credential_version: 2, scopes: 'a' });
@@ -354,20 +369,26 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
     const { storage, organization } = await openWith();
     const states = createStateStore(storage);
     const key = { organization_id: organization.id, provider: 'hub', state: 's' };
-    const closed = vault.close({ organization_id: organization.id, connector_id: 's' }, new Secret('verifier'));
-    const pending = { redirect_uri: 'https://a', scopes: '', closed };
-    const term = { now_ms: 0, expires_at: 10, cap: 2 };
-    expect(await states.insert(key, pending, term)).toBe('stored');
-    expect(await states.insert(key, pending, term)).toBe('taken');
-    const many = Array.from({ length: 6 }, (_, index) => states.insert({ ...key, state: `x${index}` }, pending, term));
-    expect((await Promise.all(many)).filter((verdict) => verdict === 'stored')).toHaveLength(1);
-    expect(await states.take({ ...key, provider: 'other' }, 1)).toBeUndefined();
-    expect(await states.take(key, 10)).toBeUndefined();
-    const taken = await Promise.all(Array.from({ length: 10 }, () => states.take(key, 9)));
-    expect(taken.filter((found) => found !== undefined)).toEqual([pending]);
-    expect(await states.insert({ ...key, state: 'y' }, pending, { ...term, now_ms: 10, expires_at: 20 })).toBe(
+    const begun = { redirect_uri: 'https://a', scopes: '' };
+    const pending = { ...begun, closed: vault.close(toStatePlace(key, begun), new Secret('verifier')) };
+    const term = { token_id: 'tok_1', now_ms: 0, expires_at: 10, cap: 3, tokenCap: 2 };
+    const at = (now_ms: number, redirect_uri?: string) => ({ redirect_uri, now_ms });
+    const insert = (state: string, changed: Partial<typeof term> = {}) =>
+      states.insert({ ...key, state }, pending, { ...term, ...changed });
+    expect(await insert('s')).toBe('stored');
+    expect(await insert('s')).toBe('taken');
+    const many = await Promise.all(Array.from({ length: 6 }, (_, index) => insert(`x${index}`)));
+    expect(many.sort()).toEqual([...Array.from({ length: 5 }, () => 'full_of_token'), 'stored']);
+    expect([await insert('z1', { token_id: 'tok_2' }), await insert('z2', { token_id: 'tok_2' })]).toEqual([
       'stored',
-    );
+      'full',
+    ]);
+    expect(await states.consume({ ...key, provider: 'other' }, at(1))).toBeUndefined();
+    expect(await states.consume(key, at(10))).toBeUndefined();
+    expect(await states.consume(key, at(9, 'https://b'))).toBe('other_redirect_uri');
+    const taken = await Promise.all(Array.from({ length: 10 }, () => states.consume(key, at(9, 'https://a'))));
+    expect(taken.filter((found) => found !== undefined)).toEqual([pending]);
+    expect(await insert('y', { now_ms: 10, expires_at: 20 })).toBe('stored');
     expect(await storage.all('SELECT lookup FROM oauth_states')).toHaveLength(1);
   });
 
@@ -393,7 +414,7 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
     test('leave the state that was read only once', async () => {
       const { machines, machineOf } = await openWith('dev-1');
       const { id } = await machineOf('dev-1');
-      const moved = await Promise.all(Array.from({ length: 8 }, () => machines.move(id, 'stopped', 'starting')));
+      const moved = await Promise.all(Array.from({ length: 8 }, () => machines.move(id, 'stopped', 'starting', 2)));
       expect(moved.filter(Boolean)).toHaveLength(1);
       expect((await machines.find(id))?.state).toBe('starting');
     });
@@ -404,7 +425,7 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
       const claims = await Promise.all(['h1', 'h2', 'h3'].map((host) => machines.claim(id, host)));
       expect(claims.filter(Boolean)).toHaveLength(1);
       const { host } = await machineOf('dev-1');
-      await machines.move(id, 'stopped', 'running');
+      await machines.move(id, 'stopped', 'running', 2);
       expect((await machines.listAwake(host ?? '')).map((row) => row.id)).toEqual([id]);
       expect(await machines.listAwake('h9')).toEqual([]);
       const hosts = createHostStore(storage);
@@ -423,7 +444,7 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
         rows.map((row) =>
           storage.transaction(async (sql) => {
             await createMachineLimits(sql).checkRunning(row);
-            await createMachineStore(sql).move(row.id, 'stopped', 'running');
+            await createMachineStore(sql).move(row.id, 'stopped', 'running', 2);
           }, 'places'),
         ),
       );
@@ -434,26 +455,47 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
     test('are served in their newest life, of two with the same number the one that came first', async () => {
       const { storage, machineOf } = await openWith('dev-1', 'dev-2');
       const { sprite_id } = await machineOf('dev-1');
-      const store = createLifeStore(storage);
-      const lives = createLives(store);
+      const store = createIncarnationStore(storage);
+      const lives = createFencing(store, createChanges());
       const admitted = await Promise.allSettled([
         lives.admit(sprite_id, undefined, { generation: 3, incarnation: one }),
         lives.admit(sprite_id, undefined, { generation: 3, incarnation: other }),
       ]);
       expect(admitted.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
       // What this process read is old by now: another one has met a newer life.
-      const known = await store.load(sprite_id);
-      await store.replace(sprite_id, { generation: 7, incarnation: one });
+      const known = (await store.load(sprite_id))?.life;
+      const nonces = { type: 'none' } as const;
+      await store.replace(sprite_id, { generation: 7, incarnation: one, nonces });
       await expect(lives.admit(sprite_id, known, { generation: 5, incarnation: one })).rejects.toMatchObject({
         code: 'rewound',
         details: { generation: 7 },
       });
       expect(await store.hasSeveral()).toBe(false);
-      await store.replace((await machineOf('dev-2')).sprite_id, { generation: 1, incarnation: one });
+      await store.replace((await machineOf('dev-2')).sprite_id, { generation: 1, incarnation: one, nonces });
       expect(await store.hasSeveral()).toBe(true);
       await store.forget(sprite_id);
-      expect(await store.load(sprite_id)).toBeUndefined();
+      expect((await store.load(sprite_id))?.life).toBeUndefined();
     });
+  });
+
+  test('of two machines with equal reports the first that comes with its nonce is served', async () => {
+    const { storage, machineOf } = await openWith('dev-1');
+    const { sprite_id } = await machineOf('dev-1');
+    const store = createIncarnationStore(storage);
+    const lives = createFencing(store, createChanges());
+    const claimed = { generation: 3, incarnation: one };
+    const report = { claimed, isNewInstallation: false, isExternal: false, now_ms: 1 };
+    const answers = await Promise.all(Array.from({ length: 4 }, () => lives.report(sprite_id, report)));
+    const nonces = answers.map(({ nonce = '' }) => nonce);
+    expect(new Set(nonces).size).toBe(4);
+    const calls = await Promise.allSettled(
+      nonces.map(async (nonce) => {
+        await lives.admit(sprite_id, (await store.load(sprite_id))?.life, { ...claimed, nonce });
+        return nonce;
+      }),
+    );
+    expect(calls.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(JSON.stringify(await storage.all('SELECT * FROM machines'))).not.toMatch(new RegExp(nonces.join('|')));
   });
 
   test('usage that several processes add at once is summed, and listed by day and connector', async () => {

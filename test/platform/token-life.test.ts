@@ -61,6 +61,8 @@ describe('a token', () => {
     expect(await status('PUT', '/v1/sprites/dev-1', { url_settings: {} })).toBe(403);
     expect(await status('GET', '/v1/gateway/openai/conn_1/v1/models', undefined, sprite)).toBe(403);
     expect((await platform.call({ path: '/v1/sprites/dev-1' })).status).toBe(200);
+    const refused = await platform.call({ method: 'DELETE', path: '/v1/sprites/dev-1', token });
+    expect(refused.json.error).toBe('read_only');
   });
 
   test('that calls too often is told when to come back, and holds up no other token', async () => {

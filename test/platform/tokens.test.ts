@@ -43,7 +43,7 @@ function toMatrix(mine: string, neighbour: string) {
     ['GET', '/v1/sprites/none', undefined, 401, 404, 403, 404],
     ['PUT', '/v1/sprites/dev-2', { url_settings: {} }, 401, 200, 403, 404],
     ['GET', '/v1/oauth/connections', undefined, 401, 200, 200, 200],
-    ['GET', '/v1/oauth/connections/conn_1', undefined, 401, 200, 200, 404],
+    ['GET', '/v1/oauth/connections/conn_1', undefined, 401, 200, 404, 404],
     ['POST', '/v1/oauth/connections/api_key', key, 401, 201, 403, 201],
     ['PATCH', '/v1/oauth/connections/conn_1', policy, 401, 200, 403, 404],
     ['PUT', '/v1/oauth/connections/conn_1', policy, 401, 200, 403, 404],

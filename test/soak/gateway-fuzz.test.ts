@@ -6,9 +6,9 @@ import { expect, it } from 'vitest';
 import { randomHex } from '../../src/core/urandom.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { createDice } from './gateway-fuzz/dice.ts';
-import { type Door, openDoors } from './gateway-fuzz/doors.ts';
 import { findBreach } from './gateway-fuzz/oracle.ts';
 import { type FuzzedRequest, toBytes, toFuzzedRequest } from './gateway-fuzz/requests.ts';
+import { openTargets, type Target } from './gateway-fuzz/targets.ts';
 
 const LENGTH_MS = Number(process.env.REMORA_FUZZ_MS ?? 60_000);
 const SEED = process.env.REMORA_FUZZ_SEED ?? randomHex(4);
@@ -20,16 +20,16 @@ it(`only what the policy allows reaches the provider (REMORA_FUZZ_SEED=${SEED})`
   const dice = createDice(SEED);
   const sent = new Map<string, FuzzedRequest>();
   const broken: string[] = [];
-  const doors = await openDoors(broken, (id) => sent.get(id)?.target);
+  const targets = await openTargets(broken, (id) => sent.get(id)?.target);
   const refused = new Map<string, string>();
   const statuses = new Map<string, number>();
   let count = 0;
 
-  async function one(door: Door): Promise<void> {
+  async function one(target: Target): Promise<void> {
     count += 1;
-    const request = toFuzzedRequest(String(count), door.credential, dice);
+    const request = toFuzzedRequest(String(count), target.credential, dice);
     sent.set(request.id, request);
-    const caller = openRaw(door.where, toBytes(request));
+    const caller = openRaw(target.where, toBytes(request));
     // A body that was announced and never sent is waited for, and rightly so.
     await Promise.race([caller.until(ANSWER).catch(() => undefined), sleep(ANSWER_MS)]);
     caller.socket.destroy();
@@ -38,34 +38,34 @@ it(`only what the policy allows reaches the provider (REMORA_FUZZ_SEED=${SEED})`
     if (status.startsWith('4')) refused.set(request.id, status);
   }
 
-  const checked = new Map<Door, number>();
+  const checked = new Map<Target, number>();
   const arrived = new Set<string>();
   /** Each arrival once, and those who were refused among them. */
-  function check(door: Door): void {
-    const { arrivals } = door;
-    for (const { id, arrival } of arrivals.slice(checked.get(door) ?? 0)) {
+  function check(target: Target): void {
+    const { arrivals } = target;
+    for (const { id, arrival } of arrivals.slice(checked.get(target) ?? 0)) {
       const request = sent.get(id);
       const breach = findBreach(request, arrival) ?? (arrived.has(id) ? 'it arrived twice' : undefined);
       const status = refused.get(id);
-      expect({ door: door.name, breach, status, request, arrival }).toMatchObject({
+      expect({ target: target.name, breach, status, request, arrival }).toMatchObject({
         breach: undefined,
         status: undefined,
       });
       arrived.add(id);
     }
-    checked.set(door, arrivals.length);
+    checked.set(target, arrivals.length);
   }
 
   const end_ms = performance.now() + LENGTH_MS;
   while (performance.now() < end_ms) {
-    const round = Array.from({ length: AT_ONCE }, () => doors[dice.below(doors.length)]);
-    await Promise.all(round.map((door) => door && one(door)));
-    if (count % (50 * AT_ONCE) === 0) for (const door of doors) check(door);
+    const round = Array.from({ length: AT_ONCE }, () => targets[dice.below(targets.length)]);
+    await Promise.all(round.map((target) => target && one(target)));
+    if (count % (50 * AT_ONCE) === 0) for (const target of targets) check(target);
   }
   await sleep(ANSWER_MS);
-  for (const door of doors) check(door);
+  for (const target of targets) check(target);
   const counts = JSON.stringify(Object.fromEntries([...statuses].sort()));
-  const reached = doors.map((door) => `${door.name} ${checked.get(door)}`).join(', ');
+  const reached = targets.map((target) => `${target.name} ${checked.get(target)}`).join(', ');
   console.log(`${count} requests, reached the provider: ${reached}; answers ${counts}`);
   expect(broken).toEqual([]);
   expect(statuses.get('500')).toBeUndefined();
@@ -73,5 +73,5 @@ it(`only what the policy allows reaches the provider (REMORA_FUZZ_SEED=${SEED})`
   for (const status of ['101', '200', '400', '403', '404', '405']) {
     expect({ status, few: (statuses.get(status) ?? 0) < LENGTH_MS / 1_000 }).toEqual({ status, few: false });
   }
-  for (const door of doors) expect(checked.get(door)).toBeGreaterThan(LENGTH_MS / 100);
+  for (const target of targets) expect(checked.get(target)).toBeGreaterThan(LENGTH_MS / 100);
 });

@@ -1,4 +1,4 @@
-// Lesson 4 for longer and with its cost: a thousand short-lived listeners a second beside a daemon that watches.
+// The storm of ports for a minute and with its cost: a thousand short-lived listeners a second beside a daemon that watches.
 import { expect, test } from 'vitest';
 import { readCpu_ms } from '../bench/process-cost.ts';
 import { startAgent } from '../support/agent-process.ts';

@@ -1,4 +1,4 @@
-// Lesson 18 at its full size: 100,000 events with 50 forced disconnects.
+// Lost transactions at full size: 100,000 events with 50 forced disconnects.
 import { expect, test } from 'vitest';
 import { expectLossInGaps } from '../support/lost-transactions.ts';
 

@@ -1,5 +1,5 @@
-// Lesson 16 in real time, through the whole daemon: a node that cannot reach its primary says so in a pair each second for a
-// minute. Every raw event goes on to readers; hooks hear of one change.
+// The primary in real time, through the whole daemon: a node that cannot reach its primary sends a pair of changes each second
+// for a minute. Every raw event goes on to readers; hooks run for one change.
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

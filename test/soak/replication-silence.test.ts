@@ -1,5 +1,5 @@
-// Lesson 14 in real time: a node that stops answering without a FIN is noticed within 45 s, and a quiet one is left in peace
-// for longer than any default limit on time.
+// Silence in real time: a node that stops answering without a FIN is noticed within 45 s, and a quiet one is left in peace for
+// longer than any default time limit.
 import { expect, test } from 'vitest';
 import { startChild } from '../support/child-lines.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,4 +1,4 @@
-// Opening a database that is missing, damaged, unreadable or newer than we are (lessons.md, 17).
+// Opening a database that is missing, damaged, unreadable or of a newer schema.
 import { spawnSync } from 'node:child_process';
 import {
   copyFileSync,

@@ -16,8 +16,9 @@ export function startChild(
   command: string,
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
+  cwd = process.cwd(),
 ): LineChild {
-  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, ...env } });
+  const child = spawn(command, args, { cwd, stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, ...env } });
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {
     child.once('close', (code, signal) => resolve(code ?? signal));
   });

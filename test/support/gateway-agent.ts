@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { createEventHub } from '../../src/agent/events/event-hub.ts';
-import type { AuditLink } from '../../src/agent/gateway/audit-request.ts';
+import type { AuditLink } from '../../src/agent/gateway/audit/audit-request.ts';
 import {
   createGateway,
   type Gateway,

@@ -1,14 +1,15 @@
 // The idle part of an agent behind a real Unix socket, with real connections and a suspend that a test plays.
 import { onTestFinished } from 'vitest';
-import { createSs } from '../../src/agent/connections/ss.ts';
 import { type AgentEvent, createEventHub } from '../../src/agent/events/event-hub.ts';
 import { createIdle, type Idle, type IdleOptions } from '../../src/agent/idle/idle.ts';
-import { type IdleReport, idleReport, taskOperations } from '../../src/contract/local/tasks.ts';
+import type { AgentEventType } from '../../src/contract/local/event-types.ts';
+import { type IdleStatus, idleStatus, taskOperations } from '../../src/contract/local/tasks.ts';
 import { systemClock } from '../../src/core/clock.ts';
-import type { Hold } from '../../src/core/hold-book.ts';
+import type { Hold } from '../../src/core/holds/hold-book.ts';
+import type { SuspendState } from '../../src/core/machine/suspend-states.ts';
 import { createRunClock } from '../../src/core/run-clock.ts';
-import type { SuspendState } from '../../src/core/suspend-machine.ts';
 import { randomFraction } from '../../src/core/urandom.ts';
+import { createSs } from '../../src/linux/sockets/ss.ts';
 import { ask } from './ask.ts';
 import { serveEdge } from './serve-edge.ts';
 
@@ -25,8 +26,8 @@ export interface IdleAgent {
   readonly events: readonly AgentEvent[];
   /** How often a suspend was asked for. */
   readonly asks: () => number;
-  publish(type: string): void;
-  report(): Promise<IdleReport>;
+  publish(type: AgentEventType): void;
+  report(): Promise<IdleStatus>;
 }
 
 export type IdleAgentOptions = Partial<IdleOptions['config']> & {
@@ -87,7 +88,7 @@ export async function startIdleAgent(options: IdleAgentOptions = {}): Promise<Id
     asks: () => asks,
     publish: (type) => void hub.publish(type),
     async report() {
-      return idleReport.parse((await ask(path, { target: '/v1/idle' })).json);
+      return idleStatus.parse((await ask(path, { target: '/v1/idle' })).json);
     },
   };
 }

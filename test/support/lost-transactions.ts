@@ -1,5 +1,5 @@
-// Lesson 18 at any size: many events, many forced disconnects, and then a look whether each transaction of the node is a row or
-// lies inside a recorded gap.
+// Many events and many forced disconnects, and then a check that each transaction of the node is a row or lies inside a
+// recorded gap.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { z } from 'zod';

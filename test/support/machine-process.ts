@@ -1,13 +1,18 @@
 // What a machine runs in the tests of the platform: a parent with a child of its own, which tell their pids and how far they got.
-// Argument `stubborn`: ends by force only. `crash`: ends by itself at once.
+// Argument `stubborn`: ends by force only. `crash`: ends by itself at once. `silent`: never reports. `crash-later`, `end-later`: ends by
+// itself once it has reported.
 import { spawn } from 'node:child_process';
-import { renameSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const dir = process.env.REMORA_STATE_DIR ?? '.';
 const mode = process.argv[2];
 
-if (mode === 'crash') process.exit(7);
+if (mode === 'crash') {
+  process.stderr.write('nothing works here\n\u001b[31mgiving up\n');
+  process.exit(7);
+}
 if (mode === 'stubborn') process.on('SIGTERM', () => undefined);
 const child = spawn('sleep', ['600'], { stdio: 'ignore' });
 let ticks = 0;
@@ -20,3 +25,21 @@ const report = () => {
 };
 report();
 setInterval(report, 20);
+if (mode !== 'silent') await tell();
+if (mode === 'crash-later') process.exit(7);
+if (mode === 'end-later') process.exit(0);
+
+/** The first report of an agent. */
+async function tell(): Promise<void> {
+  const { REMORA_BASE_URL, REMORA_APP, REMORA_MACHINE, REMORA_TOKEN_FILE = '' } = process.env;
+  const life = { generation: 0, incarnation: randomBytes(16).toString('hex') };
+  const answer = await fetch(`${REMORA_BASE_URL}/v1/apps/${REMORA_APP}/machines/${REMORA_MACHINE}/resumed`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${readFileSync(REMORA_TOKEN_FILE, 'utf8')}`,
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify({ ...life, reason: 'start', gap_ms: null, wall_skew_ms: null, holds: [] }),
+  });
+  if (!answer.ok) throw new Error(`the platform answered ${answer.status}`);
+}

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
 import type { NewCatalogueEntry } from '../../src/platform/catalogue/catalogue-entry.ts';
-import type { OAuthClient } from '../../src/platform/oauth/oauth-client.ts';
+import type { OAuthClient } from '../../src/platform/connectors/oauth/oauth-client.ts';
 
 /** `github`: forms, and 200 with an error. `slack`: `ok`, and the token of a person in `authed_user`. */
 export type AnswerStyle = 'standard' | 'github' | 'slack';

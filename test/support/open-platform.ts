@@ -4,8 +4,11 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { Secret } from '../../src/core/secret.ts';
-import { openPlatform, type Platform, type PlatformOptions } from '../../src/platform/platform.ts';
+import { openPlatform, type Platform } from '../../src/platform/platform.ts';
+import type { PlatformOptions } from '../../src/platform/platform-options.ts';
 import { tempDir } from './temp-dir.ts';
+
+export { machineCommand } from './machine-command.ts';
 
 export const TEST_KEY = new Secret('ab'.repeat(32));
 
@@ -44,6 +47,7 @@ export async function openTestPlatform(options: TestPlatformOptions = {}): Promi
     keys: [TEST_KEY],
     listen: { host: '127.0.0.1', port: 0 },
     freezeDelay_ms: 50,
+    endMachines: true,
     callRate: { burst: 1_000_000, perSecond: 1_000_000 },
     checkAnswers: true,
     version: '0.0.0',
@@ -71,12 +75,6 @@ export async function callPlatform(url: string, call: PlatformCall): Promise<Pla
   const text = await response.text();
   const isJson = (response.headers.get('content-type') ?? '').startsWith('application/json');
   return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined };
-}
-
-/** The command that runs machine-process.ts. */
-export function machineCommand(...args: readonly string[]) {
-  const script = new URL('machine-process.ts', import.meta.url).pathname;
-  return { command: process.execPath, args: [script, ...args] };
 }
 
 const report = z.object({

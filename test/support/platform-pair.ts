@@ -33,8 +33,8 @@ export async function openPlatformPair(
   catalogue: readonly NewCatalogueEntry[] = [],
 ): Promise<PlatformPair> {
   const shared = tempDir();
-  writeFileSync(join(shared, 'key'), TEST_KEY.reveal());
-  writeFileSync(join(shared, 'secret'), 'client-secret-1');
+  writeFileSync(join(shared, 'key'), TEST_KEY.reveal(), { mode: 0o600 });
+  writeFileSync(join(shared, 'secret'), 'client-secret-1', { mode: 0o600 });
   const oauth_clients = Object.fromEntries(
     catalogue
       .filter(({ oauth }) => oauth !== undefined)
@@ -46,7 +46,7 @@ export async function openPlatformPair(
     const tokenFile = join(dir, 'token');
     const words = ['--dir', join(dir, 'p'), '--port', '0', '--key-file', join(shared, 'key')];
     const more = ['--providers', join(shared, 'providers.toml'), '--organization', 'acme', '--token-file', tokenFile];
-    const limits = ['--token-rate', '1000000'];
+    const limits = ['--token-rate', '1000000', '--end-machines'];
     const args = [remoraPath, 'platform', ...words, ...more, ...limits];
     const child = startChild(process.execPath, args, { REMORA_DATABASE_URL: database.reveal() });
     const { url } = JSON.parse(await child.line(/"serving"/));

@@ -1,22 +1,30 @@
-// A platform in a process of its own, so that it can be killed: opens the directory given as argument, starts the machine of one
-// sprite and says so in one line.
+// A platform in a process of its own, so that it can be killed: opens the directory given as argument, starts the machines of two
+// sprites, freezes the second, and says so in one line. Second argument: `stay`; `close` or `exit` after a while, which ends the
+// machines; `leave`: closes and leaves them.
 import { Secret } from '../../src/core/secret.ts';
 import { openPlatform } from '../../src/platform/platform.ts';
 
-const dir = process.argv[2] ?? '';
+const [, , dir = '', mode] = process.argv;
 const ignore = () => undefined;
 const platform = await openPlatform({
   dir,
   keys: [new Secret('ab'.repeat(32))],
   listen: { host: '127.0.0.1', port: 0 },
   agentCommand: { command: process.execPath, args: [new URL('machine-process.ts', import.meta.url).pathname] },
+  endMachines: mode === 'close' || mode === 'exit',
+  freezeDelay_ms: 0,
   version: '0.0.0',
   log: { info: ignore, error: ignore, debug: ignore },
 });
-const name = { organization: 'acme', sprite: 'dev-1' } as const;
-await platform.admin.createOrganization('acme');
-await platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
-await platform.admin.startMachine(name);
-process.stdout.write(`${JSON.stringify({ url: platform.url, machine: await platform.admin.readMachine(name) })}\n`);
-if (process.argv[3] === 'exit') setTimeout(() => process.exit(3), 500);
-if (process.argv[3] === 'close') setTimeout(() => platform[Symbol.asyncDispose](), 500);
+const { admin } = platform;
+await admin.createOrganization('acme');
+const names = ['dev-1', 'dev-2'].map((sprite) => ({ organization: 'acme', sprite }));
+const [, frozen = { organization: '', sprite: '' }] = names;
+for (const { organization, sprite } of names) await admin.createSprite({ organization, name: sprite });
+await Promise.all(names.map(admin.startMachine));
+await admin.suspendMachine(frozen);
+while ((await admin.readMachine(frozen)).state !== 'suspended') await new Promise((resolve) => setTimeout(resolve, 20));
+const machines = await Promise.all(names.map(admin.readMachine));
+process.stdout.write(`${JSON.stringify({ url: platform.url, machines })}\n`);
+if (mode === 'exit') setTimeout(() => process.exit(3), 100);
+if (mode === 'close' || mode === 'leave') setTimeout(() => platform[Symbol.asyncDispose](), 100);

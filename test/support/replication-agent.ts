@@ -2,8 +2,8 @@
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { type AgentEvent, createEventHub } from '../../src/agent/events/event-hub.ts';
-import { createPartBoard, type PartReport } from '../../src/agent/parts.ts';
-import type { FollowerTiming } from '../../src/agent/replication/follower-timing.ts';
+import { createPartBoard, type PartStatus } from '../../src/agent/parts.ts';
+import type { FollowerTiming } from '../../src/agent/replication/follow/follower-timing.ts';
 import { createReplication, type Replication } from '../../src/agent/replication/replication.ts';
 import { createUpstream, type Upstream } from '../../src/agent/upstream.ts';
 import { replicationOperations } from '../../src/contract/local/replication.ts';
@@ -22,7 +22,7 @@ export interface ReplicationAgent {
   readonly stateDir: string;
   /** Everything it has published, oldest first. */
   readonly events: readonly AgentEvent[];
-  part(): PartReport;
+  part(): PartStatus;
   get(target: string): Promise<HttpAnswer>;
   read(target: string): Promise<LineReader>;
   /** Resolves once the replica has this transaction. */
@@ -91,7 +91,7 @@ export async function startReplicationAgent(options: ReplicationAgentOptions = {
     path,
     stateDir,
     events,
-    part: () => board.report().replication,
+    part: () => board.statuses().replication,
     get: (target) => ask(path, { target }),
     read: (target) => readLines(target, path),
     async reaches(db, id) {

@@ -2,20 +2,24 @@
 import { onTestFinished } from 'vitest';
 import type { z } from 'zod';
 import { createLog } from '../../src/agent/log.ts';
-import { createReport, type Report, type ReportOptions } from '../../src/agent/report/report.ts';
 import { runStep } from '../../src/agent/resume/run-step.ts';
+import {
+  createResumeReports,
+  type ResumeReports,
+  type ResumeReportsOptions,
+} from '../../src/agent/resume-reports/resume-reports.ts';
 import { createUpstream, type Upstream } from '../../src/agent/upstream.ts';
-import type { stepReport } from '../../src/contract/local/resume.ts';
-import type { MachineLife } from '../../src/contract/resume-reports.ts';
+import type { stepResult } from '../../src/contract/local/resume.ts';
+import type { MachineIncarnation } from '../../src/contract/resume-reports.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { randomFraction, randomHex } from '../../src/core/urandom.ts';
 
-type StepReport = z.infer<typeof stepReport>;
+type StepReport = z.infer<typeof stepResult>;
 
 export interface ReportAgent {
-  readonly report: Report;
+  readonly report: ResumeReports;
   readonly upstream: Upstream;
-  readonly life: MachineLife;
+  readonly life: MachineIncarnation;
   readonly headers: Readonly<Record<string, string>>;
   readonly events: readonly Readonly<Record<string, unknown>>[];
   /** Each word about the fence, in order. */
@@ -29,8 +33,10 @@ export interface ReportAgent {
 }
 
 export interface ReportAgentOptions {
-  readonly config: Partial<ReportOptions['config']>;
-  readonly life?: MachineLife;
+  readonly config: Partial<ResumeReportsOptions['config']>;
+  readonly life?: MachineIncarnation;
+  /** What an earlier process of the same machine was given. */
+  readonly nonce?: string | undefined;
   readonly spread?: { ms: number };
   readonly upstream?: Upstream;
 }
@@ -42,11 +48,14 @@ export function createReportAgent(options: ReportAgentOptions): ReportAgent {
   const fences: (string | undefined)[] = [];
   let life = options.life ?? { generation: 0, incarnation: randomHex(16) };
   let cause: string | undefined;
+  let nonce = options.nonce;
+  let isKnown = nonce !== undefined;
   const headers = () => ({
     'remora-generation': String(life.generation),
     'remora-incarnation': life.incarnation,
+    ...(nonce === undefined ? {} : { 'remora-nonce': nonce }),
   });
-  const report = createReport({
+  const report = createResumeReports({
     clock: systemClock,
     random: randomFraction,
     hub: {
@@ -62,6 +71,14 @@ export function createReportAgent(options: ReportAgentOptions): ReportAgent {
       generation: () => life.generation,
       incarnation: () => life.incarnation,
       identityHeaders: headers,
+      accept(incarnation, answer) {
+        if (incarnation !== life.incarnation) return;
+        life = { incarnation, generation: answer.generation ?? life.generation };
+        nonce = answer.nonce ?? nonce;
+        isKnown = true;
+      },
+      hasNonce: () => nonce !== undefined,
+      isNewInstallation: () => !isKnown,
       lastResume: () =>
         cause === undefined
           ? undefined
@@ -83,6 +100,7 @@ export function createReportAgent(options: ReportAgentOptions): ReportAgent {
         spread.ms = spread_ms;
       },
     },
+    onAdopted: () => undefined,
     onFence: (reason) => void fences.push(reason),
   });
   const stopping = new AbortController();
@@ -108,8 +126,9 @@ export function createReportAgent(options: ReportAgentOptions): ReportAgent {
     async resume() {
       const steps = report.steps();
       life = { generation: life.generation + 1, incarnation: randomHex(16) };
+      nonce = undefined;
       cause = 'restore';
-      report.onWake();
+      report.onResumed();
       const reports: StepReport[] = [];
       for (const step of steps) {
         reports.push(await runStep(step, { clock: systemClock, signal: stopping.signal, check: () => undefined }));

@@ -1,8 +1,8 @@
 // Watches for resumes with the real kernel and prints each finding as a line of JSON. `block MS` on standard input makes its loop
 // busy for so long.
 import { createInterface } from 'node:readline';
-import { createKernel } from '../../src/agent/resume/kernel.ts';
 import { createResumeWatch } from '../../src/agent/resume/resume-watch.ts';
+import { createKernel } from '../../src/linux/kernel/kernel.ts';
 
 const watch = createResumeWatch({
   kernel: createKernel(),

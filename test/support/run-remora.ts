@@ -16,18 +16,21 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly node?: string;
   readonly cwd?: string;
+  /** What it reads; nothing when absent. */
+  readonly input?: string;
 }
 
 /** Runs to the end. A process that does not end is killed with the test. */
 export async function runRemora(words: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   const child = spawn(options.node ?? process.execPath, [remoraPath, ...words], {
     env: { ...process.env, REMORA_SOCKET: undefined, ...options.env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });
   onTestFinished(() => {
     child.kill('SIGKILL');
   });
+  child.stdin.on('error', () => undefined).end(options.input ?? '');
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -1,6 +1,6 @@
-// A machine made of numbers, which can play every row of the table of measurements in resume.md, section 1. Nothing moves unless
-// a method is called; `run` lets ordinary time pass.
-import type { Kernel } from '../../src/agent/resume/kernel.ts';
+// A kernel made of numbers, which can show every combination of clocks and counters that a suspend, pause or restore leaves.
+// Nothing moves unless a method is called; `run` lets ordinary time pass.
+import type { Kernel } from '../../src/linux/kernel/kernel.ts';
 
 export interface ScriptedKernelOptions {
   /** Sources this machine does not have. */
@@ -20,6 +20,8 @@ export interface ScriptedKernel extends Kernel {
   pauseFrozen(ms: number): void;
   pauseRunning(ms: number): void;
   guestSleep(ms: number): void;
+  /** Ordinary time on a machine whose CPUs are busy, with this share of one in our own loop. */
+  load(ms: number, own?: number): void;
   /** Only our process stands still; `continued` is told when it goes on. */
   stop(ms: number): void;
   /** Our own loop is busy. */
@@ -36,13 +38,32 @@ export interface ScriptedKernel extends Kernel {
   find(source: 'generation' | 'rtc' | 'interrupts'): void;
   /** SIGCONT without a stop that was long enough to matter. */
   sendContinue(): void;
+  /** The next reading of this source takes so long, as when its pages are loaded at the first touch after a restore. */
+  delay(source: SlowSource, ms: number): void;
+  /** Every reading of the timer interrupts takes so long from here on. */
+  setCost(ms: number): void;
+  /** How often the timer interrupts were read. */
+  readonly interruptReads: number;
   /** What a well-kept clock elsewhere shows. */
   readonly truth_ms: number;
 }
 
+export const slowSources = [
+  'wall',
+  'boot',
+  'rtc',
+  'generation',
+  'interrupts',
+  'steal',
+  'run_queue',
+  'own_cpu',
+] as const;
+export type SlowSource = (typeof slowSources)[number];
+
 export const START_WALL_MS = Date.UTC(2026, 0, 15, 12, 0, 0, 0);
 const QUIET_HZ = 40;
 const BUSY_HZ = 250;
+const LOADED_HZ = 500;
 /** Measured: 149 timer interrupts in 12 s in which our process was stopped, 22 in 12 s in which the VM was. */
 const STOPPED_HZ = 149 / 12;
 const PAUSED_INTERRUPTS = 22;
@@ -60,7 +81,18 @@ export function createScriptedKernel(options: ScriptedKernelOptions = {}): Scrip
   let ownCpu_ms = 2_000;
   let wait_ms = 10;
   const steal_ms = [5, 7];
-  const has = <T>(source: string, value: () => T): T | undefined => (missing.has(source) ? undefined : value());
+  const delays = new Map<SlowSource, number>();
+  let cost_ms = 0;
+  let interruptReads = 0;
+
+  /** The value is that of the moment before the time passes: what a reader gets late. */
+  function read<T>(source: SlowSource, value: () => T): T | undefined {
+    const got = missing.has(source) ? undefined : value();
+    const delay_ms = (delays.get(source) ?? 0) + (source === 'interrupts' ? cost_ms : 0);
+    delays.delete(source);
+    if (delay_ms > 0) pass(delay_ms, QUIET_HZ);
+    return got;
+  }
 
   function pass(ms: number, hz: number): void {
     truth_ms += ms;
@@ -81,14 +113,17 @@ export function createScriptedKernel(options: ScriptedKernelOptions = {}): Scrip
 
   return {
     mono_ms: () => mono_ms,
-    wall_ms: () => wall_ms,
-    boot_ms: () => has('boot', () => boot_ms),
-    rtc_ms: () => has('rtc', () => Math.floor((truth_ms + rtcOffset_ms) / 1_000) * 1_000),
-    generation: () => has('generation', () => ({ irq24: generation, irq25: generation })),
-    timerInterrupts: () => has('interrupts', () => interrupts),
-    steal_ms: () => has('steal', () => [...steal_ms]),
-    runQueueWait_ms: () => has('run_queue', () => wait_ms),
-    ownCpu_ms: () => ownCpu_ms,
+    wall_ms: () => read('wall', () => wall_ms) ?? wall_ms,
+    boot_ms: () => read('boot', () => boot_ms),
+    rtc_ms: () => read('rtc', () => Math.floor((truth_ms + rtcOffset_ms) / 1_000) * 1_000),
+    generation: () => read('generation', () => ({ irq24: generation, irq25: generation })),
+    timerInterrupts() {
+      interruptReads += 1;
+      return read('interrupts', () => interrupts);
+    },
+    steal_ms: () => read('steal', () => [...steal_ms]),
+    runQueueWait_ms: () => read('run_queue', () => wait_ms),
+    ownCpu_ms: () => read('own_cpu', () => ownCpu_ms),
     bootId: () => '6d3d6f0e-7a7c-4a57-9d55-1f6a3c0d3c11',
     onContinued(listener) {
       listeners.add(listener);
@@ -119,6 +154,11 @@ export function createScriptedKernel(options: ScriptedKernelOptions = {}): Scrip
       wall_ms += ms;
       run(200);
     },
+    load(ms, own = 0.6) {
+      pass(ms, LOADED_HZ);
+      ownCpu_ms += ms * own;
+      wait_ms += ms * 0.2;
+    },
     stop(ms) {
       pass(ms, STOPPED_HZ);
       cont();
@@ -145,6 +185,13 @@ export function createScriptedKernel(options: ScriptedKernelOptions = {}): Scrip
     lose: (source) => missing.add(source),
     find: (source) => missing.delete(source),
     sendContinue: cont,
+    delay: (source, ms) => void delays.set(source, ms),
+    setCost(ms) {
+      cost_ms = ms;
+    },
+    get interruptReads() {
+      return interruptReads;
+    },
     get truth_ms() {
       return truth_ms;
     },

@@ -1,5 +1,8 @@
-// Settings from four places into one value: defaults < TOML file < REMORA_* variables < flags. Everything malformed is
-// reported at once; what is merely unknown or misplaced becomes a warning, and the agent starts without it.
+// Merges settings from four sources into one value: defaults < TOML file < REMORA_* variables < flags. All malformed settings are
+// reported at once; unknown or misplaced ones become warnings, and the agent starts without them.
+
+import { toFieldProblem } from '../../contract/field-problem.ts';
+import { toErrorMessage } from '../../core/error-message.ts';
 import { Secret } from '../../core/secret.ts';
 import { isLoopback } from '../../http/listen.ts';
 import { type Setting, type SettingName, type SettingValues, settings } from './settings.ts';
@@ -11,7 +14,7 @@ export interface ConfigWarning {
 
 export type Config = SettingValues & {
   readonly token: Secret | undefined;
-  /** What was given and not used, for /v1/ready and /v1/status. */
+  /** The settings that were given and not used, for /v1/ready and /v1/status. */
   readonly warnings: readonly ConfigWarning[];
 };
 
@@ -21,23 +24,25 @@ export interface ConfigSources {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Values of flags by TOML key. */
   readonly flags?: Readonly<Record<string, string | undefined>>;
-  /** Reads a token file; throws when it cannot. */
+  /** Reads a token file; throws when it cannot be read. */
   readonly readFile: (path: string) => string;
   readonly exists: (path: string) => boolean;
 }
 
-/** Thrown with every problem at once, before anything opens. */
+/** Thrown with all problems at once, before anything is opened. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
-    super(`the settings cannot be used:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+    super(
+      `the settings cannot be used:${problems.length === 1 ? ` ${problems[0]}` : problems.map((problem) => `\n  ${problem}`).join('')}`,
+    );
     this.problems = problems;
   }
 }
 
-/** Variables that others set and that mean something here when the setting itself is absent. */
+/** Variables that other software sets; each is the value of its setting when that is absent. */
 const borrowed: Readonly<Partial<Record<SettingName, string>>> = {
   app: 'FLY_APP_NAME',
   machine: 'FLY_MACHINE_ID',
@@ -45,7 +50,7 @@ const borrowed: Readonly<Partial<Record<SettingName, string>>> = {
 };
 const MACHINES_SOCKET = '/.fly/api';
 const CREDENTIAL = 'remora-token';
-/** Variables with our prefix that are not settings of the agent. */
+/** Variables with the prefix `REMORA_` that are not settings of the agent. */
 const otherVariables = new Set(['REMORA_TOKEN', 'REMORA_CONFIG']);
 
 export function loadConfig(sources: ConfigSources): Config {
@@ -57,7 +62,7 @@ export function loadConfig(sources: ConfigSources): Config {
   for (const [name, row] of Object.entries(settings) as [SettingName, Setting][]) {
     const given = pick(name, row, file, sources);
     if (given === undefined) continue;
-    const parsed = row.schema.safeParse(given.text);
+    const parsed = row.schema.safeParse(given.text, { error: toFieldProblem });
     if (parsed.success) values[name] = parsed.data;
     else
       problems.push(
@@ -79,7 +84,7 @@ export function loadConfig(sources: ConfigSources): Config {
   return config;
 }
 
-/** Where the token would cross a network that anybody on it can read. */
+/** Warns of URLs over which the token would cross a network unencrypted. */
 function overPlainHttp({ baseUrl, machinesApi }: SettingValues): ConfigWarning[] {
   const api = machinesApi !== undefined && 'origin' in machinesApi ? machinesApi.origin : undefined;
   const addresses = { base_url: baseUrl, machines_api: api };
@@ -104,7 +109,7 @@ function pick(name: SettingName, row: Setting, file: ReadonlyMap<string, string>
   return row.fallback === undefined ? undefined : { text: row.fallback, where: `the default of ${row.env}` };
 }
 
-/** A value as it may be printed: without what stands before an @ in a URL. */
+/** The value as it may be printed: a URL without its user and password. */
 function shown(text: string): string {
   return JSON.stringify(text.replace(/\/\/[^/]*@/, '//[secret]@'));
 }
@@ -124,7 +129,7 @@ function readToken(tokenFile: unknown, sources: ConfigSources, warnings: ConfigW
   try {
     return checkToken(sources.readFile(path).trim(), path, warnings);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = toErrorMessage(error);
     warnings.push({ setting: 'token_file', message: `the token cannot be read: ${reason}` });
     return undefined;
   }

@@ -1,7 +1,9 @@
-// What the value of a setting may be: from text, as it stands in a file, a variable or a flag, to a checked value.
+// Schemas of the values of settings: each turns text, as it is in a file, a variable or a flag, into a checked value.
+
 import { z } from 'zod';
 import { parseDuration } from '../../contract/duration.ts';
 import { parseIgnoredPorts } from '../../core/ports/port-class.ts';
+import { withoutLastSlashes } from '../../core/without-last-slashes.ts';
 
 export const absolutePath = z.string().startsWith('/', 'must be an absolute path');
 
@@ -12,7 +14,7 @@ const httpUrl = z.string().superRefine((text, context) => {
     context.addIssue('must not contain a credential; use the token setting');
   else if (url.search !== '' || url.hash !== '') context.addIssue('must not contain a query or a fragment');
 });
-export const baseUrl = httpUrl.transform((text) => text.replace(/\/+$/, ''));
+export const baseUrl = httpUrl.transform((text) => withoutLastSlashes(text));
 
 export const duration = z.string().transform((text, context) => {
   const value = parseDuration(text);
@@ -31,7 +33,7 @@ export const count = z
   .regex(/^[1-9]\d{0,8}$/, 'must be a whole number of at least 1')
   .transform(Number);
 
-/** Words with commas between them; a list in the TOML file is read the same. */
+/** Words separated by commas; a list in the TOML file means the same. */
 const words = z.string().transform((text) =>
   text
     .split(',')

@@ -1,4 +1,4 @@
-// Every setting of the agent as one row: where it may be written, what it may be, what it is when nobody says.
+// Every setting of the agent as one entry: where it may be written, its schema, and its default.
 import { z } from 'zod';
 import {
   absolutePath,
@@ -19,9 +19,9 @@ export interface Setting {
   /** Dotted path in the TOML file; the flag is the same with dashes: `gateway.policy_max_age` = `--gateway-policy-max-age`. */
   readonly key: string;
   readonly summary: string;
-  /** From text to value. */
+  /** Turns text into the value. */
   readonly schema: z.ZodType<unknown, string>;
-  /** As text, so that it is checked like any other value. Absent = the setting may be absent. */
+  /** The default as text, so that it is checked like any other value. Absent = the setting may be absent. */
   readonly fallback?: string;
 }
 
@@ -181,7 +181,7 @@ export const settings = {
   logMaxAge_ms: {
     env: 'REMORA_GATEWAY_LOG_AGE',
     key: 'gateway.log_age',
-    summary: 'how long records of gateway calls are kept; the newest 20,000 at most',
+    summary: 'how long records of gateway calls are kept; the newest 20,000 at most, and 20,000 refusals',
     schema: duration,
     fallback: '720h',
   },

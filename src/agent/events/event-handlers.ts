@@ -1,17 +1,17 @@
-// GET /v1/events: one reader of the hub, told first where the numbers stand and what it has missed for good.
+// GET /v1/events: one reader of the hub. Its first lines say which number is the last and which events it has missed for good.
 import type { eventOperations } from '../../contract/local/events.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { EventHub } from './event-hub.ts';
 
-/** The numbers from `from` to `to`, both included, that a reader asked for and that are no longer kept. */
+/** The events from number `from` to `to`, both included, that a reader asked for and that are no longer kept. */
 export interface Gap {
   readonly from: number;
   readonly to: number;
 }
 
 /**
- * What a reader that has seen everything up to `since` must be told is lost. A `since` beyond the last number comes from a
- * store that was lost with its numbering: all that is kept is new to such a reader.
+ * The events that are lost for a reader that has seen everything up to `since`. A `since` beyond the last number comes from a
+ * store that was lost with its numbering: all events that are kept are new to such a reader.
  */
 export function toGap(since: number, hub: Pick<EventHub, 'seq' | 'oldest'>): Gap | undefined {
   const from = toStart(since, hub) + 1;

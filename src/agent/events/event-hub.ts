@@ -1,5 +1,6 @@
-// Every event of the agent: numbered, kept in a ring, and handed to any number of readers. Numbers are reserved in
-// blocks in the store, so that they never repeat or go back, also after a crash.
+// Numbers every event of the agent, keeps it in a ring, and passes it to any number of readers. Numbers are reserved in blocks in
+// the store, so that they never repeat or go back, also after a crash.
+import type { AgentEventFields, AgentEventType } from '../../contract/local/event-types.ts';
 import type { Clock } from '../../core/clock.ts';
 import { toDateTime } from '../../core/clock.ts';
 
@@ -25,26 +26,26 @@ export interface EventHubOptions {
   readonly generation: () => number;
   readonly sequence: SequenceStore;
   readonly ringSize?: number;
-  /** What the former image of this process had in its ring. */
+  /** The ring of the former image of this process. */
   readonly kept?: readonly AgentEvent[] | undefined;
-  /** Told of what a reader throws; it has been dropped. */
+  /** Called with what a reader threw; the reader has been dropped then. */
   readonly onReaderError?: (error: unknown) => void;
 }
 
 export interface EventReader {
-  /** `json` is the event as one line of text, shared by all readers. One that throws gets nothing more. */
+  /** `json` is the event as one line of text, shared by all readers. A reader that throws gets no more events. */
   readonly onEvent: (event: AgentEvent, json: string) => void;
 }
 
-export interface EventHub {
+export interface EventHub<T extends string = AgentEventType> {
   /** The event gets its number and reaches every reader before this returns. Throws when `fields` are not JSON. */
-  publish(type: string, fields?: Readonly<Record<string, unknown>>): AgentEvent;
+  publish<K extends T>(type: K, fields?: AgentEventFields<K>): AgentEvent;
   /**
-   * Everything kept after `since`, then what comes, in order, with nothing lost or twice. Without `since` only what comes.
-   * Returns the way to stop.
+   * Passes on the events kept after `since`, then new ones, in order, with none lost or repeated. Without `since` only new ones.
+   * Returns the function that ends it.
    */
   subscribe(reader: EventReader, since?: number): () => void;
-  /** The last number used, and the oldest that is still kept (`seq + 1` when none is). */
+  /** The last number used, and the oldest number that is still kept (`seq + 1` when none is). */
   readonly seq: number;
   readonly oldest: number;
   readonly readers: number;
@@ -57,7 +58,7 @@ interface Kept {
   readonly json: string;
 }
 
-export function createEventHub(options: EventHubOptions): EventHub {
+export function createEventHub<T extends string = AgentEventType>(options: EventHubOptions): EventHub<T> {
   const ringSize = options.ringSize ?? RING_SIZE;
   const ring: Kept[] = (options.kept ?? []).map((event) => ({ event, json: JSON.stringify(event) }));
   /** Each reader with the last number it has been given. */
@@ -99,7 +100,7 @@ export function createEventHub(options: EventHubOptions): EventHub {
   }
 
   return {
-    publish(type, fields = {}) {
+    publish(type, fields) {
       const stamp = { seq: seq + 1, time: toDateTime(options.clock.wall_ms()), generation: options.generation(), type };
       const event: AgentEvent = { ...stamp, ...fields, ...stamp };
       const kept = { event, json: JSON.stringify(event) };

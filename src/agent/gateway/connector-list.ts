@@ -1,20 +1,22 @@
-// What `GET /v1/gateway/list` shows: the connectors that this sprite may use, with addresses and lines for a caller in here.
+// Builds the answer of `GET /v1/gateway/list`: the connectors that this sprite may use, with addresses and command lines that work
+// inside this machine.
 import type { Connection } from '../../contract/connectors.ts';
 import type { GatewayConnection } from '../../contract/gateway.ts';
 import type { LocalConnection, LocalListResponse } from '../../contract/local/gateway.ts';
-import { decide, isGranted } from '../../core/access-policy.ts';
-import { GATEWAY_PREFIX } from '../../core/gateway-target.ts';
-import type { PolicyConnector, PolicySnapshot } from './policy-snapshot.ts';
+import { decide, isGranted } from '../../core/gateway/access-policy.ts';
+import { GATEWAY_PREFIX } from '../../core/gateway/gateway-target.ts';
+import type { PolicyConnector, PolicySnapshot } from './policies/policy-snapshot.ts';
+import { readSample } from './read-sample.ts';
 import { toSnippets } from './snippets.ts';
 
 export interface LocalAddress {
-  /** Path of the socket; what is pasted uses it. */
+  /** Path of the socket that the command lines use. */
   readonly socket: string;
   /** `host:port` of the loopback listener, if there is one. */
   readonly tcp: string | undefined;
 }
 
-/** Any Host is accepted on the socket; this one says who answers. */
+/** The socket accepts any Host; this one names the program that answers. */
 export const SOCKET_ORIGIN = 'http://remora';
 
 export function toConnectorList({ document, connectors }: PolicySnapshot, local: LocalAddress): LocalListResponse {
@@ -34,13 +36,14 @@ function toRow(
   local: LocalAddress,
   sample: string,
 ): LocalConnection {
-  const { id, provider, scopes } = connection;
+  const { id, name, provider, scopes } = connection;
   const path = `${GATEWAY_PREFIX}${provider}/${id}`;
   const base = SOCKET_ORIGIN + path;
   const snippets = toSnippets(local.socket, base + sample);
   const { description, request_scopes_url } = described ?? {};
   return {
     id,
+    ...(name === undefined ? {} : { name }),
     provider,
     display_name: described?.display_name ?? connection.provider_account_name ?? provider,
     gateway_base_url: base,
@@ -53,12 +56,25 @@ function toRow(
   };
 }
 
-/** Most providers list their models here. */
+/** Copies the platform's record, with a command line that works inside this machine. */
+export function toLocalRecord(snapshot: PolicySnapshot, connector: PolicyConnector, local: LocalAddress): Connection {
+  const { connection } = connector;
+  if (connection.usage_snippet === undefined) return connection;
+  const described = snapshot.document.list?.connections.find(({ id }) => id === connection.id);
+  const sample = toSample(connector, snapshot.document.sprite, described);
+  const url = `${SOCKET_ORIGIN}${GATEWAY_PREFIX}${connection.provider}/${connection.id}${sample}`;
+  return { ...connection, usage_snippet: toSnippets(local.socket, url).curl };
+}
+
+/** How many rules are tried for each connector. A policy may have hundreds, and the list is built for all connectors. */
+const RULES_TRIED = 4;
+
+/** The path under which most providers list their models. */
 const COMMON_SAMPLE = '/v1/models';
 
 /**
- * A path that works as pasted: one that the policy names, else the one of the platform's own line, which knows the provider; the
- * first of them that would be let through.
+ * Chooses a path that the policy allows, for the command line: the first of those that the policy names and those of the platform's
+ * own command line, which knows the provider.
  */
 function toSample(
   { connection, policy }: PolicyConnector,
@@ -66,15 +82,15 @@ function toSample(
   described: GatewayConnection | undefined,
 ): string {
   const rules = (connection.access_policy?.allowed_endpoints ?? []).filter((rule) => rule.startsWith('/'));
-  const exact = rules.filter((rule) => !rule.endsWith('*'));
-  const prefixes = rules.filter((rule) => rule.endsWith('*')).map((rule) => rule.replace(/\*+$/, ''));
-  const candidates = [...exact, ...prefixes, ...toSamples(described), COMMON_SAMPLE];
+  const exact = rules.filter((rule) => !rule.endsWith('*')).slice(0, RULES_TRIED);
+  const prefixes = rules.filter((rule) => rule.endsWith('*')).map((rule) => rule.slice(0, -1));
+  const candidates = [...exact, ...prefixes.slice(0, RULES_TRIED), ...toSamples(described), COMMON_SAMPLE];
   return candidates.find((path) => decide(policy, sprite, path).type === 'allow') ?? COMMON_SAMPLE;
 }
 
-/** What follows the connector's address in the platform's line. */
+/** The path that follows the connector's address in the platform's command line. */
 function toSamples(described: GatewayConnection | undefined): readonly string[] {
-  const [, rest = ''] = described?.usage_snippet?.split(described.gateway_base_url) ?? [];
-  const [path = ''] = /^\/[\w./~-]*/.exec(rest) ?? [];
-  return path === '' ? [] : [path];
+  if (described?.usage_snippet === undefined) return [];
+  const path = readSample(described.usage_snippet, described.gateway_base_url);
+  return path === undefined ? [] : [path];
 }

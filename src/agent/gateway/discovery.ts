@@ -1,26 +1,27 @@
-// What a caller in this machine can find out about the gateway: the guide, the providers, and the verdict of the platform, which
-// stands over ours.
+// What a caller in this machine can find out about the gateway: the guide, the providers, and the platform's verdict on a call,
+// which overrules that of the agent.
 import type { Dispatcher } from 'undici';
 import { createClient } from '../../client/client.ts';
 import { UpstreamError } from '../../client/upstream-error.ts';
 import { type GatewayDryRun, gatewayDiscoveryOperations } from '../../contract/gateway-discovery.ts';
 import type { ExplainRequest, gatewayOperations } from '../../contract/local/gateway.ts';
-import { toGatewayGuide } from '../../core/gateway-guide.ts';
-import { GATEWAY_PREFIX } from '../../core/gateway-target.ts';
+import { toGatewayGuide } from '../../core/gateway/gateway-guide.ts';
+import { GATEWAY_PREFIX } from '../../core/gateway/gateway-target.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Handlers } from '../../http/handler.ts';
 import { type LocalAddress, SOCKET_ORIGIN, toConnectorList } from './connector-list.ts';
-import type { PolicySnapshot } from './policy-snapshot.ts';
+import type { PolicySnapshot } from './policies/policy-snapshot.ts';
+import { readSample } from './read-sample.ts';
 import { toSnippets } from './snippets.ts';
 
 export interface DiscoveryOptions {
   /** Throws `not_configured`. */
   readonly platform: () => { readonly baseUrl: string; readonly token: Secret };
   readonly dispatcher: () => Dispatcher;
-  /** Headers that tell the platform which life of which machine is calling. */
+  /** Headers that tell the platform which incarnation of which machine is calling. */
   readonly identity: () => Readonly<Record<string, string>>;
-  /** For showing only; throws `policy_unavailable`. */
+  /** The policies for display, whatever their age. Throws `policy_unavailable` when there are none. */
   readonly shown: () => Promise<PolicySnapshot>;
   readonly local: () => LocalAddress;
 }
@@ -51,10 +52,12 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
         const { socket } = options.local();
         return {
           providers: providers.map((provider) => {
-            const path = `${GATEWAY_PREFIX}${provider.provider}/{connector_id}`;
-            const sample = provider.usage_snippet.split(path)[1] ?? '/';
-            const base = SOCKET_ORIGIN + path;
-            return { ...provider, gateway_base_url: base, usage_snippet: toSnippets(socket, base + sample).curl };
+            const ours = `${GATEWAY_PREFIX}${provider.provider}/`;
+            const base = `${SOCKET_ORIGIN}${ours}{connector_id}`;
+            const first = ours + (provider.connectors[0] ?? '{connector_id}');
+            const sample = readSample(provider.usage_snippet, first) ?? '/';
+            const usage_snippet = toSnippets(socket, SOCKET_ORIGIN + first + sample).curl;
+            return { ...provider, gateway_base_url: base, usage_snippet };
           }),
         };
       },

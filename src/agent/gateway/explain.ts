@@ -1,13 +1,13 @@
-// What the gateway would do with a call, in words. Pure: the verdict comes from the function that judges calls.
+// Explains what the gateway would do with a call. Pure: the verdict comes from the function that judges calls.
 import type { ExplainRequest, GatewayExplanation } from '../../contract/local/gateway.ts';
-import { withoutCapability } from '../../core/capability-query.ts';
-import { GATEWAY_PREFIX, type GatewayTarget, parseGatewayTarget } from '../../core/gateway-target.ts';
-import { toUpstreamHeaders } from '../../core/header-hygiene.ts';
-import { toCanonicalPath } from '../../core/path-readings.ts';
-import type { Target, Verdict } from './judge.ts';
-import type { PolicySnapshot } from './policy-snapshot.ts';
+import { withoutCapability } from '../../core/gateway/capability-text.ts';
+import { GATEWAY_PREFIX, type GatewayTarget, parseGatewayTarget } from '../../core/gateway/gateway-target.ts';
+import { toUpstreamHeaders } from '../../core/gateway/header-hygiene.ts';
+import { toCanonicalPath } from '../../core/gateway/path-readings.ts';
+import type { Target, Verdict } from './policies/judge-call.ts';
+import type { PolicySnapshot } from './policies/policy-snapshot.ts';
 
-/** The target that a call with these parts would have. Parts that would not stay the parts they are, are refused. */
+/** Builds the target of a call from its parts. Throws when the parts would be read back as other parts. */
 export function toExplainTarget({ provider, connector_id, method, path }: ExplainRequest): GatewayTarget {
   const target = parseGatewayTarget(method, `${GATEWAY_PREFIX}${provider}/${connector_id}${path}`, []);
   if (target.type === 'reject') return target;
@@ -21,7 +21,7 @@ export interface PolicyAge {
   readonly age_ms: number;
 }
 
-/** `headers` are those of the call that is asked about. */
+/** `headers` are those of the call to explain. */
 export function toExplanation(
   verdict: Verdict,
   { snapshot, age_ms }: PolicyAge,
@@ -44,7 +44,7 @@ export function toExplanation(
   };
 }
 
-/** Names only. The credential of the provider is put in by the platform, under a name that the agent does not know. */
+/** Lists names of headers only. The platform adds the provider's credential under a name that the agent does not know. */
 function toForwarded({ method, path }: Target, headers: Readonly<Record<string, string>>) {
   const kept = toUpstreamHeaders(Object.entries(headers).flat());
   return { method, path: withoutCapability(path), headers: kept.filter((_, index) => index % 2 === 0) };

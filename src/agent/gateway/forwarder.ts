@@ -1,55 +1,62 @@
-// One call of the gateway from its first byte to its audit record: shape, verdict, stream to the platform.
+// Forwards one gateway call, from its first byte to its audit record: checks its shape, judges it, and streams it to the platform.
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorStatus } from '../../contract/errors.ts';
-import type { CallLimits } from '../../core/call-limits.ts';
-import { withoutCapability } from '../../core/capability-query.ts';
 import type { Clock } from '../../core/clock.ts';
-import { type GatewayTarget, parseGatewayTarget } from '../../core/gateway-target.ts';
-import { toUpstreamHeaders } from '../../core/header-hygiene.ts';
+import { createAnswerGuard } from '../../core/gateway/answer-guard.ts';
+import type { CallLimits } from '../../core/gateway/call-limits.ts';
+import { withoutCapability } from '../../core/gateway/capability-text.ts';
+import { type GatewayTarget, parseGatewayTarget } from '../../core/gateway/gateway-target.ts';
+import { toUpstreamHeaders } from '../../core/gateway/header-hygiene.ts';
+import { createUsageReader, type UsageReader } from '../../core/gateway/token-usage.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Secret } from '../../core/secret.ts';
-import { createUsageReader, type UsageReader } from '../../core/token-usage.ts';
+import { withoutLastSlashes } from '../../core/without-last-slashes.ts';
 import { withoutQuery } from '../../core/without-query.ts';
+import { BODY_IDLE_MS } from '../../http/caller-body.ts';
 import { streamExchange } from '../../http/streaming-proxy.ts';
 import { toTunnel } from '../../http/to-tunnel.ts';
 import type { Upgrade } from '../../http/upgrade.ts';
 import type { Upstream } from '../upstream.ts';
-import type { AuditLog } from './audit-log.ts';
-import type { AuditEntry } from './audit-request.ts';
-import type { CallMeter } from './call-meter.ts';
-import { toEmptyEntry } from './empty-entry.ts';
-import type { Verdict } from './judge.ts';
+import type { AuditLog } from './audit/audit-log.ts';
+import type { AuditEntry } from './audit/audit-request.ts';
+import { toEmptyEntry } from './audit/empty-audit-entry.ts';
+import type { CallMetrics } from './call-metrics.ts';
 import type { OpenCalls } from './open-calls.ts';
+import type { Verdict } from './policies/judge-call.ts';
 
-/** Calls in flight. Each costs two connections, so a loop gone wild must not take every descriptor. */
+/** How many calls may be in flight. Each takes two descriptors, and a program in an endless loop must not take all of them. */
 export const MAX_OPEN_CALLS = 2_048;
-/** The platform has its own limit; it is to answer first, because it knows more. */
+/** Added to the platform's own time limit, so that the platform answers first: its error knows more. */
 const PLATFORM_GRACE_MS = 10_000;
 
 export interface ForwarderOptions {
   readonly clock: Clock;
   readonly upstream: Upstream;
   readonly audit: AuditLog;
-  readonly meter: CallMeter;
+  readonly metrics: CallMetrics;
   readonly openCalls: OpenCalls;
   readonly limits: CallLimits;
   readonly platform: { readonly baseUrl: string; readonly token: Secret };
   readonly bodyCap_bytes: number;
+  readonly bodyIdle_ms?: number;
+  /** Called in each turn of the event loop that works for a gateway call, so that a long turn is attributed to it. */
+  readonly onTurn?: (() => void) | undefined;
   readonly targetCap_bytes: number;
-  /** Until the provider's status line. */
+  /** How long the status line of the provider may take. */
   readonly headersTimeout_ms: number;
-  /** Between two pieces of an answer; 0 = no limit. */
+  /** How long an answer may pause between two pieces; 0 = no limit. */
   readonly idleTimeout_ms: number;
   readonly websocketIdle_ms: number;
   readonly identity: () => Readonly<Record<string, string>>;
   /** Waits while the machine is being suspended or resumed. */
   readonly gate: () => Promise<void>;
   readonly verdictOn: (target: GatewayTarget) => Promise<Verdict>;
-  /** What was allowed here was refused: that stands, and what is known here may be out of date. */
+  /** Called when the platform refused a call that was allowed here. The refusal stands; the policies here may be out of date. */
   readonly onRefused: () => void;
 }
 
-/** Answers through `response`, or throws the RemoraError to answer with while nothing has been sent. */
+/** Answers through `response`; throws the RemoraError to answer with while nothing has been sent. */
 export type Forward = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -60,13 +67,14 @@ export type Forward = (
 
 export function createForwarder(options: ForwarderOptions): Forward {
   const { origin, pathname } = new URL(options.platform.baseUrl);
-  const basePath = pathname.replace(/\/+$/, '');
+  const basePath = withoutLastSlashes(pathname);
 
+  const guard = createAnswerGuard(options.platform.token);
   const authorization = ['authorization', `Bearer ${options.platform.token.reveal()}`];
   let known: ReturnType<typeof options.identity> | undefined;
   let injected: readonly string[] = [];
 
-  /** Made once for each life of the machine. */
+  /** Headers that are added to each call. They are built once for each incarnation of the machine. */
   function inject(): readonly string[] {
     const identity = options.identity();
     if (identity !== known) injected = [...authorization, ...Object.entries(identity).flat()];
@@ -106,11 +114,14 @@ export function createForwarder(options: ForwarderOptions): Forward {
       path: basePath + withoutCapability(request.url ?? ''),
       headers: toUpstreamHeaders(request.rawHeaders, inject()),
       from: 'platform',
+      guard,
       signal: call.signal,
       headersTimeout_ms: options.headersTimeout_ms + PLATFORM_GRACE_MS,
       idleTimeout_ms: options.idleTimeout_ms,
       ...(tunnel === undefined ? {} : { tunnel }),
       bodyCap_bytes: options.bodyCap_bytes,
+      bodyIdle_ms: options.bodyIdle_ms ?? BODY_IDLE_MS,
+      onTurn: options.onTurn,
       observe(headers) {
         usage = createUsageReader(headers);
         return usage?.push;
@@ -143,7 +154,7 @@ export function createForwarder(options: ForwarderOptions): Forward {
     } finally {
       entry.ms = Math.round(options.clock.mono_ms() - started_ms);
       options.audit.add(entry);
-      options.meter.add(entry);
+      options.metrics.add(entry);
     }
   };
 }

@@ -1,26 +1,28 @@
-// The rows of the gateway that answer with a value: list, explain, tokens, log, connectors.
+// Handles the operations of the gateway that answer with a value: list, explain, tokens, log, connectors.
 import { type gatewayOperations, gatewayTokenRequest } from '../../contract/local/gateway.ts';
 import { toDateTime } from '../../core/clock.ts';
-import type { GatewayTarget } from '../../core/gateway-target.ts';
+import type { GatewayTarget } from '../../core/gateway/gateway-target.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { type Handlers, Reply } from '../../http/handler.ts';
-import type { AuditLog } from './audit-log.ts';
-import type { CapabilityTokens } from './capability-tokens.ts';
-import { type LocalAddress, toConnectorList } from './connector-list.ts';
+import type { CapabilityTokens } from '../access/capability-tokens.ts';
+import type { AuditLog } from './audit/audit-log.ts';
+import { type LocalAddress, toConnectorList, toLocalRecord } from './connector-list.ts';
 import type { Discovery } from './discovery.ts';
 import { toExplainTarget, toExplanation } from './explain.ts';
-import type { Verdict } from './judge.ts';
-import type { Policies } from './policies.ts';
-import type { PolicySnapshot } from './policy-snapshot.ts';
+import type { Verdict } from './policies/judge-call.ts';
+import type { Policies } from './policies/policies.ts';
+import type { PolicySnapshot } from './policies/policy-snapshot.ts';
 
 export interface GatewayHandlerDeps {
   /** Throws `not_configured`. */
   readonly policies: () => Policies;
-  /** For showing only, so that its age does not matter; throws `policy_unavailable` when there is none at all. */
+  /** The policies for display, whatever their age. Throws `policy_unavailable` when there are none. */
   readonly shown: () => Promise<PolicySnapshot>;
   readonly verdictOn: (target: GatewayTarget) => Promise<Verdict>;
   readonly audit: AuditLog;
   readonly tokens: CapabilityTokens;
+  /** Resolves when random values drawn here differ from those that a copy of this machine draws. */
+  readonly mayDraw: () => Promise<void>;
   readonly local: () => LocalAddress;
   readonly askPlatform: Discovery['askPlatform'];
 }
@@ -39,7 +41,8 @@ export function createGatewayHandlers(deps: GatewayHandlerDeps): Handlers<Rows, 
       const explanation = toExplanation(verdict, policies, body.headers);
       return body.platform ? { ...explanation, platform: await deps.askPlatform(body, signal) } : explanation;
     },
-    createGatewayToken({ body }) {
+    async createGatewayToken({ body }) {
+      await deps.mayDraw();
       const { connector_id, expire } = body ?? gatewayTokenRequest.parse({});
       if (connector_id !== undefined && deps.policies().snapshot?.connectors.has(connector_id) === false) {
         throw new RemoraError('unknown_connector', `there is no connector ${connector_id}`);
@@ -59,19 +62,22 @@ export function createGatewayHandlers(deps: GatewayHandlerDeps): Handlers<Rows, 
     },
     gatewayLog: ({ query }) => deps.audit.page(query.limit, query.after),
     async listConnections({ query }) {
-      const { connections } = (await shown()).document;
-      const wanted = connections.filter(({ provider }) => (query.provider ?? provider) === provider);
-      return new Reply(200, { connections: wanted }, age());
+      const snapshot = await shown();
+      const connections = [...snapshot.connectors.values()]
+        .filter(({ connection: { provider } }) => (query.provider ?? provider) === provider)
+        .map((connector) => toLocalRecord(snapshot, connector, deps.local()));
+      return new Reply(200, { connections }, age());
     },
     async readConnection({ params }) {
-      const found = (await shown()).connectors.get(params.id);
+      const snapshot = await shown();
+      const found = snapshot.connectors.get(params.id);
       if (found === undefined) throw new RemoraError('not_found', `there is no connector ${params.id}`);
-      return new Reply(200, { connection: found.connection }, age());
+      return new Reply(200, { connection: toLocalRecord(snapshot, found, deps.local()) }, age());
     },
   };
 }
 
-/** A call would get this error; explain says so instead of failing. */
+/** Turns the error that a call would get into a verdict, so that explain answers it in place of failing. */
 function toVerdict(error: unknown): Verdict {
   if (!(error instanceof RemoraError)) throw error;
   return { type: 'reject', code: error.code, message: error.message };

@@ -33,16 +33,18 @@ CREATE TABLE gateway_tokens (
 ) STRICT;
 `;
 
-/** Appended: what a provider says of the tokens that a call has used. */
+/** Appended: the tokens that a call used, as the provider counts them. */
 export const gatewayUsageSchema = `
 ALTER TABLE gateway_log ADD COLUMN input_tokens INTEGER;
 ALTER TABLE gateway_log ADD COLUMN output_tokens INTEGER;
 `;
 
-/** Appended: calls are kept in gateway-log.db, by a thread of their own. */
+/** Appended: the log of calls is in gateway-log.db, which a thread of its own writes. */
 export const gatewayLogSchema = 'DROP TABLE gateway_log';
 
-export const auditSchema = `
+/** Entries are migrations: append, never edit. */
+export const auditSchema: readonly string[] = [
+  `
 CREATE TABLE gateway_log (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   time INTEGER NOT NULL,
@@ -61,4 +63,11 @@ CREATE TABLE gateway_log (
   input_tokens INTEGER,
   output_tokens INTEGER
 ) STRICT;
-`;
+`,
+  `
+ALTER TABLE gateway_log ADD COLUMN count INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE gateway_log ADD COLUMN budget TEXT NOT NULL DEFAULT 'refused';
+UPDATE gateway_log SET budget = CASE decision WHEN 'allow' THEN 'sent' WHEN 'deny' THEN 'blocked' ELSE 'refused' END;
+CREATE INDEX gateway_log_by_budget ON gateway_log (budget, seq);
+`,
+];

@@ -1,7 +1,7 @@
-// The calls that are being forwarded now: a change of policy ends those that it no longer allows, the end of a token those that
-// were begun with it, and a machine with calls is not idle.
+// The calls that are being forwarded. A change of policy ends those that it no longer allows, the end of a token ends those that
+// were begun with it, and a machine with open calls is not idle.
 import type { RemoraError } from '../../core/remora-error.ts';
-import type { Target } from './judge.ts';
+import type { Target } from './policies/judge-call.ts';
 
 export interface OpenCall extends Disposable {
   readonly target: Target;
@@ -9,28 +9,30 @@ export interface OpenCall extends Disposable {
   readonly isTunnel: boolean;
 }
 
-/** What the gateway has to do, for whoever asks whether this machine is idle. */
+/** What the gateway is doing, for the decision whether this machine is idle. */
 export interface CallTally {
   /** Calls in flight by `provider/connector_id`. */
   readonly open: ReadonlyMap<string, number>;
-  /** All that ever came, also those that were refused or that wait at the gate. */
+  /** Counts every call since the start, also those that were refused or wait at the gate. */
   readonly total: number;
 }
 
 export interface OpenCalls {
   /** Counts a call before anything is decided about it. */
   arrive(): void;
-  /** `until` ends the call with its reason, which is thrown when it has done so already. */
+  /** `until` ends the call with its reason. When it is aborted already, its reason is thrown. */
   open(target: Target, isTunnel: boolean, until: AbortSignal | undefined): OpenCall;
-  /** Ends the WebSockets: after a resume their other ends are gone, and no pool knows them any more. */
+  /** Ends the WebSockets: after a resume their other ends are gone, and replacing the connection pool does not end them. */
   endTunnels(reason: RemoraError): void;
+  /** Ends every call: this process ends. */
+  endAll(reason: RemoraError): void;
   /** Ends every call for which `judge` gives a reason. */
   cut(judge: (target: Target) => RemoraError | undefined): void;
   readonly size: number;
   tally(): CallTally;
 }
 
-/** `onCut` is told of each call that is ended because it is not allowed any more. */
+/** `onCut` is called for each call that ends because the policy no longer allows it. */
 export function createOpenCalls(onCut: (target: Target, reason: RemoraError) => void): OpenCalls {
   const calls = new Map<OpenCall, AbortController>();
   let total = 0;
@@ -64,6 +66,9 @@ export function createOpenCalls(onCut: (target: Target, reason: RemoraError) => 
     },
     endTunnels(reason) {
       for (const [call, controller] of [...calls]) if (call.isTunnel) controller.abort(reason);
+    },
+    endAll(reason) {
+      for (const [, controller] of [...calls]) controller.abort(reason);
     },
     cut(judge) {
       for (const [call, controller] of [...calls]) {

@@ -1,5 +1,5 @@
-// Lines that call a path over the Unix socket, to be pasted: into a shell, into Python, into Node as a script, a module or at its
-// prompt. Nothing has to be installed for them but curl. Pure.
+// Lines that call a path over the Unix socket, to paste into a shell, into Python, or into Node as a script, a module or at its
+// prompt. They need no package; the shell line needs curl. Pure.
 
 export interface Snippets {
   readonly curl: string;
@@ -7,7 +7,7 @@ export interface Snippets {
   readonly node: string;
 }
 
-/** `url`: of plain HTTP. What follows its host is kept byte for byte. */
+/** `url` is plain HTTP. What follows its host is kept byte for byte. */
 export function toSnippets(socket: string, url: string): Snippets {
   const [, host = '', target = '/'] = /^http:\/\/([^/]+)(\/.*)$/.exec(url) ?? [];
   const [address, path] = [JSON.stringify(socket), JSON.stringify(target)];

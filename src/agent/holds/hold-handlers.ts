@@ -1,12 +1,12 @@
-// The rows of /v1/tasks.
+// The operations of /v1/tasks.
 import type { taskOperations } from '../../contract/local/tasks.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { Holds } from './holds.ts';
 
-type TaskRows = Omit<typeof taskOperations, 'idle'>;
+type TaskOperations = Omit<typeof taskOperations, 'idle'>;
 
-export function createHoldHandlers(holds: Holds): Handlers<TaskRows, unknown> {
+export function createHoldHandlers(holds: Holds): Handlers<TaskOperations, unknown> {
   function existing(name: string) {
     const task = holds.get(name);
     if (task === undefined) throw new RemoraError('not_found', `there is no hold ${name}`);

@@ -1,6 +1,6 @@
-// Holds on disk, so that a restart of the agent lets none go. Run time cannot be written down, because the clock it is read
-// from begins anew with the process; what is written is the wall time at which the hold would end.
-import type { Hold, HoldMode, HoldTime } from '../../core/hold-book.ts';
+// Holds on disk, so that a restart of the agent releases none. Run time cannot be stored, because it starts at 0 with each process;
+// the wall time at which the hold would end is stored instead.
+import type { Hold, HoldMode, HoldTime } from '../../core/holds/hold-book.ts';
 import type { Sqlite } from '../../sqlite/open.ts';
 
 export const holdsSchema = `

@@ -1,4 +1,4 @@
-// Holds in force: made and renewed over the socket, kept on disk, ended by time, by their process or by their connection.
+// Holds in force: made and renewed over the socket, stored on disk, ended by time, by their process or by their connection.
 import { readFileSync } from 'node:fs';
 import type { Task } from '../../contract/local/tasks.ts';
 import type { Clock } from '../../core/clock.ts';
@@ -10,20 +10,22 @@ import {
   type HoldRequest,
   type HoldTime,
   type ReleaseReason,
-} from '../../core/hold-book.ts';
+} from '../../core/holds/hold-book.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { RunClock } from '../../core/run-clock.ts';
+import { readProcessStart } from '../../linux/processes/process-start.ts';
 import type { Sqlite } from '../../sqlite/open.ts';
 import type { EventHub } from '../events/event-hub.ts';
-import type { HandedHold } from '../handover/parcel.ts';
+import type { RestartHold } from '../hot-restart/restart-state.ts';
 import type { Log } from '../log.ts';
-import { toHandedHold, toHold } from './handed-hold.ts';
+import { toHold, toRestartHold } from './hold-restart-state.ts';
 import { createHoldStore } from './hold-store.ts';
-import { readProcessStart } from './process-start.ts';
 import { toTask } from './to-task.ts';
 
-/** A hold whose process died ends within a second of that. */
+/** How often holds are checked, so that one whose process died ends within a second. */
 const SWEEP_MS = 400;
+/** When to try again after there were too many holds: some may have ended by then. */
+const FULL_RETRY_MS = 1_000;
 
 export interface HoldsOptions {
   readonly clock: Clock;
@@ -31,31 +33,31 @@ export interface HoldsOptions {
   readonly hub: EventHub;
   readonly db: Sqlite;
   readonly log: Log;
-  /** Looks for a resume now: a sweep that is late because of one must not end holds by the time that was slept. */
+  /** Looks for a resume now, so that a sweep that is late because of one does not count the time of the suspend. */
   readonly check: () => void;
   readonly procRoot?: string;
 }
 
 export interface Holds extends Disposable {
   /**
-   * Takes back what was held before a restart of the agent, from disk or as the former image of this process handed it over, and
-   * begins to look for holds that end.
+   * Restores the holds from before a restart of the agent, from disk or from `handed` by the former image of this process, and begins
+   * to look for holds that end.
    */
-  start(handed?: readonly HandedHold[]): void;
+  start(handed?: readonly RestartHold[]): void;
   list(): Task[];
   get(name: string): Task | undefined;
   /** Throws `invalid_request` for a pid that does not run, `too_many_requests` when there are too many. */
   put(request: Omit<HoldRequest, 'process'> & { readonly pid: number | undefined }): Task;
   release(name: string, why: ReleaseReason): Task | undefined;
-  /** What is in force now, after what has ended was taken out. */
+  /** Removes the holds that have ended and returns the others. */
   inForce(): readonly Hold[];
-  onResume(): void;
-  /** True when a connection may take this name: nobody has it, or its connection ended with the former image. */
+  onResumed(): void;
+  /** True when a connection may take this name: no hold has it, or its connection ended with the former image. */
   isFree(name: string): boolean;
-  /** From now on the end of a connection releases nothing: it ends with this image of the process. */
+  /** Lets later ends of connections release no hold, because connections end with this image of the process. */
   keepConnections(): void;
   /** Every hold, for the next image. */
-  handOver(): HandedHold[];
+  toRestartState(): RestartHold[];
 }
 
 export function createHolds(options: HoldsOptions): Holds {
@@ -69,7 +71,7 @@ export function createHolds(options: HoldsOptions): Holds {
   const now = (): HoldTime => ({ run_ms: runClock.now_ms(), wall_ms: clock.wall_ms() });
   const isRunning = ({ pid, started }: HoldProcess) => readProcessStart(procRoot, pid) === started;
 
-  /** The hold counts whether or not it could be written down; a full disk must not let the machine fall asleep. */
+  /** A hold counts even when it could not be stored: a full disk must not let the machine be suspended. */
   function onDisk(name: string, write: () => void): void {
     try {
       write();
@@ -78,8 +80,8 @@ export function createHolds(options: HoldsOptions): Holds {
     }
   }
 
-  /** The wall time at which a hold ends is written anew: a clock that was set since would end it too early. */
-  function takeOver(handed: readonly HandedHold[]): void {
+  /** Stores the wall time at which each hold ends again, because the clock may have been set since. */
+  function restoreHolds(handed: readonly RestartHold[]): void {
     book.restore(handed.map((hold) => toHold(hold, now())));
     book.resume(now());
     for (const hold of book.all()) if (!hold.connection) onDisk(hold.name, () => store.save(hold, now()));
@@ -116,7 +118,7 @@ export function createHolds(options: HoldsOptions): Holds {
   return {
     start(handed) {
       if (handed === undefined) onDisk('all', () => book.restore(store.load(now())));
-      else takeOver(handed);
+      else restoreHolds(handed);
       if (book.all().length > 0) run();
     },
     list: () => book.all().map((hold) => toTask(hold, now())),
@@ -127,7 +129,11 @@ export function createHolds(options: HoldsOptions): Holds {
     put({ pid, ...request }) {
       const fresh = book.get(request.name) === undefined;
       const result = book.put({ ...request, process: toProcess(pid) }, now());
-      if (result.type === 'full') throw new RemoraError('too_many_requests', `there are already ${HOLDS_MAX} holds`);
+      if (result.type === 'full') {
+        throw new RemoraError('too_many_requests', `there are already ${HOLDS_MAX} holds; let go of some`, {
+          retryAfter_ms: FULL_RETRY_MS,
+        });
+      }
       const { hold } = result;
       if (!hold.connection) onDisk(hold.name, () => store.save(hold, now()));
       if (fresh) hub.publish('hold_created', { name: hold.name, mode: hold.mode });
@@ -145,7 +151,7 @@ export function createHolds(options: HoldsOptions): Holds {
       sweep();
       return book.all();
     },
-    onResume() {
+    onResumed() {
       book.resume(now());
     },
     isFree(name) {
@@ -155,7 +161,7 @@ export function createHolds(options: HoldsOptions): Holds {
     keepConnections() {
       keepsConnections = true;
     },
-    handOver: () => book.all().map((hold) => toHandedHold(hold, now())),
+    toRestartState: () => book.all().map((hold) => toRestartHold(hold, now())),
     [Symbol.dispose]: stop,
   };
 }

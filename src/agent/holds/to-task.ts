@@ -1,9 +1,9 @@
-// A hold as the socket shows it.
+// Converts a hold to the task that the socket shows.
 import type { Task } from '../../contract/local/tasks.ts';
 import { toDateTime } from '../../core/clock.ts';
-import { type Hold, type HoldTime, WALL_CAP_MS } from '../../core/hold-book.ts';
+import { type Hold, type HoldTime, WALL_CAP_MS } from '../../core/holds/hold-book.ts';
 
-/** `expire` is what is left, in seconds; for a hold of a connection that is what the wall cap leaves. */
+/** `expire` is the time left in seconds; for the hold of a connection, what is left of its cap in wall time. */
 export function toTask(hold: Hold, now: HoldTime): Task {
   const left_ms = Math.min(hold.deadline_run_ms - now.run_ms, hold.created_wall_ms + WALL_CAP_MS - now.wall_ms);
   return {

@@ -1,5 +1,6 @@
-// Hooks around a suspend: those of `pre-suspend.d` last in first out, undone when one of them fails; those of
-// `post-resume.d` first in first out (design.md, section 4; lessons.md, 36). And those of `primary-change.d`.
+// Runs hooks: those of `pre-suspend.d` last in first out, undone when one of them fails; those of `post-resume.d` first in first
+// out; and those of `primary-change.d`.
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { RemoraError } from '../../core/remora-error.ts';
 import { type Hook, type HookList, listHooks } from './list-hooks.ts';
@@ -7,6 +8,7 @@ import { type HookContext, type HookPhase, type HookResult, runHook } from './ru
 
 export const HOOK_DEADLINE_MS = 5_000;
 export const HOOKS_DEADLINE_MS = 10_000;
+const HOOK_DIRECTORIES = ['pre-suspend.d', 'post-resume.d', 'primary-change.d'];
 
 export interface HooksOptions {
   /** Holds `pre-suspend.d`, `post-resume.d` and `primary-change.d`; undefined = no hooks. */
@@ -17,28 +19,30 @@ export interface HooksOptions {
 }
 
 export interface Hooks {
-  /** Throws `hook_failed` after those that had run were undone; `details.hooks` has what happened to each. */
+  /** Throws `hook_failed` after the hooks that had run were undone; `details.hooks` has the result of each. */
   preSuspend(fields: Readonly<Record<string, unknown>>): Promise<readonly HookResult[]>;
-  /** The suspend was refused or interrupted: undoes what the last `preSuspend` did. Once. */
+  /** Undoes what the last `preSuspend` did, once, when the suspend was refused or interrupted. */
   undo(reason: string): Promise<readonly HookResult[]>;
-  /** A resume: there is nothing to undo any more. */
+  /** Runs the hooks of a resume. Nothing is left to undo then. */
   postResume(fields: Readonly<Record<string, unknown>>): Promise<readonly HookResult[]>;
-  /** The primary of the database is another one. */
+  /** Runs the hooks of a change of the primary. */
   primaryChange(fields: Readonly<Record<string, unknown>>): Promise<readonly HookResult[]>;
-  /** What lies in the directories, for /v1/status. */
+  /** The contents of the directories, for /v1/status. */
   describe(): Record<string, unknown>;
+  /** Names the hooks that are not run because another user can write them; undefined when there are none. */
+  refusal(): string | undefined;
 }
 
 export function createHooks(options: HooksOptions): Hooks {
   const each_ms = options.hookDeadline_ms ?? HOOK_DEADLINE_MS;
   const all_ms = options.hooksDeadline_ms ?? HOOKS_DEADLINE_MS;
-  /** In the order in which they ran. */
+  /** The hooks that prepared for the suspend, in the order in which they ran. */
   let prepared: Hook[] = [];
 
   const list = (name: string) =>
     options.directory === undefined ? { hooks: [], skipped: [] } : listHooks(join(options.directory, name));
 
-  /** Runs one after the other within the common deadline, until `goOn` says no. */
+  /** Runs the hooks one after the other within the common deadline, until `goOn` returns false. */
   async function run(
     hooks: readonly Hook[],
     phase: HookPhase,
@@ -87,6 +91,15 @@ export function createHooks(options: HooksOptions): Hooks {
       directory: options.directory ?? null,
       ...summary(list('pre-suspend.d'), list('post-resume.d'), list('primary-change.d')),
     }),
+    refusal() {
+      const { directory } = options;
+      if (directory !== undefined && statSync(directory, { throwIfNoEntry: false })?.isDirectory() === false) {
+        return `none are run: ${directory} is not a directory`;
+      }
+      const refused = HOOK_DIRECTORIES.flatMap((name) => list(name).skipped).filter(({ untrusted }) => untrusted);
+      if (refused.length === 0) return undefined;
+      return `not run: ${refused.map(({ name, reason }) => `${name} (${reason})`).join('; ')}`;
+    },
   };
 }
 
@@ -96,6 +109,6 @@ function summary(before: HookList, after: HookList, primary: HookList) {
     pre_suspend: names(before),
     post_resume: names(after),
     primary_change: names(primary),
-    skipped: [before, after, primary].flatMap(({ skipped }) => skipped),
+    skipped: [before, after, primary].flatMap(({ skipped }) => skipped.map(({ name, reason }) => ({ name, reason }))),
   };
 }

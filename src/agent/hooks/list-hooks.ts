@@ -1,6 +1,7 @@
-// The hooks of one directory, in the order of their names: executables, and Unix sockets on which a program listens.
+// Lists the hooks of one directory in the order of their names: executables, and Unix sockets on which a program listens.
 import { accessSync, constants, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { whyUntrusted } from '../../linux/trusted-path.ts';
 
 export interface Hook {
   readonly name: string;
@@ -10,14 +11,21 @@ export interface Hook {
 
 export interface HookList {
   readonly hooks: readonly Hook[];
-  /** What lies there and is not run, with the reason. */
-  readonly skipped: readonly { readonly name: string; readonly reason: string }[];
+  /** Files that are not run, with the reason. */
+  readonly skipped: readonly SkippedHook[];
 }
 
-/** Hidden files and what editors and package managers leave behind are passed over without a word. A missing directory has none. */
+export interface SkippedHook {
+  readonly name: string;
+  readonly reason: string;
+  /** True when a user other than root and this one can write the hook: running it would give them the rights of the agent. */
+  readonly untrusted: boolean;
+}
+
+/** Leaves out hidden files and those that editors and package managers leave behind. A missing directory has no hooks. */
 export function listHooks(directory: string): HookList {
   const hooks: Hook[] = [];
-  const skipped: { name: string; reason: string }[] = [];
+  const skipped: SkippedHook[] = [];
   for (const name of namesIn(directory)) {
     if (/^\.|~$|\.(?:dpkg-\w+|rpm\w+|bak|swp)$/.test(name)) continue;
     const path = join(directory, name);
@@ -36,16 +44,17 @@ function namesIn(directory: string): string[] {
   }
 }
 
-function toHook(name: string, path: string): Hook | { name: string; reason: string } {
+function toHook(name: string, path: string): Hook | SkippedHook {
   const stat = statSync(path, { throwIfNoEntry: false });
-  if (stat === undefined) return { name, reason: 'a link that leads nowhere' };
+  if (stat === undefined) return { name, reason: 'a link that leads nowhere', untrusted: false };
+  const why = whyUntrusted(path);
+  if (why !== undefined) return { name, reason: why, untrusted: true };
   if (stat.isSocket()) return { name, path, kind: 'socket' };
-  if (!stat.isFile()) return { name, reason: 'neither a file nor a socket' };
-  if ((stat.mode & 0o002) !== 0) return { name, reason: 'everybody may write to it' };
+  if (!stat.isFile()) return { name, reason: 'neither a file nor a socket', untrusted: false };
   try {
     accessSync(path, constants.X_OK);
   } catch {
-    return { name, reason: 'not executable' };
+    return { name, reason: 'not executable', untrusted: false };
   }
   return { name, path, kind: 'executable' };
 }

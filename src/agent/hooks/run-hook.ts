@@ -1,5 +1,5 @@
-// One hook, run to its end or to its deadline: an executable with the context as JSON on stdin, or a POST of the same JSON to
-// a program's socket. Whatever it started is ended with it.
+// Runs one hook to its end or its deadline: an executable with the context as JSON on stdin, or a POST of the same JSON to a
+// program's socket. The processes that it started end with it.
 import { spawn } from 'node:child_process';
 import { Client } from 'undici';
 import type { Hook } from './list-hooks.ts';
@@ -7,7 +7,7 @@ import type { Hook } from './list-hooks.ts';
 /** `undo`: the suspend was cancelled after this hook had prepared for it. */
 export type HookPhase = 'pre-suspend' | 'undo' | 'post-resume' | 'primary-change';
 
-/** What a hook is told. Never a secret: it goes into the environment and the stdin of other people's programs. */
+/** What a hook gets. It holds no secret, because it goes into the environment and the stdin of other people's programs. */
 export interface HookContext {
   readonly phase: HookPhase;
   readonly generation: number;
@@ -19,7 +19,7 @@ export interface HookResult {
   readonly ok: boolean;
   /** Run time in milliseconds. */
   readonly ms: number;
-  /** Why it is not ok, with the end of what it wrote to stderr. */
+  /** Why the hook failed, with the end of what it wrote to stderr. */
   readonly reason?: string;
 }
 
@@ -35,7 +35,7 @@ export async function runHook(hook: Hook, context: HookContext, deadline_ms: num
   return reason === undefined ? { name: hook.name, ok: true, ms } : { name: hook.name, ok: false, ms, reason };
 }
 
-/** Resolves with the reason of the failure, or with nothing. */
+/** Resolves to the reason of the failure; to undefined when the hook succeeded. */
 function spawnHook(hook: Hook, context: HookContext, deadline_ms: number): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     const child = spawn(hook.path, [context.phase], {
@@ -70,7 +70,7 @@ function spawnHook(hook: Hook, context: HookContext, deadline_ms: number): Promi
             `${code === null ? `was ended by ${signal}` : `exit code ${code}`}${words === '' ? '' : `: ${words.trim()}`}`,
           );
       };
-      // What it wrote is complete at `close`, which a process that it left behind may keep from coming.
+      // The output is complete at `close`, but a process that the hook left behind may keep `close` from coming.
       const rest = setTimeout(end, WORDS_WAIT_MS);
       child.once('close', () => {
         clearTimeout(rest);
@@ -101,7 +101,7 @@ async function postHook(hook: Hook, context: HookContext, deadline_ms: number): 
   }
 }
 
-/** Only what a hook needs: nothing of the agent's own environment but the path and the language. */
+/** The environment of a hook: the context, and PATH and the language of the agent's own environment. */
 function toEnvironment(context: HookContext): Record<string, string> {
   return {
     PATH: process.env.PATH ?? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
@@ -116,6 +116,6 @@ function endGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // The group has ended by itself in the meantime.
+    // The process group has ended by itself in the meantime.
   }
 }

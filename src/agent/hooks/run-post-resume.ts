@@ -1,19 +1,20 @@
-// The step of the recovery that runs the post-resume hooks. One that fails leaves the part `hooks` degraded until all of them
-// work again; it never keeps the machine from serving.
+// The step of the recovery that runs the post-resume hooks. A hook that fails leaves the part `hooks` degraded until all hooks work
+// again; it does not keep the machine from serving.
 import type { Part } from '../parts.ts';
 import type { LastResume } from '../resume/last-resume.ts';
 import type { Hooks } from './hooks.ts';
+import { setHooksPart } from './set-hooks-part.ts';
 
-/** Throws when a hook failed, so that the step is reported as failed; all of them have run by then. */
+/** Runs all hooks, then throws when one failed, so that the step counts as failed. */
 export async function runPostResume(
-  hooks: Pick<Hooks, 'postResume'>,
+  hooks: Pick<Hooks, 'postResume' | 'refusal'>,
   resume: LastResume | undefined,
   part: Part,
 ): Promise<void> {
   const results = await hooks.postResume({ ...resume });
   const failed = results.filter((result) => !result.ok);
   if (failed.length === 0) {
-    if (part.state !== 'off') part.set('ok');
+    if (part.state !== 'off') setHooksPart(part, hooks);
     return;
   }
   const reason = failed.map((result) => `${result.name}: ${result.reason}`).join('; ');

@@ -1,12 +1,16 @@
-// Runs the primary-change hooks, one change at a time. While they run only the newest change waits: hooks are told where things
-// stand and not each step. One that fails leaves the part `hooks` degraded until all of them work again.
+// Runs the primary-change hooks, one change at a time. While they run only the newest change waits, because hooks need the current
+// primary and not each step. A hook that fails leaves the part `hooks` degraded until all hooks work again.
 import type { Part } from '../parts.ts';
 import type { Hooks } from './hooks.ts';
+import { setHooksPart } from './set-hooks-part.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Returns what to call with each change; its fields go to the hooks. */
-export function createPrimaryChangeHooks(hooks: Pick<Hooks, 'primaryChange'>, part: Part): (fields: Fields) => void {
+/** Returns the function to call with each change; its fields go to the hooks. */
+export function createPrimaryChangeHooks(
+  hooks: Pick<Hooks, 'primaryChange' | 'refusal'>,
+  part: Part,
+): (fields: Fields) => void {
   let waiting: Fields | undefined;
   let isRunning = false;
   let hasFailed = false;
@@ -22,7 +26,7 @@ export function createPrimaryChangeHooks(hooks: Pick<Hooks, 'primaryChange'>, pa
         part.set('degraded', `after a change of the primary ${reasons}`);
       } else if (hasFailed) {
         hasFailed = false;
-        part.set('ok');
+        setHooksPart(part, hooks);
       }
     }
     isRunning = false;

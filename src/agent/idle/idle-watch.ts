@@ -1,20 +1,28 @@
-// Watches for work, and suspends the machine when there has been none for long enough. Off unless a time is set; then it only
-// answers why the machine is awake.
-import type { IdleReport } from '../../contract/local/tasks.ts';
+// Watches for work, and suspends the machine when there was none for long enough. Without a set time it never suspends, and only
+// says why the machine is awake.
+import type { IdleStatus } from '../../contract/local/tasks.ts';
 import { createBackoff } from '../../core/backoff.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { HoldTime } from '../../core/hold-book.ts';
+import { toErrorMessage } from '../../core/error-message.ts';
+import type { HoldTime } from '../../core/holds/hold-book.ts';
+import {
+  beginIdle,
+  blockersOf,
+  type IdleSample,
+  type IdleState,
+  idleFor,
+  observe,
+} from '../../core/idle/idle-judge.ts';
 import { toIdlePace } from '../../core/idle/idle-pace.ts';
-import { type IdleRefusal, type IdleSettings, toIdleReport, untilSuspend } from '../../core/idle/idle-report.ts';
+import { type IdleRefusal, type IdleSettings, toIdleStatus, untilSuspend } from '../../core/idle/idle-status.ts';
 import { isFromOutside } from '../../core/idle/inbound-connections.ts';
-import type { InboundLook } from '../../core/idle/inbound-judge.ts';
-import { beginIdle, blockersOf, type IdleSample, type IdleState, idleFor, observe } from '../../core/idle-judge.ts';
+import type { InboundReading } from '../../core/idle/inbound-judge.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { RunClock } from '../../core/run-clock.ts';
 import type { EventHub } from '../events/event-hub.ts';
-import type { LookAtInbound } from './inbound-connections.ts';
+import type { ReadInbound } from './inbound-connections.ts';
 
-/** After a suspend that did not come about. */
+/** How long to wait at least after a suspend that failed. */
 export const RETRY_MIN_MS = 60_000;
 export const RETRY_MAX_MS = 1_800_000;
 
@@ -24,21 +32,21 @@ export interface IdleWatchOptions {
   readonly random: () => number;
   readonly hub: Pick<EventHub, 'publish'>;
   readonly settings: IdleSettings;
-  /** What the agent knows by itself, at once. */
+  /** The work that the agent knows without looking at the kernel. */
   readonly work: () => Omit<IdleSample, 'at' | 'inbound'>;
-  readonly look: LookAtInbound;
-  /** Looks for a resume now: the time of an absence is not time without work. */
+  readonly readInbound: ReadInbound;
+  /** Looks for a resume now, because the time of a suspend does not count as time without work. */
   readonly check: () => void;
-  /** Asks for a suspend once. `recheck` is called when all is prepared, and rejects when work has arrived meanwhile. */
+  /** Asks for one suspend. `recheck` is called when all is prepared, and rejects when work has arrived meanwhile. */
   readonly suspend: (recheck: () => Promise<void>) => Promise<void>;
   readonly retryMin_ms?: number;
 }
 
 export interface IdleWatch extends AsyncDisposable {
   start(signal: AbortSignal): void;
-  report(): IdleReport;
-  /** The machine was resumed for something: the time without work begins anew. */
-  onResume(): void;
+  status(): IdleStatus;
+  /** Call it at a resume: the time without work starts over, because the machine was resumed for some work. */
+  onResumed(): void;
 }
 
 export function createIdleWatch(options: IdleWatchOptions): IdleWatch {
@@ -59,12 +67,12 @@ export function createIdleWatch(options: IdleWatchOptions): IdleWatch {
     return { run_ms: runClock.now_ms(), wall_ms: clock.wall_ms() };
   }
 
-  function sample(inbound: InboundLook): IdleSample {
+  function sample(inbound: InboundReading): IdleSample {
     return { ...options.work(), at: now(), inbound };
   }
 
   async function freshSample(): Promise<IdleSample> {
-    const inbound = await options.look(new Set(state.inbound.known.keys()), stop.signal);
+    const inbound = await options.readInbound(new Set(state.inbound.known.keys()), stop.signal);
     lookedAt_run_ms = runClock.now_ms();
     return sample(inbound);
   }
@@ -73,8 +81,8 @@ export function createIdleWatch(options: IdleWatchOptions): IdleWatch {
     return after_ms === undefined ? undefined : untilSuspend(state, after_ms, refusal, now());
   }
 
-  /** Other work makes a look at the connections needless, and a look is what costs. */
-  async function look(): Promise<void> {
+  /** Looks at the connections only when there is no other work, because that look is expensive. */
+  async function checkWork(): Promise<void> {
     options.check();
     state = observe(state, sample({ type: 'kept' }));
     if (after_ms === undefined) return;
@@ -85,7 +93,7 @@ export function createIdleWatch(options: IdleWatchOptions): IdleWatch {
   }
 
   async function tick(): Promise<void> {
-    looking = look();
+    looking = checkWork();
     await looking;
     if (untilDue() === 0 && !stop.signal.aborted) await suspend();
   }
@@ -95,24 +103,24 @@ export function createIdleWatch(options: IdleWatchOptions): IdleWatch {
     hub.publish('idle_suspend', { idle_ms: Math.round(idleFor(state, now())), after_ms });
     try {
       await options.suspend(recheck);
-      // It may be one that never comes; a resume takes this back.
+      // The accepted suspend may never happen; a resume takes this back.
       if (resumes === begun)
-        putOff('the suspend was accepted, and the machine has not been resumed since', backoff.next());
+        postpone('the suspend was accepted, and the machine has not been resumed since', backoff.next());
     } catch (error) {
       if (resumes !== begun) return;
-      const message = error instanceof Error ? error.message : String(error);
+      const message = toErrorMessage(error);
       const retry_ms = backoff.next(error instanceof RemoraError ? error.retryAfter_ms : undefined);
-      putOff(message, retry_ms);
+      postpone(message, retry_ms);
       hub.publish('idle_suspend_failed', { message, retry_ms });
     }
   }
 
-  function putOff(message: string, retry_ms: number): void {
+  function postpone(message: string, retry_ms: number): void {
     const { run_ms, wall_ms } = now();
     refusal = { at_wall_ms: wall_ms, message, retry_run_ms: run_ms + retry_ms };
   }
 
-  /** That a suspend is being prepared is not work, nor is what programs in here say to one another on being told of it. */
+  /** Neither the preparation of the suspend counts as work, nor the traffic between local programs that it causes. */
   async function recheck(): Promise<void> {
     const fresh = await freshSample();
     const { inbound } = fresh;
@@ -148,8 +156,8 @@ export function createIdleWatch(options: IdleWatchOptions): IdleWatch {
       state = observe(beginIdle(now()), sample({ type: 'kept' }));
       schedule();
     },
-    report: () => toIdleReport(observe(state, sample({ type: 'kept' })), settings, refusal, now()),
-    onResume() {
+    status: () => toIdleStatus(observe(state, sample({ type: 'kept' })), settings, refusal, now()),
+    onResumed() {
       resumes += 1;
       refusal = undefined;
       backoff.reset();

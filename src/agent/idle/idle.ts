@@ -1,14 +1,14 @@
-// The idle part put together: what counts as work, the watch over it, and GET /v1/idle (design.md, section 3).
+// Puts the idle part together: what counts as work, the watch over it, and GET /v1/idle.
 import type { taskOperations } from '../../contract/local/tasks.ts';
 import type { Clock } from '../../core/clock.ts';
-import type { Hold } from '../../core/hold-book.ts';
+import type { Hold } from '../../core/holds/hold-book.ts';
+import type { SuspendState } from '../../core/machine/suspend-states.ts';
 import type { RunClock } from '../../core/run-clock.ts';
-import type { SuspendState } from '../../core/suspend-machine.ts';
 import type { Handlers } from '../../http/handler.ts';
-import { createSs, type Ss } from '../connections/ss.ts';
+import { createSs, type Ss } from '../../linux/sockets/ss.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import { createIdleWatch } from './idle-watch.ts';
-import { createInboundLook } from './inbound-connections.ts';
+import { createInboundReader } from './inbound-connections.ts';
 
 export interface IdleOptions {
   readonly clock: Clock;
@@ -23,7 +23,7 @@ export interface IdleOptions {
   readonly holds: () => readonly Hold[];
   readonly calls: () => { readonly open: ReadonlyMap<string, number>; readonly total: number };
   readonly suspendState: () => SuspendState;
-  /** Undefined when nobody knows. */
+  /** Whether this machine's node is the primary; undefined when that is not known. */
   readonly isPrimary: () => boolean | undefined;
   /** The ports that are announced now. */
   readonly ports: () => Iterable<number>;
@@ -36,8 +36,8 @@ export interface IdleOptions {
 export interface Idle extends AsyncDisposable {
   readonly handlers: Handlers<Pick<typeof taskOperations, 'idle'>, unknown>;
   start(signal: AbortSignal): void;
-  /** A resume was noticed. */
-  onResume(): void;
+  /** Call it when a resume was noticed. */
+  onResumed(): void;
 }
 
 export function createIdle(options: IdleOptions): Idle {
@@ -58,14 +58,14 @@ export function createIdle(options: IdleOptions): Idle {
       suspendState: options.suspendState(),
       isPrimary: options.isPrimary(),
     }),
-    look: createInboundLook({ ss: options.ss ?? createSs(), ports: options.ports, ignorePorts }),
+    readInbound: createInboundReader({ ss: options.ss ?? createSs(), ports: options.ports, ignorePorts }),
     check,
     suspend,
     ...(retryMin_ms === undefined ? {} : { retryMin_ms }),
   });
 
   return {
-    handlers: { idle: () => watch.report() },
+    handlers: { idle: () => watch.status() },
     start(signal) {
       unsubscribe = hub.subscribe({
         onEvent({ type }) {
@@ -74,7 +74,7 @@ export function createIdle(options: IdleOptions): Idle {
       });
       watch.start(signal);
     },
-    onResume: watch.onResume,
+    onResumed: watch.onResumed,
     async [Symbol.asyncDispose]() {
       unsubscribe();
       await watch[Symbol.asyncDispose]();

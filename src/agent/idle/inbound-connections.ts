@@ -1,8 +1,10 @@
-// Looks at the connections that others have to the ports of this machine. Never fails: what cannot be seen is said.
+// Reads the connections from outside to the ports of this machine. It never fails: a note says what cannot be seen.
+
+import { toErrorMessage } from '../../core/error-message.ts';
 import { type InboundConnection, selectInbound } from '../../core/idle/inbound-connections.ts';
-import type { InboundLook } from '../../core/idle/inbound-judge.ts';
-import { readConnectionTable, readOwnSockets } from '../connections/connection-table.ts';
-import { type Ss, SsError } from '../connections/ss.ts';
+import type { InboundReading } from '../../core/idle/inbound-judge.ts';
+import { readConnectionTable, readOwnSockets } from '../../linux/sockets/connection-table.ts';
+import { type Ss, SsError } from '../../linux/sockets/ss.ts';
 
 export interface InboundOptions {
   readonly ss: Pick<Ss, 'list'>;
@@ -13,12 +15,12 @@ export interface InboundOptions {
 }
 
 /** `known`: keys of the connections that were inbound at the last look. */
-export type LookAtInbound = (known: ReadonlySet<string>, signal: AbortSignal) => Promise<InboundLook>;
+export type ReadInbound = (known: ReadonlySet<string>, signal: AbortSignal) => Promise<InboundReading>;
 
-export function createInboundLook(options: InboundOptions): LookAtInbound {
+export function createInboundReader(options: InboundOptions): ReadInbound {
   const { ss, ignorePorts, procRoot } = options;
 
-  /** Without bytes where `ss` does not tell them. */
+  /** Lists the connections; without byte counts when `ss` does not show them. */
   async function list(signal: AbortSignal): Promise<{ all: InboundConnection[]; note?: string }> {
     try {
       return { all: await ss.list(signal) };
@@ -36,7 +38,7 @@ export function createInboundLook(options: InboundOptions): LookAtInbound {
       const ownInodes = readOwnSockets(procRoot);
       return { type: 'seen', connections: selectInbound(all, { ports, ownInodes, known }), ...rest };
     } catch (error) {
-      return { type: 'failed', why: error instanceof Error ? error.message : String(error) };
+      return { type: 'failed', why: toErrorMessage(error) };
     }
   };
 }

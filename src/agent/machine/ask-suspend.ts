@@ -1,14 +1,15 @@
-// The one call that asks the machines API to suspend this machine: on a fresh connection, once, within ten seconds. Its answer
-// is lost in the snapshot more often than not, so nothing here is ever tried a second time (resume.md, section 6).
+// Asks the machines API to suspend this machine: once, on a fresh connection, within ten seconds. It never retries, because the
+// answer to a suspend that works is mostly lost in the snapshot.
 import { Client, errors } from 'undici';
+import { toErrorMessage } from '../../core/error-message.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { MachinesApi } from './machines-api.ts';
 
 export const ASK_LIMIT_MS = 10_000;
 
 /**
- * Resolves when the platform accepted (any 2xx). Throws `upstream_refused` with the platform's status and words when it said
- * no, `upstream_failed` when it could not be reached, `upstream_timeout` when it did not answer: then the outcome is unknown.
+ * Resolves when the platform accepted (any 2xx). Throws `upstream_refused` with the platform's status and message when it refused,
+ * `upstream_failed` when it could not be reached, and `upstream_timeout` when it did not answer: then the outcome is unknown.
  */
 export async function askSuspend(api: MachinesApi, path: string, limit_ms = ASK_LIMIT_MS): Promise<void> {
   const client = new Client(api.origin, {
@@ -39,7 +40,7 @@ function refusal(status: number, text: string): RemoraError {
 }
 
 function toFailure(error: unknown, late: boolean, limit_ms: number): RemoraError {
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = toErrorMessage(error);
   const unanswered = late || error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError;
   if (unanswered) {
     const message = `the platform did not answer within ${limit_ms} ms; whether it took the suspend shows in what happens next`;

@@ -1,37 +1,43 @@
 // What keeps the machine from being suspended: holds, gateway calls in flight, and being the primary of the replicated
-// database, where a stale machine could win the lease and lose data (design.md, section 4).
+// database, because a machine that comes back with old data could win the lease and lose the newer data.
+
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { AgentEventFields } from '../../contract/local/event-types.ts';
 import type { IdleBlocker } from '../../contract/local/tasks.ts';
 import { toDateTime } from '../../core/clock.ts';
-import type { Hold } from '../../core/hold-book.ts';
+import type { Hold } from '../../core/holds/hold-book.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 
-/** The longest that holds of the mode `delay` can put a suspend off. */
+/** How long holds of the mode `delay` can put off a suspend at most. */
 export const DELAY_MAX_MS = 5_000;
 const DELAY_STEP_MS = 50;
 
 export interface InterlockOptions {
   readonly holds: () => readonly Hold[];
   readonly openStreams: () => number;
-  /** Undefined when nobody knows. */
+  /** Whether this machine's node is the primary; undefined when that is not known. */
   readonly isPrimary: () => boolean | undefined;
-  /** `block`: calls in flight stand in the way. `name`: they are named in the `suspending` event and cut. */
+  /** `block`: gateway calls in flight prevent a suspend. `name`: the `suspending` event names them and they are cut. */
   readonly streams: 'block' | 'name';
   readonly delayMax_ms?: number;
 }
 
 export interface Interlock {
-  /** What stands in the way now; empty = nothing. */
+  /** What prevents a suspend at this moment; empty = nothing. */
   blockers(): IdleBlocker[];
   /** Throws `held`, naming each blocker, unless forced. */
   check(force: boolean): void;
-  /** What the `suspending` event says of it: who is overruled, and how many calls will be cut. */
-  announce(force: boolean): Record<string, unknown>;
+  /** Fields of the `suspending` event: the holders that are overruled, and how many calls will be cut. */
+  announce(force: boolean): AgentEventFields<'suspending'>;
+  /** Every later `check` throws `error`, forced or not: the process is about to be replaced. */
+  refuse(error: RemoraError): void;
   /** Waits, bounded, until the holds of the mode `delay` are gone. */
   delay(): Promise<void>;
 }
 
 export function createInterlock(options: InterlockOptions): Interlock {
+  let refusal: RemoraError | undefined;
+
   function blockers(): IdleBlocker[] {
     const list = options
       .holds()
@@ -51,6 +57,7 @@ export function createInterlock(options: InterlockOptions): Interlock {
   return {
     blockers,
     check(force) {
+      if (refusal !== undefined) throw refusal;
       const list = force ? [] : blockers();
       if (list.length === 0) return;
       const names = list.map(
@@ -62,6 +69,9 @@ export function createInterlock(options: InterlockOptions): Interlock {
     announce(force) {
       const calls = options.openStreams();
       return { ...(force ? { overruled: blockers() } : {}), ...(calls > 0 ? { calls_cut: calls } : {}) };
+    },
+    refuse(error) {
+      refusal = error;
     },
     async delay() {
       const end_ms = performance.now() + (options.delayMax_ms ?? DELAY_MAX_MS);

@@ -1,10 +1,10 @@
-// What can be read of this machine for the four conditions of document 3: from its configuration where the machines API
-// shows it, else from its environment and from the kernel.
+// Reads this machine's facts for the four conditions of a suspend (Suspend and Replication): from its configuration where the
+// machines API shows it, else from its environment and the kernel.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { MachineFacts } from '../../core/suspend-eligibility.ts';
+import type { MachineFacts } from '../../core/machine/suspend-eligibility.ts';
 
-/** The part of the machines API's record that matters here; every field may be absent. */
+/** The fields of the machines API's record that are used here; each may be absent. */
 export interface MachineConfig {
   readonly memory_mb?: number;
   readonly schedule?: string | null;
@@ -18,7 +18,7 @@ export interface FactSources {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** `config` is undefined when the machines API did not answer. Never throws: what cannot be read is undefined. */
+/** `config` is undefined when the machines API did not answer. Never throws: a fact that cannot be read is undefined. */
 export function readMachineFacts(config: MachineConfig | undefined, sources: FactSources): MachineFacts {
   const shared = config?.sharedKernel === true;
   return {

@@ -1,5 +1,5 @@
-// The machine's record at the machines API, kept for a short while, so that asking for eligibility stays cheap and an
-// unreachable API costs one short wait and no error.
+// Reads the machine's record at the machines API and keeps it for a short while, so that checking for eligibility stays cheap
+// and an unreachable API costs one short wait and no error.
 import type { z } from 'zod';
 import type { machine } from '../../contract/machines.ts';
 import type { Clock } from '../../core/clock.ts';

@@ -1,31 +1,30 @@
-// The machine's own rows: who this is, whether it may be suspended, suspending it, and what is passed to the machines API.
+// The operations of the machine: its identity, whether it may be suspended, suspending it, and those passed to the machines API.
 
 import { createClient } from '../../client/client.ts';
 import { UpstreamError } from '../../client/upstream-error.ts';
 import type { machineOperations as localRows } from '../../contract/local/machine.ts';
 import { machineOperations } from '../../contract/machines.ts';
 import type { Clock } from '../../core/clock.ts';
+import { judgeEligibility } from '../../core/machine/suspend-eligibility.ts';
 import { RemoraError } from '../../core/remora-error.ts';
-import { judgeEligibility } from '../../core/suspend-eligibility.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { Hooks } from '../hooks/hooks.ts';
-import type { Part } from '../parts.ts';
 import type { LastResume } from '../resume/last-resume.ts';
 import { askSuspend } from './ask-suspend.ts';
 import type { Interlock } from './interlock.ts';
 import { type FactSources, readMachineFacts } from './machine-facts.ts';
 import { createMachineRecord } from './machine-record.ts';
 import type { MachinesApi } from './machines-api.ts';
+import type { SuspendProgress } from './suspend-progress.ts';
 import { createSuspender, type LastSuspend, type Suspender } from './suspender.ts';
 
-/** What the answer of a wait may take on top of the wait. */
+/** How much longer than the wait itself the answer of a wait may take. */
 const PASS_MARGIN_MS = 5_000;
 
 export interface MachineOptions {
   readonly clock: Clock;
   readonly hub: EventHub;
-  readonly part: Part;
   readonly identity: {
     readonly app: string | undefined;
     readonly machine: string | undefined;
@@ -36,27 +35,23 @@ export interface MachineOptions {
   readonly sources: FactSources;
   readonly interlock: Interlock;
   readonly hooks: Hooks;
-  /** Checkpoints what is on disk and closes idle connections. */
+  /** Checkpoints the databases and closes idle connections. */
   readonly settle: () => Promise<void>;
   readonly check: () => void;
-  readonly onFence: (up: boolean) => void;
+  readonly progress: SuspendProgress;
   readonly generation: () => number;
   readonly lastResume: () => LastResume | undefined;
-  /** From the former image of this process. */
+  /** The last suspend that the former image of this process knew. */
   readonly lastSuspend?: LastSuspend | undefined;
 }
 
 export interface Machine extends Disposable {
   readonly handlers: Handlers<typeof localRows, unknown>;
   readonly suspender: Suspender;
-  start(): void;
-  /** The platform refuses this machine as a copy, with what to do about it; undefined when it does not. */
-  setFencedOff(reason: string | undefined): void;
 }
 
 export function createMachine(options: MachineOptions): Machine {
-  const { api, hooks, identity, interlock, part } = options;
-  let fencedOff: string | undefined;
+  const { api, hooks, identity, interlock } = options;
   const client =
     api === undefined
       ? undefined
@@ -76,7 +71,7 @@ export function createMachine(options: MachineOptions): Machine {
     hub: options.hub,
     check: options.check,
     last: options.lastSuspend,
-    onFence: options.onFence,
+    progress: options.progress,
     interlock: interlock.check,
     announce: interlock.announce,
     async prepare(fields) {
@@ -115,15 +110,7 @@ export function createMachine(options: MachineOptions): Machine {
     return { api, client, app, machine };
   }
 
-  function tell(): void {
-    if (fencedOff !== undefined) part.set('degraded', fencedOff);
-    else if (api === undefined) part.set('off', 'no machines API is known; set REMORA_MACHINES_API');
-    else if (identity.app === undefined || identity.machine === undefined) {
-      part.set('degraded', 'this machine does not know its name; set REMORA_APP and REMORA_MACHINE');
-    } else part.set('ok');
-  }
-
-  /** The parameters of a path, after they proved to name this machine. */
+  /** Returns the parameters of the path after checking that they name this machine. */
   function thisMachine(params: { app_name: string; machine_id: string }) {
     const known = configured();
     if (params.app_name === known.app && params.machine_id === known.machine) return { params, client: known.client };
@@ -133,11 +120,6 @@ export function createMachine(options: MachineOptions): Machine {
 
   return {
     suspender,
-    start: tell,
-    setFencedOff(reason) {
-      fencedOff = reason;
-      tell();
-    },
     handlers: {
       async machine() {
         const { eligible, conditions } = await eligibility();
@@ -179,7 +161,7 @@ export function createMachine(options: MachineOptions): Machine {
   };
 }
 
-/** What the machines API said, in our words: its 4xx keep their meaning, everything else is a failed or late upstream. */
+/** Maps errors of the machines API: its 4xx keep their meaning, all others become a failed or late upstream. */
 async function passed<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;

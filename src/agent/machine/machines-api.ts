@@ -1,11 +1,11 @@
-// Where the machines API is and how to speak to it: a Unix socket without a token, or a URL with one (document 3,
+// Where the machines API is and how to call it: over a Unix socket without a token, or at a URL with one (Suspend and Replication,
 // Authentication).
 import type { Dispatcher } from 'undici';
 import type { Secret } from '../../core/secret.ts';
 import type { Config } from '../config/load-config.ts';
 import type { Upstream } from '../upstream.ts';
 
-/** Any host name does on the socket; this is the one that people paste. */
+/** The socket accepts any host name; this is the one in the examples of Fly.io. */
 const SOCKET_ORIGIN = 'http://flaps';
 
 export interface MachinesApi {

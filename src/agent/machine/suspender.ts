@@ -1,21 +1,25 @@
 // Suspending this machine: prepare, ask once, and put everything back when the answer is no or nothing happens.
 //
-//   awake ──ask──▶ preparing ──2xx──▶ fenced ──wake──▶ resuming ──done──▶ awake
+//   awake ──ask──▶ preparing ──2xx──▶ fenced ──resume──▶ resuming ──done──▶ awake
 //     ▲               │ refused, error    │ no gap within 15 s of run time
 //     └───────────────┴───────────────────┘
 //
-// design.md, section 4; the table itself is core/suspend-machine.ts.
+// core/machine/suspend-states.ts has the table of all transitions.
+
 import type { z } from 'zod';
+import type { AgentEventFields } from '../../contract/local/event-types.ts';
 import type { lastSuspend } from '../../contract/local/machine.ts';
 import { type Clock, toDateTime } from '../../core/clock.ts';
+import { toErrorMessage } from '../../core/error-message.ts';
+import type { SuspendState } from '../../core/machine/suspend-states.ts';
 import { RemoraError } from '../../core/remora-error.ts';
-import { type SuspendEvent, type SuspendState, transition } from '../../core/suspend-machine.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import { ASK_LIMIT_MS } from './ask-suspend.ts';
+import type { SuspendProgress } from './suspend-progress.ts';
 
-/** Run time after which an accepted suspend that never came counts as not taken. */
+/** Run time after which an accepted suspend that did not happen counts as interrupted. */
 export const INTERRUPTED_AFTER_MS = 15_000;
-/** What preparing may take: the hooks together have ten seconds. */
+/** How long preparing may take; the hooks share this time. */
 const PREPARE_LIMIT_MS = 10_000;
 
 export interface SuspenderOptions {
@@ -23,22 +27,22 @@ export interface SuspenderOptions {
   readonly hub: EventHub;
   /** Asks the machines API once; see ask-suspend.ts. */
   readonly ask: () => Promise<void>;
-  /** Looks for a resume now, before a timer that may be overdue is believed. */
+  /** Looks for a resume now, before a timer that may be overdue is acted on. */
   readonly check: () => void;
   /** Throws `not_eligible`, `held` and the like when the machine must stay awake. */
   readonly mayStart: (force: boolean) => Promise<void>;
-  /** Throws `held` when something stands in the way now. Asked again just before the call, because work may have arrived. */
+  /** Throws `held` when something prevents the suspend. Called again just before the platform is asked, because work may have arrived. */
   readonly interlock: (force: boolean) => void;
-  /** What the `suspending` event names besides the deadline: holders that are overruled, calls that will be cut. */
-  readonly announce: (force: boolean) => Record<string, unknown>;
-  /** Runs the hooks, checkpoints what is on disk, closes idle connections, so that nothing is frozen half open. */
+  /** Fields of the `suspending` event beside the deadline: holders that are overruled, calls that will be cut. */
+  readonly announce: (force: boolean) => AgentEventFields<'suspending'>;
+  /** Runs the hooks, checkpoints the databases and closes idle connections, so that nothing is frozen half open. */
   readonly prepare: (fields: Readonly<Record<string, unknown>>) => Promise<void>;
-  /** Takes back what `prepare` did, when the machine stays awake after all. Never rejects. */
+  /** Takes back what `prepare` did when the machine stays awake after all. Never rejects. */
   readonly undo: (reason: string) => Promise<void>;
-  /** The fence went up, or came down again. */
-  readonly onFence: (up: boolean) => void;
+  /** The state of the suspend, which only the suspender moves. Other parts read it. */
+  readonly progress: SuspendProgress;
   readonly interruptedAfter_ms?: number;
-  /** From the former image of this process. */
+  /** The last suspend that the former image of this process knew. */
   readonly last?: LastSuspend | undefined;
 }
 
@@ -46,34 +50,27 @@ export type LastSuspend = z.infer<typeof lastSuspend>;
 
 export interface Suspender extends Disposable {
   /**
-   * Resolves when the platform accepted. A second caller joins the first one's attempt. Rejects with the machine awake.
+   * Resolves when the platform accepted. A second caller joins the attempt of the first. When it rejects, the machine stays awake.
    * `recheck` runs when all is prepared, just before the platform is asked; the suspend is dropped when it rejects.
    */
   suspend(force: boolean, recheck?: () => Promise<void>): Promise<void>;
-  /** A resume was noticed, or its recovery is complete. */
-  onWake(): void;
+  /** Call it when a resume was noticed; `onRecovered`, when its recovery is done. */
+  onResumed(): void;
   onRecovered(): void;
   readonly state: SuspendState;
   readonly last: LastSuspend | undefined;
 }
 
 export function createSuspender(options: SuspenderOptions): Suspender {
-  const { clock, hub } = options;
-  let state: SuspendState = 'awake';
+  const { clock, hub, progress } = options;
+  const { move } = progress;
   let last = options.last;
   let running: Promise<void> | undefined;
   let watchdog: NodeJS.Timeout | undefined;
   let woken = Promise.withResolvers<void>();
 
-  function move(event: SuspendEvent): void {
-    const before = state;
-    state = transition(state, event);
-    const fenced = (value: SuspendState) => value === 'fenced' || value === 'preparing';
-    if (fenced(before) !== fenced(state)) options.onFence(fenced(state));
-  }
-
-  /** Asked through a function, because every await and every `move` may have changed it. */
-  const is = (wanted: SuspendState): boolean => state === wanted;
+  /** A function, because every `await` and every `move` may have changed the state. */
+  const is = (wanted: SuspendState): boolean => progress.state === wanted;
 
   function settleOutcome(outcome: LastSuspend['outcome'], message?: string): void {
     const at = last?.at ?? toDateTime(clock.wall_ms());
@@ -83,7 +80,7 @@ export function createSuspender(options: SuspenderOptions): Suspender {
   async function attempt(force: boolean, recheck: () => Promise<void>): Promise<void> {
     await options.mayStart(force);
     options.interlock(force);
-    if (!is('awake')) throw new RemoraError('conflict', `the machine is ${state}; try again when it is awake`);
+    if (!is('awake')) throw new RemoraError('conflict', `the machine is ${progress.state}; try again when it is awake`);
     last = { at: toDateTime(clock.wall_ms()), outcome: 'asking' };
     woken = Promise.withResolvers<void>();
     move('ask');
@@ -108,9 +105,9 @@ export function createSuspender(options: SuspenderOptions): Suspender {
     watchdog.unref();
   }
 
-  /** The suspend is over before it began; the fence comes down first, so that nobody waits for the undoing. */
+  /** The suspend will not happen. The gate opens first, so that no call waits while the preparation is undone. */
   async function refused(error: unknown): Promise<void> {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = toErrorMessage(error);
     if (!is('preparing')) return;
     move('refused');
     const unknown = error instanceof RemoraError && error.code === 'upstream_timeout';
@@ -135,7 +132,7 @@ export function createSuspender(options: SuspenderOptions): Suspender {
       });
       return running;
     },
-    onWake() {
+    onResumed() {
       clearTimeout(watchdog);
       if (
         last !== undefined &&
@@ -143,14 +140,14 @@ export function createSuspender(options: SuspenderOptions): Suspender {
       ) {
         settleOutcome('resumed');
       }
-      move('wake');
+      move('resume');
       woken.resolve();
     },
     onRecovered() {
       move('done');
     },
     get state() {
-      return state;
+      return progress.state;
     },
     get last() {
       return last;

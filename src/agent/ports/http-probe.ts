@@ -1,9 +1,9 @@
-// Asks a local port one question over HTTP, to learn whether it answers.
+// Sends one HTTP request to a local port, to learn whether it answers.
 import { nodeHttp } from '../../http/node-http.ts';
 
 const PROBE_MS = 2_000;
 
-/** True when anything that is HTTP comes back for a GET of `/`, whatever its status. Never throws. */
+/** True when GET `/` gets an HTTP answer of any status. Never throws. */
 export function answersHttp(address: string, port: number, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = nodeHttp.request({

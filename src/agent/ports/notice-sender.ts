@@ -7,7 +7,7 @@ import type { Upstream } from '../upstream.ts';
 import type { QueuedNotice } from './port-ledger.ts';
 
 export interface NoticeSender {
-  /** Platform and sprite, as one name for the pair. */
+  /** One name for the pair of platform and sprite. */
   readonly target: string;
   /** Resolves once the platform has stored all of them. Throws UpstreamError. */
   send(notices: readonly QueuedNotice[], signal: AbortSignal): Promise<void>;

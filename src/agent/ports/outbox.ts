@@ -1,64 +1,65 @@
-// Brings port notices to the platform at least once and in order: they are kept until it has taken them, across restarts and
-// resumes (design.md, section 6).
+// Delivers port notices to the platform at least once and in order. They are stored until the platform has accepted them, across
+// restarts and resumes.
 
 import { UpstreamError } from '../../client/upstream-error.ts';
 import type { PortNotice } from '../../contract/port-notices.ts';
 import { createBackoff } from '../../core/backoff.ts';
+import { toErrorMessage } from '../../core/error-message.ts';
 import { type NoticePlan, planNotices } from '../../core/ports/notice-plan.ts';
 import { judgeRefusal } from '../../core/ports/notice-verdict.ts';
 import type { PortChange } from '../../core/ports/port-diff.ts';
 import { isSameTable, type PortTable } from '../../core/ports/port-table.ts';
 import type { Part } from '../parts.ts';
-import { createBell } from './bell.ts';
+import { createAutoResetEvent } from './auto-reset-event.ts';
 import type { NoticeSender } from './notice-sender.ts';
 import type { PortLedger, QueuedNotice } from './port-ledger.ts';
 
 export const BATCH_MAX = 200;
-/** Notices that may wait in all; what is beyond is told as it then stands, once there is room. */
+/** How many notices may wait. Beyond it none are queued; once there is room, the difference to the open ports is queued. */
 export const QUEUE_MAX = 10_000;
 
 export interface OutboxStatus {
   readonly depth: number;
   readonly delivered: number;
-  /** Notices that the platform will never take, kept for a look. */
+  /** How many notices the platform refused for good; they are stored for people to look at. */
   readonly set_aside: number;
   readonly failures: number;
 }
 
 export interface Outbox extends AsyncDisposable {
-  /** Compares what the platform was told with what is open, and queues the difference. Never throws. */
+  /** Compares the ports that were announced to the platform with the open ones, and queues the difference. Never throws. */
   reconcile(open: PortTable): void;
   start(signal: AbortSignal): void;
-  /** The machine was resumed: the next try is made at once. */
+  /** Call it at a resume: the next try is made at once. */
   onResume(): void;
   status(): OutboxStatus;
 }
 
 export interface OutboxOptions {
   readonly ledger: PortLedger;
-  /** Undefined without a platform: then only what was announced is kept, for the next start. */
+  /** Undefined without a platform: then only the announced ports are stored, for the next start. */
   readonly sender: NoticeSender | undefined;
   readonly part: Part;
   readonly random: () => number;
-  /** With an id of its own, unique for the sprite. */
+  /** Makes the notice of a change, with an id that is unique for the sprite. */
   readonly toNotice: (change: PortChange) => PortNotice;
 }
 
 export function createOutbox(options: OutboxOptions): Outbox {
   const { ledger, sender, part, toNotice } = options;
   const backoff = createBackoff({ random: options.random });
-  const work = createBell();
-  const retry = createBell();
+  const work = createAutoResetEvent();
+  const retry = createAutoResetEvent();
   const stop = new AbortController();
   const trouble: { keeping?: string; sending?: string } = {};
-  let told = ledger.told;
+  let announced = ledger.announcedToTarget;
   let open: PortTable | undefined;
   let behind = false;
   let delivered = 0;
   let batchMax = BATCH_MAX;
   let loop: Promise<void> | undefined;
 
-  function report(): void {
+  function updatePart(): void {
     const reason = trouble.keeping ?? trouble.sending;
     if (reason !== undefined) part.set('degraded', reason);
     else if (sender === undefined) part.set('off', 'no platform: set its address, the sprite and a token');
@@ -66,30 +67,30 @@ export function createOutbox(options: OutboxOptions): Outbox {
   }
 
   function plan(now: PortTable): NoticePlan {
-    if (sender === undefined) return { changes: [], told: now, behind: false };
+    if (sender === undefined) return { changes: [], announced: now, behind: false };
     const waiting = ledger.waitingByPort();
     const queued = [...waiting.values()].reduce((sum, count) => sum + count, 0);
-    return planNotices({ told, open: now, waiting, room: QUEUE_MAX - queued });
+    return planNotices({ announced, open: now, waiting, room: QUEUE_MAX - queued });
   }
 
   function reconcile(now: PortTable): void {
     open = now;
-    if (isSameTable(told, now)) return;
+    if (isSameTable(announced, now)) return;
     try {
       const planned = plan(now);
       const notices = planned.changes.map(toNotice);
-      ledger.record(told, planned.told, notices);
-      told = planned.told;
+      ledger.record(announced, planned.announced, notices);
+      announced = planned.announced;
       behind = planned.behind;
       delete trouble.keeping;
-      if (notices.length > 0) work.ring();
+      if (notices.length > 0) work.set();
     } catch (error) {
       trouble.keeping = `port notices cannot be kept: ${toReason(error)}`;
     }
-    report();
+    updatePart();
   }
 
-  /** One request. Throws when it has to be tried again, and when the ledger cannot be written. */
+  /** Sends one request. Throws when it has to be tried again, and when the ledger cannot be written. */
   async function deliver(to: NoticeSender, batch: readonly QueuedNotice[]): Promise<void> {
     try {
       await to.send(batch, stop.signal);
@@ -105,14 +106,14 @@ export function createOutbox(options: OutboxOptions): Outbox {
     batchMax = BATCH_MAX;
     backoff.reset();
     delete trouble.sending;
-    report();
+    updatePart();
     if (behind && open !== undefined) reconcile(open);
   }
 
   function setAside(batch: readonly QueuedNotice[], reason: string): void {
     for (const notice of batch) ledger.setAside(notice, reason);
     trouble.sending = `the platform refused a port notice, which was set aside: ${reason}`;
-    report();
+    updatePart();
   }
 
   async function run(to: NoticeSender): Promise<void> {
@@ -124,7 +125,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
       } catch (error) {
         if (stop.signal.aborted) return;
         trouble.sending = `port notices wait for the platform: ${toReason(error)}`;
-        report();
+        updatePart();
         await retry.wait(backoff.next(error instanceof UpstreamError ? error.retryAfter_ms : undefined));
       }
     }
@@ -132,14 +133,14 @@ export function createOutbox(options: OutboxOptions): Outbox {
 
   function end(): void {
     stop.abort();
-    work.ring();
-    retry.ring();
+    work.set();
+    retry.set();
   }
 
   return {
     reconcile,
     start(signal) {
-      report();
+      updatePart();
       if (sender === undefined) return;
       signal.addEventListener('abort', end, { once: true, signal: stop.signal });
       if (signal.aborted) end();
@@ -147,7 +148,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
     },
     onResume() {
       backoff.reset();
-      retry.ring();
+      retry.set();
     },
     status: () => ({ depth: ledger.depth(), delivered, set_aside: ledger.aside(), failures: backoff.failures }),
     async [Symbol.asyncDispose]() {
@@ -158,6 +159,6 @@ export function createOutbox(options: OutboxOptions): Outbox {
 }
 
 function toReason(error: unknown): string {
-  if (!(error instanceof UpstreamError)) return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof UpstreamError)) return toErrorMessage(error);
   return error.status === undefined ? error.message : `${error.status} ${error.code}: ${error.message}`;
 }

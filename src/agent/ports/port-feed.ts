@@ -1,4 +1,4 @@
-// Passes each change of a port to the agent's events and to every reader of a watch, as document 1's message.
+// Passes each change of a port to the agent's events and to every reader of a watch, as the message of the Sandbox API.
 import type { OpenPortListener, PortWatchLine } from '../../contract/local/ports.ts';
 import type { PortNotification } from '../../contract/port-notices.ts';
 import type { PortChange } from '../../core/ports/port-diff.ts';
@@ -7,7 +7,7 @@ import type { EventHub } from '../events/event-hub.ts';
 
 export interface PortFeed {
   publish(changes: readonly PortChange[]): void;
-  /** The list now, then every change, with nothing in between lost, until the reader is gone. */
+  /** Sends the current list, then every change, with none lost in between, until the reader is gone. */
   attach(sink: EventSink<PortWatchLine>, ports: OpenPortListener[]): void;
 }
 

@@ -1,4 +1,4 @@
-// The rows of the ports on the socket.
+// The operations of the ports.
 import type {
   OpenPortListener,
   PortCondition,
@@ -12,6 +12,7 @@ import type { OpenPort, PortTable } from '../../core/ports/port-table.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { EventSink } from '../../http/event-sink.ts';
 import type { Handlers } from '../../http/handler.ts';
+import type { Caller } from '../access/authenticator.ts';
 import type { PortFeed } from './port-feed.ts';
 import { waitForPort } from './port-wait.ts';
 import type { PortWatcher } from './port-watcher.ts';
@@ -31,7 +32,7 @@ export interface PortHandlerOptions {
   readonly sprite: string | undefined;
 }
 
-export function createPortHandlers(options: PortHandlerOptions): Handlers<typeof portOperations, unknown> {
+export function createPortHandlers(options: PortHandlerOptions): Handlers<typeof portOperations, Caller | undefined> {
   const { clock, feed } = options;
 
   function toListener(open: OpenPort): PortListener {
@@ -80,7 +81,11 @@ export function createPortHandlers(options: PortHandlerOptions): Handlers<typeof
       }
       await watch(sink);
     },
-    async waitForPort({ params: { port }, query: { until, timeout }, signal }) {
+    async waitForPort({ params: { port }, query: { until, timeout }, signal, principal }) {
+      // This wait makes the agent call the port, which is more than reading, and this caller may not be able to reach the port itself.
+      if (until === 'http' && (principal?.listener ?? 'socket') !== 'socket') {
+        throw new RemoraError('read_only', 'until=http calls the port; use the main socket, or until=listen');
+      }
       const watcher = options.watcher();
       const start_ms = clock.mono_ms();
       const met = await waitForPort(watcher, { port, until, timeout_ms: timeout, signal });

@@ -1,5 +1,5 @@
-// The tables behind the ports: what was announced last, so that a restart can tell what changed meanwhile, and the notices that
-// the platform has not taken yet, in order.
+// The tables of the ports: the ports announced last, so that a restart can find what changed meanwhile, and the notices that the
+// platform has not accepted yet, in order.
 import type { PortNotice } from '../../contract/port-notices.ts';
 import type { OpenPort, PortTable } from '../../core/ports/port-table.ts';
 import type { Sqlite } from '../../sqlite/open.ts';
@@ -16,7 +16,7 @@ CREATE TABLE port_notices (
 CREATE TABLE port_facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 `;
 
-/** Notices set aside that are kept for a person to look at. */
+/** How many notices set aside are stored for people to look at. */
 const ASIDE_MAX = 100;
 
 export interface QueuedNotice {
@@ -25,17 +25,17 @@ export interface QueuedNotice {
 }
 
 export interface PortLedger {
-  /** What was announced when the agent last ran. After a boot none of its sockets can be there any more. */
+  /** The ports announced when the agent last ran. After a boot they carry no sockets, because none of those can exist any more. */
   readonly announced: PortTable;
-  /** What `target` was told, or will be once it has the notices that wait; empty for a platform that is new to us. */
-  readonly told: PortTable;
-  /** Keeps what changed from `before` to `after` together with the notices that say so: both or none. */
+  /** The ports announced to `target`, including the notices that wait; empty for a platform that got none yet. */
+  readonly announcedToTarget: PortTable;
+  /** Stores the change from `before` to `after` and its notices: both or none. */
   record(before: PortTable, after: PortTable, notices: readonly PortNotice[]): void;
   /** The oldest notices that wait. */
   next(limit: number): QueuedNotice[];
-  /** Forgets notices that were delivered. */
+  /** Deletes notices that were delivered. */
   remove(notices: readonly QueuedNotice[]): void;
-  /** Takes a notice out of the queue for good and keeps it with the reason. */
+  /** Moves a notice out of the queue for good and stores it with the reason. */
   setAside(notice: QueuedNotice, refusal: string): void;
   depth(): number;
   waitingByPort(): Map<number, number>;
@@ -105,7 +105,7 @@ export function openPortLedger(db: Sqlite, now: { readonly boot: string; readonl
 
   return {
     announced,
-    told: sameTarget ? announced : new Map(),
+    announcedToTarget: sameTarget ? announced : new Map(),
     record: db.transaction((before, after, notices) => {
       for (const port of before.keys()) if (!after.has(port)) dropAnnounced.run(port);
       for (const open of after.values()) if (open !== before.get(open.port)) setAnnounced.run(toRow(open));

@@ -1,39 +1,39 @@
-// One scan of the machine: its listeners without the agent's own, who holds them, and what the scan cost.
+// Scans the machine once: finds its listeners without the agent's own, the processes that hold them, and the cost of the scan.
 import type { Clock } from '../../core/clock.ts';
 import { type IgnoredPorts, toPortClass } from '../../core/ports/port-class.ts';
 import { foldPorts, type OpenPort, type PortTable } from '../../core/ports/port-table.ts';
 import type { TcpListener } from '../../core/ports/proc-net-tcp.ts';
-import { createProcesses } from './processes.ts';
-import { createSocketHolders } from './socket-holders.ts';
-import { createSocketTables } from './socket-tables.ts';
+import { createProcesses } from '../../linux/processes/processes.ts';
+import { createSocketHolders } from '../../linux/sockets/socket-holders.ts';
+import { createSocketTables } from '../../linux/sockets/socket-tables.ts';
 
 /** How long a scan may hold the event loop before others get a turn. */
 const SLICE_MS = 4;
 
-/** Open as well, and nobody is told. */
+/** Open ports that are not announced. */
 export interface LeftOutPorts {
-  /** The agent's. */
+  /** The agent's own ports. */
   readonly own: PortTable;
-  /** Named in the settings. */
+  /** The ports that the settings ignore. */
   readonly ignored: PortTable;
 }
 
 export interface PortScan {
-  /** What others are told of. */
+  /** The open ports to announce. */
   readonly seen: PortTable;
   readonly leftOut: LeftOutPorts;
-  /** Time spent in the scan itself, without the turns of others. */
+  /** Time of the scan itself, without the turns that it gave to other work. */
   readonly cost_ms: number;
-  /** The part of it that every scan costs, also when nothing has changed. */
+  /** The part of `cost_ms` that every scan costs, also when nothing has changed. */
   readonly idleCost_ms: number;
 }
 
 export interface PortScanner extends Disposable {
-  /** Throws `not_ready` when a table cannot be read. One at a time. */
+  /** Scans. Throws `not_ready` when a table cannot be read. Do not call it while a scan runs. */
   scan(before: PortTable): Promise<PortScan>;
-  /** The kernel's counters of TCP sockets; undefined where it shows none. */
+  /** The kernel's counters of TCP sockets; undefined when it shows none. */
   counters(): string | undefined;
-  /** True when a process let go of a listener. The counters do not show it when another was opened at once. */
+  /** True when a process closed a listener. The counters do not show it when another was opened at once. */
   letGo(): boolean;
 }
 
@@ -49,8 +49,8 @@ export function createPortScanner({ clock, procRoot, ownPid, ignore }: PortScann
   const holders = createSocketHolders(createProcesses(procRoot), ownPid);
 
   /**
-   * The kernel reads its table in pieces, and a socket that closes between two of them can hide another. One that vanished
-   * while its descriptor is still there is looked for a second time before it counts as closed.
+   * The kernel reads its table in pieces, and a socket that closes between two of them can hide another. A listener that is missing
+   * while its descriptor still exists is looked for a second time before it counts as closed.
    */
   async function readListeners(breathe: () => Promise<void>): Promise<TcpListener[]> {
     const first = await tables.listeners(breathe);

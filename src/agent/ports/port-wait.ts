@@ -1,16 +1,16 @@
-// Waits until a port is as a caller wants it, judging only from scans that began after the question.
+// Waits until a port is as a caller wants it, judging only from scans that began after the call.
 import type { PortCondition } from '../../contract/local/ports.ts';
 import { answersHttp } from './http-probe.ts';
 import type { PortWatcher } from './port-watcher.ts';
 
-/** Between two questions over HTTP. */
+/** The time between two HTTP requests. */
 const ASK_AGAIN_MS = 250;
 
 export interface PortWait {
   readonly port: number;
   readonly until: PortCondition;
   readonly timeout_ms: number;
-  /** The caller is gone. */
+  /** Aborts when the caller is gone. */
   readonly signal: AbortSignal;
 }
 

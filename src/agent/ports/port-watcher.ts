@@ -1,21 +1,23 @@
-// The loop over the ports: look at the kernel's counters, scan when it is due, compare, pass on what changed. Scans never overlap,
-// and one that fails changes nothing (design.md, section 6).
-import { untilBeat_ms } from '../../core/beat.ts';
+// The loop over the ports: reads the kernel's counters, scans when a scan is due, compares, and passes on the changes. Scans never
+// overlap, and a scan that fails changes nothing.
+
 import { type Clock, toDateTime } from '../../core/clock.ts';
+import { toErrorMessage } from '../../core/error-message.ts';
 import type { PortChange } from '../../core/ports/port-diff.ts';
 import type { OpenPort, PortTable } from '../../core/ports/port-table.ts';
 import { type TrackedPorts, trackPorts } from '../../core/ports/port-tracker.ts';
 import { GLANCE_MS, isScanDue, LIVELY_MS, type ScanPace, smoothCost, toScanPace } from '../../core/ports/scan-pace.ts';
 import { RemoraError } from '../../core/remora-error.ts';
+import { untilAligned_ms } from '../../core/timer-alignment.ts';
 import type { Part } from '../parts.ts';
 import type { LeftOutPorts, PortScanner } from './port-scanner.ts';
 
-/** A scan younger than this is as good as a new one, while the counters stand still. */
+/** A scan younger than this counts as new while the counters stand still. */
 const FRESH_MS = 100;
 
-export interface PortScanReport {
+export interface PortScanStatus {
   readonly announced: PortTable;
-  /** Closed before opened. */
+  /** The changes: closed ports first, then opened ones. */
   readonly changes: readonly PortChange[];
 }
 
@@ -32,23 +34,23 @@ export interface PortWatcherStatus {
 
 export interface PortWatcher extends AsyncDisposable {
   start(signal: AbortSignal): void;
-  /** A scan that began after this call. Throws `not_ready` when it failed. */
+  /** Resolves after a scan that began after this call. Throws `not_ready` when the scan failed. */
   scanNow(): Promise<void>;
   /** Scans unless nothing can have changed since the last scan. Throws only while no scan has ever succeeded. */
   freshen(): Promise<void>;
-  /** Something says that this port closed: if it is open here, scan as soon as the pace allows. */
+  /** Takes a hint that this port closed: if it is open here, a scan runs as soon as the pace allows. */
   suspect(port: number): void;
-  /** Runs after every scan that succeeded, with nothing between its end and the call. Returns the way to stop. */
-  onScan(listener: (report: PortScanReport) => void): () => void;
-  /** Somebody waits for a port: look more often until disposed. */
+  /** Calls `listener` after every scan that succeeded, in the same turn. Returns the function that ends it. */
+  onScan(listener: (report: PortScanStatus) => void): () => void;
+  /** Looks more often until disposed, for a caller that waits for a port. */
   attend(): Disposable;
   readonly tracked: TrackedPorts;
   readonly leftOut: LeftOutPorts;
-  /** Whoever listens on the port, announced or left out. */
+  /** The listener on the port, announced or left out. */
   find(port: number): OpenPort | undefined;
   /** Wall time of the last scan that succeeded. */
   readonly scannedAt_ms: number;
-  /** Why the last scan failed. */
+  /** Why the last scan failed; undefined when it did not. */
   readonly problem: string | undefined;
   status(): PortWatcherStatus;
 }
@@ -57,7 +59,7 @@ export interface PortWatcherOptions {
   readonly clock: Clock;
   readonly scanner: PortScanner;
   readonly part: Part;
-  /** What was announced before the agent was started. */
+  /** The ports announced before the agent was started. */
   readonly announced: PortTable;
   /** A fixed period instead of one that follows the cost. */
   readonly period_ms?: number | undefined;
@@ -65,7 +67,7 @@ export interface PortWatcherOptions {
 
 export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
   const { clock, scanner, part, period_ms } = options;
-  const listeners = new Set<(report: PortScanReport) => void>();
+  const listeners = new Set<(report: PortScanStatus) => void>();
   let tracked: TrackedPorts = { announced: options.announced, waiting: new Map() };
   let leftOut: LeftOutPorts = { own: new Map(), ignored: new Map() };
   let scannedAt_ms = 0;
@@ -114,7 +116,7 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
       problem = undefined;
       passOn({ announced: tracked.announced, changes: step.changes });
     } catch (error) {
-      problem = error instanceof Error ? error.message : String(error);
+      problem = toErrorMessage(error);
       if (scans === 0) part.set('failed', `no port can be seen: ${problem}`);
       else part.set('degraded', `the ports are those of ${toDateTime(scannedAt_ms)}: ${problem}`);
       throw error instanceof RemoraError ? error : new RemoraError('not_ready', problem, { cause: error });
@@ -123,14 +125,14 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
     }
   }
 
-  /** One listener that fails takes nothing from the others. */
-  function passOn(report: PortScanReport): void {
+  /** A subscriber that throws does not keep the report from the others. */
+  function passOn(report: PortScanStatus): void {
     const failures: string[] = [];
     for (const listener of listeners) {
       try {
         listener(report);
       } catch (error) {
-        failures.push(error instanceof Error ? error.message : String(error));
+        failures.push(toErrorMessage(error));
       }
     }
     if (failures.length === 0) part.set('ok');
@@ -162,13 +164,13 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
     if (!live) return;
     const { glance_ms, gap_ms } = pace();
     const untilGap_ms = gap_ms - (clock.mono_ms() - lastEnd_ms);
-    const next_ms = glance_ms === GLANCE_MS ? untilBeat_ms(clock.mono_ms(), glance_ms) : glance_ms;
-    timer = setTimeout(look, untilGap_ms > 0 ? Math.min(next_ms, untilGap_ms) : next_ms);
+    const next_ms = glance_ms === GLANCE_MS ? untilAligned_ms(clock.mono_ms(), glance_ms) : glance_ms;
+    timer = setTimeout(checkPorts, untilGap_ms > 0 ? Math.min(next_ms, untilGap_ms) : next_ms);
   }
 
-  function look(): void {
+  function checkPorts(): void {
     const changed = tracked.waiting.size > 0 || hasChanged();
-    // A failed scan has said so through the part; the next look tries again.
+    // A failed scan has set the state of the part; the next look tries again.
     if (isScanDue(pace(), clock.mono_ms() - lastEnd_ms, changed)) scanNow().catch(() => undefined);
     else schedule();
   }

@@ -1,9 +1,10 @@
-// The ports part put together: the watcher, whom it tells, the outbox to the platform, and the rows on the socket.
+// Puts the ports part together: the watcher, its readers, the outbox to the platform, and the operations.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { portOperations } from '../../contract/local/ports.ts';
 import type { PortNotification } from '../../contract/port-notices.ts';
 import { type Clock, toDateTime } from '../../core/clock.ts';
+import { toErrorMessage } from '../../core/error-message.ts';
 import { toPortAddress } from '../../core/ports/port-address.ts';
 import { IGNORE_NONE, type IgnoredPorts } from '../../core/ports/port-class.ts';
 import type { PortChange } from '../../core/ports/port-diff.ts';
@@ -12,12 +13,17 @@ import { RemoraError } from '../../core/remora-error.ts';
 import type { Secret } from '../../core/secret.ts';
 import { randomHex } from '../../core/urandom.ts';
 import type { Handlers } from '../../http/handler.ts';
+import {
+  type ClosedSocketWatch,
+  type ClosedSocketWatchStatus,
+  createClosedSocketWatch,
+} from '../../linux/sockets/closed-socket-watch.ts';
 import type { Sqlite } from '../../sqlite/open.ts';
+import type { Caller } from '../access/authenticator.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { Log } from '../log.ts';
 import type { Part } from '../parts.ts';
 import type { Upstream } from '../upstream.ts';
-import { type ClosingPush, type ClosingPushStatus, createClosingPush } from './closing-push.ts';
 import { createNoticeSender, type NoticeSender } from './notice-sender.ts';
 import { createOutbox, type Outbox, type OutboxStatus } from './outbox.ts';
 import { createPortFeed } from './port-feed.ts';
@@ -29,17 +35,17 @@ import { createPortWatcher, type PortWatcher, type PortWatcherStatus } from './p
 export { portsSchema } from './port-ledger.ts';
 
 export interface PortsConfig {
-  /** `/proc`, unless a test has another. */
+  /** `/proc` when absent; tests set another. */
   readonly procRoot?: string | undefined;
-  /** A template with `{port}` and `{sprite}`, or `bind`; absent: the sprite's URL with the port. */
+  /** The address that is announced: a template with `{port}` and `{sprite}`, or `bind`; when absent, the sprite's URL with the port. */
   readonly portAddress?: string | undefined;
   readonly sprite?: string | undefined;
   readonly spriteUrl?: (() => string | undefined) | undefined;
   readonly baseUrl?: string | undefined;
   readonly token?: Secret | undefined;
-  /** Listeners of which nobody is told. */
+  /** Listeners that are not announced. */
   readonly portsIgnore?: IgnoredPorts | undefined;
-  /** `ss`: hear from a helper what closes, before the next look. */
+  /** `ss`: run the program `ss` to learn of sockets that close before the next look. */
   readonly portsPush?: 'off' | 'ss' | undefined;
   /** A fixed period of the scan instead of one that follows its cost. */
   readonly period_ms?: number | undefined;
@@ -55,23 +61,23 @@ export interface PortsOptions {
   readonly upstream: Upstream;
   readonly log: Pick<Log, 'warn'>;
   readonly config: PortsConfig;
-  /** Headers that tell the platform which life of the machine calls. */
+  /** Headers that tell the platform which incarnation of the machine calls. */
   readonly identity: () => Readonly<Record<string, string>>;
-  /** Waits for this machine's time after a resume, before notices are sent. */
+  /** Waits for this machine's time in the spread after a resume, before notices are sent. */
   readonly mayGoOut?: (signal: AbortSignal) => Promise<void>;
 }
 
 export interface PortsStatus extends Partial<PortWatcherStatus> {
   readonly notices?: OutboxStatus;
-  readonly push?: ClosingPushStatus;
+  readonly push?: ClosedSocketWatchStatus;
 }
 
 export interface Ports extends AsyncDisposable {
-  readonly handlers: Handlers<typeof portOperations, unknown>;
+  readonly handlers: Handlers<typeof portOperations, Caller | undefined>;
   start(signal: AbortSignal): void;
-  /** A full scan, closed before opened, and the outbox tries again at once. Throws when the scan failed. */
+  /** Makes a full scan and lets the outbox try again at once. Throws when the scan failed. */
   onResume(): Promise<void>;
-  /** What is open now, announced or ignored, without the agent's own. */
+  /** The open ports, announced or ignored, without the agent's own. */
   listening(): PortTable;
   status(): PortsStatus;
 }
@@ -79,7 +85,7 @@ export interface Ports extends AsyncDisposable {
 interface Running {
   readonly watcher: PortWatcher;
   readonly outbox: Outbox | undefined;
-  readonly push: ClosingPush | undefined;
+  readonly push: ClosedSocketWatch | undefined;
 }
 
 export function createPorts(options: PortsOptions): Ports {
@@ -96,12 +102,12 @@ export function createPorts(options: PortsOptions): Ports {
   };
   const feed = createPortFeed(options.hub, toNotification);
 
-  /** Without its tables the part still watches; only the platform hears nothing. */
+  /** Undefined when the tables cannot be opened: the part still watches, but the platform gets no notices. */
   function openLedger(target: string): PortLedger | undefined {
     try {
       return openPortLedger(options.db, { boot: readBootId(procRoot), target });
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = toErrorMessage(error);
       noticesPart.set('failed', `port notices cannot be kept: ${reason}`);
       options.log.warn({ err: error }, 'the tables of the ports cannot be opened');
       return undefined;
@@ -120,7 +126,7 @@ export function createPorts(options: PortsOptions): Ports {
     });
     watcher.onScan((report) => feed.publish(report.changes));
     const push =
-      config.portsPush === 'ss' ? createClosingPush({ onClosed: (port) => watcher.suspect(port) }) : undefined;
+      config.portsPush === 'ss' ? createClosedSocketWatch({ onClosed: (port) => watcher.suspect(port) }) : undefined;
     if (ledger === undefined) return { watcher, push, outbox: undefined };
     const outbox = createOutbox({
       ledger,
@@ -159,8 +165,8 @@ export function createPorts(options: PortsOptions): Ports {
     status() {
       if (running === undefined) return {};
       const { watcher, push, outbox } = running;
-      const told = outbox === undefined ? {} : { notices: outbox.status() };
-      return { ...watcher.status(), push: push?.status() ?? { state: 'off' }, ...told };
+      const notices = outbox === undefined ? {} : { notices: outbox.status() };
+      return { ...watcher.status(), push: push?.status() ?? { state: 'off' }, ...notices };
     },
     async [Symbol.asyncDispose]() {
       await running?.push?.[Symbol.asyncDispose]();
@@ -176,7 +182,7 @@ function toSender({ config, upstream, identity, mayGoOut }: PortsOptions): Notic
   return createNoticeSender({ baseUrl, sprite, token, upstream, identity, mayGoOut });
 }
 
-/** Empty where the kernel does not show it: then two boots cannot be told apart. */
+/** The kernel's boot id; empty when it shows none, and then two boots cannot be distinguished. */
 function readBootId(procRoot: string): string {
   try {
     return readFileSync(join(procRoot, 'sys', 'kernel', 'random', 'boot_id'), 'utf8').trim();

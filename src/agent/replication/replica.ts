@@ -1,37 +1,37 @@
-// What is known of the replica right now, in memory: the primary, and the position of each database with the connection that
-// confirmed it. The cache keeps it across restarts; this answers.
+// What is known of the replica, in memory: the primary, and the position of each database with the connection that confirmed it.
+// Answers come from here; the cache only keeps it across restarts.
 import type { GapCause } from '../../contract/local/replication.ts';
 import type { TxEvent } from '../../contract/replication.ts';
-import { type Primary, samePrimary } from '../../core/primary-status.ts';
-import { decideStep, type KnownPosition, type PositionStep } from '../../core/replication-position.ts';
+import { type Primary, samePrimary } from '../../core/replication/primary-status.ts';
+import { decideStep, type KnownPosition, type PositionStep } from '../../core/replication/replication-position.ts';
 
-/** Databases beyond this are refused and counted: a broken node must not grow memory. */
+/** Further databases are refused and counted, so that a broken node cannot fill the memory. */
 export const DATABASE_CAP = 10_000;
 
 export interface ReplicaEntry extends KnownPosition {
   readonly received_ms: number;
-  /** Read from the mounted directory of the node and not from the stream. */
+  /** `mount` when it was read from the mounted directory of the node and not from the stream. */
   readonly source?: 'mount';
 }
 
 export interface ReplicaStep extends PositionStep {
   readonly entry: ReplicaEntry;
-  /** Why ids were missed; set together with `missed`. */
+  /** Why transactions were missed; set together with `missed`. */
   readonly cause: GapCause;
 }
 
 export interface Replica {
-  /** A position of an earlier run, unless something is known already: answered as stale until the stream confirms it. */
+  /** Takes a position of an earlier run, unless one is known already. It is answered as stale until the stream confirms it. */
   restore(db: string, entry: ReplicaEntry): void;
-  /** The connection ended, or a new one began: nothing is confirmed. */
+  /** Call it when the connection ended or a new one began: no position is confirmed then. */
   doubtAll(): void;
   setPrimary(primary: Primary, now_ms: number): void;
-  /** Takes a transaction; undefined when the database is one too many. */
+  /** Applies a transaction; undefined when there are too many databases to take another. */
   apply(event: TxEvent, now_ms: number, source?: 'mount'): ReplicaStep | undefined;
-  /** Another cluster: everything known is of no use. */
+  /** Forgets everything, because the node belongs to another cluster. */
   clear(): void;
   get(db: string): ReplicaEntry | undefined;
-  /** True when a transaction of this database came on the connection of now. */
+  /** True when a transaction of this database came on the current connection. */
   isConfirmed(db: string): boolean;
   readonly entries: ReadonlyMap<string, ReplicaEntry>;
   readonly primary: Primary;

@@ -1,20 +1,20 @@
-// The rows of the replication part: the stream again, the report, one position, waiting, and the history.
-import type { ReplicaPosition, ReplicationReport, replicationOperations } from '../../contract/local/replication.ts';
+// The operations of the replication part: the stream, the status, one position, waiting for one, and the history.
+import type { ReplicaPosition, ReplicationStatus, replicationOperations } from '../../contract/local/replication.ts';
 import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
-import { missedBetween, nextTxId } from '../../core/replication-position.ts';
-import { parseTxCookies, toTxCookies } from '../../core/tx-cookie.ts';
+import { missedBetween, nextTxId } from '../../core/replication/replication-position.ts';
+import { parseTxCookies, toTxCookies } from '../../core/replication/tx-cookie.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { ReplicaEntry } from './replica.ts';
-import { type Following, toCachedRow, toDoubt, toPosition, toTrimmedRow } from './replication-report.ts';
+import { type Following, toCachedRow, toDoubt, toPosition, toTrimmedRow } from './replication-status.ts';
 
 const FIRST_ID = '0000000000000001';
 
 export interface ReplicationHandlersOptions {
   readonly clock: Clock;
-  /** Once the cache has been opened; undefined while the part is off. */
+  /** Resolves once the cache is open; to undefined while the part is off. */
   readonly following: () => Promise<Following | undefined>;
-  readonly report: () => ReplicationReport;
+  readonly status: () => ReplicationStatus;
 }
 
 export function createReplicationHandlers(
@@ -45,7 +45,7 @@ export function createReplicationHandlers(
       if (since === undefined) readers.add(sink, replica.primary);
       else cursorReaders.add(sink, since === 'now' ? undefined : Number(since), readers.initLine(replica.primary));
     },
-    replication: () => options.report(),
+    replication: () => options.status(),
     async replicaPosition({ params }) {
       const following = await need();
       return answer(following, params.db, needEntry(following, params.db));
@@ -62,7 +62,7 @@ export function createReplicationHandlers(
     async replicationToken({ params }) {
       const following = await need();
       const { db } = params;
-      // A directory that cannot be read, or not now, leaves what the stream has told.
+      // When the directory cannot be read, the position from the stream is answered.
       const mounted = await following.mount?.read(db).catch(() => undefined);
       const { txID } = mounted ?? needEntry(following, db).transaction;
       return { db, __txid: txID, ...toTxCookies(txID), source: mounted === undefined ? 'stream' : 'mount' };

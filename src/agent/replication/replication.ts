@@ -1,28 +1,28 @@
-// The replication part of the agent, put together: follower, replica in memory, cache, readers and waiters (design.md,
-// section 7). Its rows are served in replication-handlers.ts.
+// Puts the replication part of the agent together: follower, replica in memory, cache, readers and waiters.
+// replication-handlers.ts has its operations.
 import { join, resolve } from 'node:path';
 import type { Logger } from 'pino';
-import type { ReplicationReport, replicationOperations } from '../../contract/local/replication.ts';
+import type { ReplicationStatus, replicationOperations } from '../../contract/local/replication.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { Part } from '../parts.ts';
 import type { Upstream } from '../upstream.ts';
-import { openCacheWriter } from './cache-writer.ts';
-import { createCursorReaders } from './cursor-readers.ts';
-import { createEventReaders } from './event-readers.ts';
-import { createFollower } from './follower.ts';
-import type { FollowerTiming } from './follower-timing.ts';
-import { createMountCatchUp } from './mount-catch-up.ts';
-import { createMountedNode } from './mounted-node.ts';
-import { createPositionWaiters } from './position-waiters.ts';
-import { createPositionsDirectory, type PositionsDirectory } from './positions-directory.ts';
+import { createCacheThread } from './cache/cache-thread.ts';
+import { openCacheWriter } from './cache/cache-writer.ts';
+import { createFollower } from './follow/follower.ts';
+import type { FollowerTiming } from './follow/follower-timing.ts';
+import { createMountCatchUp } from './mount/mount-catch-up.ts';
+import { createMountedNode } from './mount/mounted-node.ts';
+import { createPositionsDirectory, type PositionsDirectory } from './mount/positions-directory.ts';
+import { createCursorReaders } from './readers/cursor-readers.ts';
+import { createEventReaders } from './readers/event-readers.ts';
+import { createPositionWaiters } from './readers/position-waiters.ts';
 import { createReplica, type Replica } from './replica.ts';
 import { createReplicationHandlers } from './replication-handlers.ts';
-import type { Following } from './replication-report.ts';
-import { toReplicationReport } from './replication-report.ts';
+import type { Following } from './replication-status.ts';
+import { toReplicationStatus } from './replication-status.ts';
 import { createStreamRecorder } from './stream-recorder.ts';
-import { createWorkerLink } from './worker-link.ts';
 
 export interface ReplicationOptions {
   readonly clock: Clock;
@@ -32,18 +32,18 @@ export interface ReplicationOptions {
   readonly part: Part;
   readonly log: Logger;
   readonly upstream: Pick<Upstream, 'dispatcher'>;
-  /** Without `nodeUrl` the part is off. */
+  /** The part is off when there is no `nodeUrl`. */
   readonly config: {
     readonly nodeUrl?: string | undefined;
     readonly stateDir: string;
     readonly litefsDir?: string | undefined;
     readonly positionsDir?: string | undefined;
   };
-  /** The primary is another one, and that has lasted; the fields are those of the event `primary_changed`. */
+  /** Called for a change of the primary that lasted; `fields` are those of the event `primary_changed`. */
   readonly onPrimaryChange?: (fields: Readonly<Record<string, unknown>>) => void;
-  /** False while a suspend is under way: nothing is dialled then. */
+  /** False while a suspend is under way: the follower does not connect then. */
   readonly mayConnect: () => boolean;
-  /** For tests, as is what follows. */
+  /** This option and those below are for tests. */
   readonly timing?: Partial<FollowerTiming>;
   readonly cacheRetry_ms?: number;
   readonly historyCap?: number;
@@ -51,14 +51,14 @@ export interface ReplicationOptions {
 
 export interface Replication extends AsyncDisposable {
   readonly handlers: Handlers<typeof replicationOperations, unknown>;
-  /** Opens the cache and follows the node until `signal` is aborted. Resolves when the cache is open, or did not open in time. */
+  /** Opens the cache and follows the node until `signal` aborts. Resolves when the cache is open, or did not open in time. */
   start(signal: AbortSignal): Promise<void>;
-  /** Drops the connection and dials anew. Resolves when `init` was read, rejects when that attempt failed. */
+  /** Drops a connection from before the resume and connects. Resolves when `init` was read, rejects when that attempt failed. */
   onResume(): Promise<void>;
-  /** Brings the cache into its file before the machine is suspended. */
+  /** Writes the cache to its file, before the machine is suspended. */
   checkpoint(): Promise<void>;
-  /** As GET /v1/replication. */
-  status(): ReplicationReport;
+  /** The answer of GET /v1/replication. */
+  status(): ReplicationStatus;
   /** Whether the node is the primary; undefined while it is not connected or knows no primary. */
   isPrimary(): boolean | undefined;
 }
@@ -69,7 +69,7 @@ export function createReplication(options: ReplicationOptions): Replication {
   const stop = new AbortController();
   let following: (Following & { end(): Promise<void> }) | undefined;
   let starting: Promise<void> | undefined;
-  /** What of the directories does not work, by what it is. */
+  /** What does not work with the two directories: by the trouble, the text with its reason. */
   const complaints = new Map<string, string>();
 
   async function open(node: URL, signal: AbortSignal): Promise<Following & { end(): Promise<void> }> {
@@ -79,12 +79,12 @@ export function createReplication(options: ReplicationOptions): Replication {
     const mount = config.litefsDir === undefined ? undefined : createMountedNode(config.litefsDir, clock.wall_ms);
     const cache = await openCacheWriter({
       clock,
-      link: createWorkerLink(join(config.stateDir, 'replication.db')),
+      link: createCacheThread(join(config.stateDir, 'replication.db')),
       current: () => replica.entries,
       onRestored(positions) {
         for (const [db, entry] of positions) replica.restore(db, entry);
       },
-      onCondition: () => tell(),
+      onCondition: () => updatePart(),
       ...(options.cacheRetry_ms === undefined ? {} : { retry_ms: options.cacheRetry_ms }),
       ...(options.historyCap === undefined ? {} : { historyCap: options.historyCap }),
     });
@@ -103,7 +103,7 @@ export function createReplication(options: ReplicationOptions): Replication {
       onChange(isConnected) {
         if (isConnected) catchUp?.connected();
         else catchUp?.disconnected();
-        tell();
+        updatePart();
       },
     });
     const catchUp =
@@ -148,7 +148,7 @@ export function createReplication(options: ReplicationOptions): Replication {
     };
   }
 
-  /** Absent while both settings name one directory: the node's own files are not ours to write. */
+  /** Undefined when both settings name one directory, because the agent must not write the node's own files. */
   function toPositionsDirectory(replica: Replica): PositionsDirectory | undefined {
     const { litefsDir, positionsDir } = config;
     if (positionsDir === undefined) return undefined;
@@ -163,11 +163,11 @@ export function createReplication(options: ReplicationOptions): Replication {
   function complain(what: string, reason: string | undefined): void {
     if (reason === undefined ? !complaints.delete(what) : complaints.get(what) === `${what}: ${reason}`) return;
     if (reason !== undefined) complaints.set(what, `${what}: ${reason}`);
-    tell();
+    updatePart();
   }
 
-  /** What the part says of itself: first what the connection lacks, then what the cache lacks. */
-  function tell(): void {
+  /** Sets the state of the part: the reason of the connection first, then that of the cache, then those of the directories. */
+  function updatePart(): void {
     if (following === undefined || stop.signal.aborted) return;
     const { cache, recorder } = following;
     if (!recorder.connected && recorder.failure === undefined) return;
@@ -179,8 +179,8 @@ export function createReplication(options: ReplicationOptions): Replication {
     else part.set('degraded', reasons.join('; '));
   }
 
-  function status(): ReplicationReport {
-    return toReplicationReport(following ?? (starting === undefined ? 'off' : 'idle'), created_ms, clock.wall_ms());
+  function status(): ReplicationStatus {
+    return toReplicationStatus(following ?? (starting === undefined ? 'off' : 'idle'), created_ms, clock.wall_ms());
   }
 
   return {
@@ -190,7 +190,7 @@ export function createReplication(options: ReplicationOptions): Replication {
         await starting;
         return following;
       },
-      report: status,
+      status,
     }),
     async start(signal) {
       if (config.nodeUrl === undefined) {
@@ -211,7 +211,7 @@ export function createReplication(options: ReplicationOptions): Replication {
       else signal.addEventListener('abort', abort, { once: true });
       starting = open(node, stop.signal).then((opened) => {
         following = opened;
-        tell();
+        updatePart();
       });
       await starting;
     },

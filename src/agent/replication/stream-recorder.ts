@@ -1,19 +1,19 @@
-// What each thing read from the node does: to the replica in memory, to the cache, to those who wait, to readers of the stream,
-// and on the agent's own events.
+// Records each line read from the node: in the replica in memory, in the cache, for waiters and readers of the stream, and as
+// events of the agent.
 import type { Logger } from 'pino';
 import type { ReplicationEvent, Transaction, TxEvent } from '../../contract/replication.ts';
 import type { Clock } from '../../core/clock.ts';
-import { createPrimaryDebounce } from '../../core/primary-debounce.ts';
-import { hostnameOf, type Primary, toPrimary } from '../../core/primary-status.ts';
-import { countMissed } from '../../core/replication-position.ts';
+import { createPrimaryDebounce } from '../../core/replication/primary-debounce.ts';
+import { hostnameOf, type Primary, toPrimary } from '../../core/replication/primary-status.ts';
+import { countMissed } from '../../core/replication/replication-position.ts';
 import type { EventHub } from '../events/event-hub.ts';
-import type { CacheChange } from './cache-change.ts';
-import type { CacheWriter } from './cache-writer.ts';
-import type { CursorReaders } from './cursor-readers.ts';
-import type { EventReaders } from './event-readers.ts';
-import type { FollowerListener, NodeIdentity } from './follow-connection.ts';
-import type { FollowFailure } from './follow-failure.ts';
-import type { PositionWaiters } from './position-waiters.ts';
+import type { CacheChange } from './cache/cache-change.ts';
+import type { CacheWriter } from './cache/cache-writer.ts';
+import type { FollowerListener, NodeIdentity } from './follow/follow-connection.ts';
+import type { FollowFailure } from './follow/follow-failure.ts';
+import type { CursorReaders } from './readers/cursor-readers.ts';
+import type { EventReaders } from './readers/event-readers.ts';
+import type { PositionWaiters } from './readers/position-waiters.ts';
 import type { Replica, ReplicaStep } from './replica.ts';
 
 export interface StreamCounts {
@@ -36,32 +36,32 @@ export interface StreamRecorderOptions {
   readonly waiters: PositionWaiters;
   readonly readers: EventReaders;
   readonly cursorReaders: CursorReaders;
-  /** The position of a database has changed, or it is gone. */
+  /** Called when the position of a database has changed, or the database is gone. */
   readonly onPosition: (db: string) => void;
-  /** Every raw change of the primary. */
+  /** Called for every change of the primary, also one that does not last. */
   readonly onPrimary: () => void;
-  /** A change of the primary that lasted; the fields are those of the event `primary_changed`. */
+  /** Called for a change of the primary that lasted; `fields` are those of the event `primary_changed`. */
   readonly onPrimaryChange: (fields: Readonly<Record<string, unknown>>) => void;
-  /** The connection was made, was lost, or could not be made. */
+  /** Called when the connection was made, was lost, or could not be made. */
   readonly onChange: (isConnected: boolean) => void;
 }
 
 export interface StreamRecorder extends FollowerListener, Disposable {
-  /** What the mounted directory says of a database of which nothing has come on this connection. */
+  /** Takes a position from the mounted directory, for a database of which nothing has come on this connection. */
   onMounted(db: string, transaction: Transaction): void;
-  /** As `onMounted`, for the name of the primary. */
+  /** Takes the name of the primary from the mounted directory. */
   onMountedPrimary(hostname: string): void;
   readonly counts: Readonly<StreamCounts>;
-  /** Of the connection of now, or of the last one. */
+  /** The node of the current connection, or of the last one. */
   readonly node: NodeIdentity;
   readonly connected: boolean;
-  /** Why there is no connection; undefined while there is one, and before the first attempt has ended. */
+  /** Why there is no connection; undefined while there is one, and until the first attempt has ended. */
   readonly failure: FollowFailure | undefined;
   readonly lastInvalid: { readonly reason: string; readonly at_ms: number } | undefined;
 }
 
 /**
- * Events: `replication_connected`, `replication_disconnected`, `replication_unreachable` (once until it is connected again),
+ * Publishes `replication_connected`, `replication_disconnected`, `replication_unreachable` (once until it is connected again),
  * `replication_node_restarted`, `replication_cluster_changed`, `replication_gap`, `replication_rewound`,
  * `replication_diverged`, `replication_dropped`, and `primary_changed` for changes that lasted.
  */
@@ -89,12 +89,12 @@ export function createStreamRecorder(options: StreamRecorderOptions): StreamReco
     replica.setPrimary(primary, clock.wall_ms());
     options.onPrimary();
     debounce.observe(primary, clock.mono_ms());
-    tellPrimary();
+    publishPrimary();
   }
 
-  function tellPrimary(): void {
+  function publishPrimary(): void {
     clearTimeout(debounceTimer);
-    const change = debounce.take(clock.mono_ms());
+    const change = debounce.takeChange(clock.mono_ms());
     if (change !== undefined) {
       const { from, to } = change;
       const fields = { ...toFields(to), previous: toFields(from) };
@@ -102,7 +102,7 @@ export function createStreamRecorder(options: StreamRecorderOptions): StreamReco
       options.onPrimaryChange(fields);
     }
     const pending_ms = debounce.pending_ms(clock.mono_ms());
-    if (pending_ms !== undefined) debounceTimer = setTimeout(tellPrimary, pending_ms).unref();
+    if (pending_ms !== undefined) debounceTimer = setTimeout(publishPrimary, pending_ms).unref();
   }
 
   function setNode(next: NodeIdentity): void {
@@ -130,12 +130,12 @@ export function createStreamRecorder(options: StreamRecorderOptions): StreamReco
 
   function onTransaction(event: TxEvent, line: string): void {
     counts.transactions += 1;
-    const taken = take(event);
+    const taken = recordTransaction(event);
     if (taken === undefined) cursorReaders.send(line);
     else cursorReaders.sendTransaction(line, event.db, taken.step, taken.seq);
   }
 
-  function take(
+  function recordTransaction(
     event: TxEvent,
     source?: 'mount',
   ): { readonly step: ReplicaStep; readonly seq: number | undefined } | undefined {
@@ -147,12 +147,12 @@ export function createStreamRecorder(options: StreamRecorderOptions): StreamReco
     const { db } = event;
     const seq = cache.add(toChanges(db, step));
     options.onPosition(db);
-    tellStep(db, step);
+    publishStep(db, step);
     waiters.reached(db, step.entry);
     return { step, seq };
   }
 
-  function tellStep(db: string, step: ReplicaStep): void {
+  function publishStep(db: string, step: ReplicaStep): void {
     const { missed, type } = step;
     if (missed !== undefined) {
       counts.gaps += 1;
@@ -218,9 +218,9 @@ export function createStreamRecorder(options: StreamRecorderOptions): StreamReco
       const isSame =
         known?.transaction.txID === transaction.txID &&
         known.transaction.postApplyChecksum === transaction.postApplyChecksum;
-      // The stream knew size and time better.
+      // A transaction of the same id from the stream has the exact size and time.
       const event: TxEvent = { type: 'tx', db, data: isSame ? known.transaction : transaction };
-      const taken = take(event, 'mount');
+      const taken = recordTransaction(event, 'mount');
       if (taken === undefined || taken.step.type === 'repeat') return;
       cursorReaders.sendTransaction(JSON.stringify(event), db, taken.step, taken.seq);
       cursorReaders.flush();

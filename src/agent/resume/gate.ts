@@ -1,11 +1,11 @@
-// The gate that local callers of the outside pass: closed while a suspend is near and while connections are being replaced, so
-// that no call goes out over what is about to freeze or is dead already (resume.md, section 4, step 0).
+// The gate that local calls to the outside pass: closed while a suspend is near and while connections are being replaced, so
+// that no call goes out over a connection that is about to freeze or is dead already.
 import { RemoraError } from '../../core/remora-error.ts';
 
 export const GATE_LIMIT_MS = 2_000;
 const WAITERS = 1_024;
 
-/** Why it is closed. Both may hold at once; what is told is that the machine is resuming. */
+/** Why the gate is closed. When both reasons hold, `resuming` is the one that callers see. */
 export type GateReason = 'suspending' | 'resuming';
 
 const messages: Readonly<Record<GateReason, string>> = {
@@ -19,14 +19,14 @@ export interface Gate extends Disposable {
   /** Undefined when open. */
   readonly closed: GateReason | undefined;
   /**
-   * Resolves at once when open, else as soon as it opens. Throws RemoraError `suspending` or `resuming` with a time to try again
-   * after two seconds of run time, or at once when too many wait already. Who waits for a suspend and is resumed waits anew.
+   * Resolves at once when open, else as soon as it opens. Throws RemoraError `suspending` or `resuming`, with a time to try again,
+   * after two seconds of run time, or at once when too many callers wait already. The two seconds start over at a resume.
    */
   wait(): Promise<void>;
 }
 
 export interface GateOptions {
-  /** Looks for a resume now: before a call goes out, and before an overdue timer turns one away. */
+  /** Looks for a resume now: before a call goes out, and before an overdue timer refuses one. */
   readonly check: () => void;
   readonly limit_ms?: number;
 }
@@ -37,7 +37,7 @@ export function createGate(options: GateOptions): Gate {
   let waiters = 0;
   let opened = Promise.withResolvers<void>();
 
-  function told(): GateReason | undefined {
+  function closedBy(): GateReason | undefined {
     if (reasons.has('resuming')) return 'resuming';
     return reasons.has('suspending') ? 'suspending' : undefined;
   }
@@ -51,10 +51,10 @@ export function createGate(options: GateOptions): Gate {
     const late = Promise.withResolvers<'late'>();
     const timer = setTimeout(() => late.resolve('late'), limit_ms);
     try {
-      while (told() !== undefined) {
+      while (closedBy() !== undefined) {
         if ((await Promise.race([opened.promise, late.promise])) === 'late') {
           options.check();
-          return told() === undefined;
+          return closedBy() === undefined;
         }
       }
       return true;
@@ -65,9 +65,9 @@ export function createGate(options: GateOptions): Gate {
 
   async function waitClosed(before: GateReason): Promise<void> {
     if (await waitOnce()) return;
-    const resumed = before === 'suspending' && told() === 'resuming';
+    const resumed = before === 'suspending' && closedBy() === 'resuming';
     if (resumed && (await waitOnce())) return;
-    throw refusal(told() ?? before);
+    throw refusal(closedBy() ?? before);
   }
 
   return {
@@ -81,11 +81,11 @@ export function createGate(options: GateOptions): Gate {
       opened = Promise.withResolvers<void>();
     },
     get closed() {
-      return told();
+      return closedBy();
     },
     async wait() {
       options.check();
-      const reason = told();
+      const reason = closedBy();
       if (reason === undefined) return;
       if (waiters >= WAITERS) throw refusal(reason);
       waiters += 1;

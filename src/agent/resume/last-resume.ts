@@ -1,8 +1,8 @@
-// The last resume as GET /v1/machine shows it.
+// The last resume, as GET /v1/machine shows it.
 import type { z } from 'zod';
 import type { lastResume } from '../../contract/local/machine.ts';
 import { toDateTime } from '../../core/clock.ts';
-import type { Resume } from '../../core/wake/resume-record.ts';
+import type { Resume } from '../../core/resume/resume-record.ts';
 
 export type LastResume = z.infer<typeof lastResume>;
 

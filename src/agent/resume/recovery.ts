@@ -1,23 +1,25 @@
-// Drives the recovery from a resume: the steps in order, the gate opened after the first ones, everything started over when the
-// machine is resumed again in the middle (resume.md, section 4).
-import type { StepReport } from '../../contract/local/resume.ts';
+// Drives the recovery from a resume: runs the steps in order, opens the gate after the first ones, and starts over when the
+// machine is resumed again in the middle.
+import type { StepResult } from '../../contract/local/resume.ts';
 import type { Clock } from '../../core/clock.ts';
-import { advance, idleSequence, type SequencePlan, type SequenceState } from '../../core/resume-sequence.ts';
+import { advance, idleSequence, type SequencePlan, type SequenceState } from '../../core/resume/resume-sequence.ts';
 import type { Gate } from './gate.ts';
-import { runStep, type Step } from './run-step.ts';
+import { type ImmediateStep, runImmediately, runStep, type Step } from './run-step.ts';
 
 export interface RecoveryOptions {
   readonly clock: Clock;
   readonly gate: Gate;
   readonly check: () => void;
-  /** In order. Read anew for each attempt. */
+  /** The first step. It is over before `begin` returns, so that every listener to the resume finds the new incarnation. */
+  readonly renew: ImmediateStep;
+  /** The other steps before the gate opens, in order. Called for each attempt. */
   readonly gated: () => readonly Step[];
   readonly afterwards: () => readonly Step[];
-  readonly onDone: (reports: readonly StepReport[]) => void;
+  readonly onDone: (reports: readonly StepResult[]) => void;
 }
 
 export interface Recovery extends AsyncDisposable {
-  /** Closes the gate before it returns. What an earlier attempt still has under way is aborted and reports nothing. */
+  /** Closes the gate and renews before it returns. Steps of an earlier attempt that still run are aborted, and their results are dropped. */
   begin(): void;
   readonly running: boolean;
 }
@@ -30,13 +32,20 @@ export function createRecovery(options: RecoveryOptions): Recovery {
   let disposed = false;
 
   async function run(steps: readonly Step[], plan: SequencePlan, attempt: number, signal: AbortSignal): Promise<void> {
+    // Nothing runs within `begin`: its caller tells of the resume first.
+    await Promise.resolve();
+    if (signal.aborted) return;
     for (const step of steps) {
-      const report = await runStep(step, { clock, signal, check });
+      const result = await runStep(step, { clock, signal, check });
       if (signal.aborted) return;
-      state = advance(state, { type: 'step_ended', attempt, report }, plan);
-      if (state.type !== 'closed') gate.open('resuming');
+      end(result, attempt, plan);
     }
     options.onDone(state.reports);
+  }
+
+  function end(result: StepResult, attempt: number, plan: SequencePlan): void {
+    state = advance(state, { type: 'step_ended', attempt, report: result }, plan);
+    if (state.type !== 'closed') gate.open('resuming');
   }
 
   return {
@@ -47,8 +56,9 @@ export function createRecovery(options: RecoveryOptions): Recovery {
       abort = new AbortController();
       const gated = options.gated();
       const steps = [...gated, ...options.afterwards()];
-      const plan = { steps: steps.length, gated: gated.length };
+      const plan = { steps: 1 + steps.length, gated: 1 + gated.length };
       state = advance(state, { type: 'begin' }, plan);
+      end(runImmediately(options.renew, clock), state.attempt, plan);
       latest = run(steps, plan, state.attempt, abort.signal);
     },
     get running() {

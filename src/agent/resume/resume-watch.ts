@@ -1,7 +1,13 @@
-// Drives the detector: a look every 250 ms and before every guarded action, and each finding handed on once.
-import { untilBeat_ms } from '../../core/beat.ts';
-import { createWakeDetector, type Finding, type WakeDetector, type WakeMemory } from '../../core/wake-detector.ts';
-import type { Kernel } from './kernel.ts';
+// Drives the detector: looks every 250 ms and before every guarded action, and passes on each finding once.
+
+import {
+  createResumeDetector,
+  type DetectorMemory,
+  type Finding,
+  type ResumeDetector,
+} from '../../core/resume/resume-detector.ts';
+import { untilAligned_ms } from '../../core/timer-alignment.ts';
+import type { Kernel } from '../../linux/kernel/kernel.ts';
 
 export const TICK_MS = 250;
 
@@ -10,54 +16,54 @@ export interface ResumeWatchOptions {
   /** Called from within a tick, a check or a note, in order. */
   readonly onFinding: (finding: Finding) => void;
   readonly tick_ms?: number;
-  /** From the former image of this process. */
-  readonly before?: WakeMemory | undefined;
+  /** What the detector of the former image of this process knew. */
+  readonly before?: DetectorMemory | undefined;
 }
 
 export interface ResumeWatch extends Disposable {
   /** Takes the baselines and ticks until the signal is aborted or the watch disposed. Before and after that every look finds nothing. */
   start(signal: AbortSignal): void;
-  /** Before using a pooled connection, writing a nonce or a lease, or moving a position: a few microseconds. */
+  /** Looks now, in a few microseconds. Call it before using a pooled connection, writing a nonce or a lease, or moving a position. */
   check(): void;
   poke(recovering: boolean): void;
   noteDate(origin: string, date_ms: number): void;
   noteFailure(origin: string): void;
   setFence(up: boolean): void;
   /** Undefined when not started. */
-  memory(): WakeMemory | undefined;
-  signals(): ReturnType<WakeDetector['signals']>;
+  memory(): DetectorMemory | undefined;
+  signals(): ReturnType<ResumeDetector['signals']>;
 }
 
 export function createResumeWatch({ kernel, onFinding, before, tick_ms = TICK_MS }: ResumeWatchOptions): ResumeWatch {
   const running = new DisposableStack();
-  let detector: WakeDetector | undefined;
+  let detector: ResumeDetector | undefined;
 
-  function hand(findings: readonly Finding[] | undefined): void {
+  function passOn(findings: readonly Finding[] | undefined): void {
     if (findings !== undefined) for (const finding of findings) onFinding(finding);
   }
 
   return {
     start(signal) {
       if (signal.aborted || running.disposed) return;
-      detector = createWakeDetector(kernel, before);
+      detector = createResumeDetector(kernel, before);
       running.defer(() => {
         detector = undefined;
       });
-      running.defer(kernel.onContinued(() => hand(detector?.noteContinued())));
+      running.defer(kernel.onContinued(() => passOn(detector?.noteContinued())));
       let timer = setTimeout(tick, tick_ms);
       function tick(): void {
-        timer = setTimeout(tick, untilBeat_ms(performance.now(), tick_ms));
-        hand(detector?.tick());
+        timer = setTimeout(tick, untilAligned_ms(performance.now(), tick_ms));
+        passOn(detector?.tick());
       }
       running.defer(() => clearTimeout(timer));
       const stop = () => running.dispose();
       signal.addEventListener('abort', stop, { once: true });
       running.defer(() => signal.removeEventListener('abort', stop));
     },
-    check: () => hand(detector?.check()),
-    poke: (recovering) => hand(detector?.poke(recovering)),
-    noteDate: (origin, date_ms) => hand(detector?.noteDate(origin, date_ms)),
-    noteFailure: (origin) => hand(detector?.noteFailure(origin)),
+    check: () => passOn(detector?.check()),
+    poke: (recovering) => passOn(detector?.poke(recovering)),
+    noteDate: (origin, date_ms) => passOn(detector?.noteDate(origin, date_ms)),
+    noteFailure: (origin) => passOn(detector?.noteFailure(origin)),
     setFence: (up) => detector?.setFence(up),
     memory: () => detector?.memory(),
     signals: () => detector?.signals() ?? { live: [], missing: [], blind_spots: [] },

@@ -1,27 +1,26 @@
-// The part that notices a resume and brings the agent back: watch, gate, recovery and identity put together (resume.md,
-// sections 3 and 4).
+// The part that notices a resume and brings the agent back. It puts watch, gate, recovery and identity together.
 
-import type { ResumedFields, resumeOperations, SignalReport, StepReport } from '../../contract/local/resume.ts';
+import type { ResumedFields, resumeOperations, SignalStatus, StepResult } from '../../contract/local/resume.ts';
 import type { Clock } from '../../core/clock.ts';
-import { mayBeClone } from '../../core/wake/may-be-clone.ts';
-import { joinResumes, type Resume } from '../../core/wake/resume-record.ts';
-import type { Finding } from '../../core/wake-detector.ts';
+import { mayBeClone } from '../../core/resume/may-be-clone.ts';
+import type { Finding } from '../../core/resume/resume-detector.ts';
+import { joinResumes, type Resume } from '../../core/resume/resume-record.ts';
 import { type Handlers, Reply } from '../../http/handler.ts';
-import type { Caller } from '../doors.ts';
+import type { Kernel } from '../../linux/kernel/kernel.ts';
+import type { Caller } from '../access/authenticator.ts';
 import type { EventHub } from '../events/event-hub.ts';
-import type { HandedResume } from '../handover/parcel.ts';
+import type { RestartResume } from '../hot-restart/restart-state.ts';
 import type { Log } from '../log.ts';
 import type { Part } from '../parts.ts';
 import type { Upstream } from '../upstream.ts';
 import { createGate, type Gate } from './gate.ts';
-import { toHandedMemory, toWakeMemory } from './handed-resume.ts';
-import type { Kernel } from './kernel.ts';
+import type { Incarnation } from './incarnation.ts';
 import { type LastResume, toLastResume } from './last-resume.ts';
-import { createLife, type LifeStore } from './life.ts';
+import { createOncePerTick } from './once-per-tick.ts';
 import { createRecovery } from './recovery.ts';
+import { toDetectorMemory, toHandedLife, toRestartMemory } from './resume-restart-state.ts';
 import { createResumeWatch } from './resume-watch.ts';
 import type { Step } from './run-step.ts';
-import { createTurnCheck } from './turn-check.ts';
 import { openUpstreamObserver } from './upstream-observer.ts';
 
 const NO_COUNTER = 'this machine has no VM generation counter; /v1/status lists what goes unnoticed without it';
@@ -34,78 +33,86 @@ export interface ResumeOptions {
   readonly part: Part;
   readonly log: Log;
   readonly upstream: Pick<Upstream, 'replace'>;
-  readonly lifeStore: LifeStore;
-  /** What follows once the gate is open, in order. */
-  readonly steps: () => readonly Step[];
+  readonly incarnation: Incarnation;
   readonly tick_ms?: number;
-  /** From the former image of this process; its life is in the store. */
-  readonly handed?: HandedResume | undefined;
+  /** What the former image of this process left; its incarnation is in the store. */
+  readonly before?: RestartResume | undefined;
 }
 
 export interface ResumePart extends AsyncDisposable {
   readonly handlers: Handlers<typeof resumeOperations, Caller>;
   /** Closed while connections are replaced and while a suspend is near. */
   readonly gate: Gate;
-  start(signal: AbortSignal): void;
-  /** Before every guarded action: looks for a resume now, in a few microseconds. */
+  /** Begins to look for resumes. `steps` is called at each one and returns what runs once the gate is open, in order. */
+  start(signal: AbortSignal, steps: () => readonly Step[]): void;
+  /** Looks for a resume now, in a few microseconds. Call it before every guarded action. */
   check(): void;
-  /** Somebody says that the machine was resumed. Without effect on a resume that is known already. */
+  /** Takes a caller's word that the machine was resumed. No effect for a resume that is known already. */
   poke(reason?: string): void;
-  /** A suspend was accepted or is being asked for, or no longer. */
+  /** Closes the gate while a suspend is asked for or accepted (`up`), and opens it when it is not any more. */
   setFence(up: boolean): void;
   generation(): number;
   incarnation(): string;
   /** `remora-generation` and `remora-incarnation`, for every call to the platform. Looks for a resume first. */
   identityHeaders(): Readonly<Record<string, string>>;
+  /** See `Incarnation.accept`. */
+  accept: Incarnation['accept'];
+  /** Whether the platform has given this incarnation a nonce, which no copy of the machine has. */
+  hasNonce(): boolean;
+  /** True while no platform has accepted a report of this installation. */
+  isNewInstallation(): boolean;
   lastResume(): LastResume | undefined;
   /** `details.resume` of GET /v1/status. */
-  signals(): SignalReport;
-  /** Called at once when a resume was noticed, with the gate closed and the generation raised; again when it starts over. */
-  onWake(listener: () => void): void;
-  /** Called when every step has ended, after `resumed` was published. */
+  signals(): SignalStatus;
+  /**
+   * Calls `listener` when a resume was noticed, with the gate closed and the generation raised; again when the recovery starts over.
+   * An error that it throws is logged, and the next listener is called.
+   */
+  onResumed(listener: () => void): void;
+  /** Calls `listener` when every step has ended, after `resumed` was published. An error that it throws is logged. */
   onRecovered(listener: () => void): void;
-  /** Whether the last resume may have left another machine with the memory of this one. */
+  /** Whether another machine may run with the memory of this one since the last resume. */
   mayBeClone(): boolean;
-  /** Notes what the detector knows; the result adds the life and the last resume as they are once nothing runs any more. */
-  handOver(): () => HandedResume;
+  /** Notes what the detector knows. Call the result once nothing runs any more: it adds the incarnation and the last resume. */
+  prepareRestart(): () => RestartResume;
 }
 
 export function createResume(options: ResumeOptions): ResumePart {
-  const { clock, hub, kernel, log, part, upstream } = options;
-  const life = createLife(options.lifeStore);
+  const { clock, hub, incarnation, kernel, log, part, upstream } = options;
   const running = new AsyncDisposableStack();
-  const wakeListeners: (() => void)[] = [];
+  const resumedListeners: (() => void)[] = [];
   const recoveredListeners: (() => void)[] = [];
   const stalls = { busy: 0, starved: 0, longest_ms: 0 };
   let clockSteps = 0;
-  let last = options.handed?.last;
-  /** What the recovery that is running, or the last one, is about; `earlier` are resumes it was started over for. */
+  let recoverySteps: () => readonly Step[] = () => [];
+  let last = options.before?.last;
+  /** The resume that the running or last recovery belongs to; `earlier` is the one it belonged to before it started over. */
   let about: { readonly resume: Resume; readonly earlier: Resume | undefined; readonly wall_ms: number } | undefined;
-  const before = toWakeMemory(options.handed, kernel.mono_ms());
+  const before = toDetectorMemory(options.before, kernel.mono_ms());
   if (before?.recent !== undefined && last !== undefined) {
     about = { resume: before.recent, earlier: undefined, wall_ms: Date.parse(last.at) };
   }
 
   const watch = running.use(createResumeWatch({ kernel, onFinding, before, ...tickOf(options) }));
-  const turn = createTurnCheck(watch.check);
-  const gate = running.use(createGate({ check: turn.look }));
+  const oncePerTick = createOncePerTick(watch.check);
+  const gate = running.use(createGate({ check: oncePerTick.run }));
   const recovery = running.use(
     createRecovery({
       clock,
       gate,
       check: watch.check,
+      renew: { name: 'gate', deadline_ms: 5, run: () => incarnation.renew() },
       gated: () => [
-        { name: 'gate', deadline_ms: 5, run: () => life.renew() },
-        { name: 'identity', deadline_ms: 50, run: () => life.save() },
+        { name: 'identity', deadline_ms: 50, run: () => incarnation.save() },
         { name: 'sockets', deadline_ms: 20, run: () => upstream.replace() },
       ],
-      afterwards: options.steps,
+      afterwards: () => recoverySteps(),
       onDone,
     }),
   );
 
   function onFinding(finding: Finding): void {
-    turn.again();
+    oncePerTick.reset();
     switch (finding.type) {
       case 'resume':
         begin(finding.resume, recovery.running ? about?.resume : undefined);
@@ -128,7 +135,7 @@ export function createResume(options: ResumeOptions): ResumePart {
       case 'signal_lost':
       case 'signal_found':
         hub.publish(finding.type, { signal: finding.source });
-        if (finding.source === 'generation') reportCounter();
+        if (finding.source === 'generation') updatePart();
         return;
       default:
         finding satisfies never;
@@ -139,25 +146,35 @@ export function createResume(options: ResumeOptions): ResumePart {
     about = undefined;
     recovery.begin();
     describe(resume, earlier);
-    for (const listener of wakeListeners) listener();
+    tell(resumedListeners);
   }
 
   function describe(resume: Resume, earlier: Resume | undefined): void {
     const whole = earlier === undefined ? resume : joinResumes(earlier, resume, true);
     about = { resume: whole, earlier, wall_ms: about?.wall_ms ?? clock.wall_ms() };
-    last = toLastResume(whole, about.wall_ms, life.generation);
+    last = toLastResume(whole, about.wall_ms, incarnation.generation);
   }
 
-  function onDone(reports: readonly StepReport[]): void {
+  function onDone(reports: readonly StepResult[]): void {
     if (about === undefined) return;
     const { noticed_mono_ms: _, ...resume } = about.resume;
     const fields: ResumedFields = { ...resume, signals: [...resume.signals], steps: [...reports] };
     hub.publish('resumed', fields);
-    log.info({ generation: life.generation, ...fields }, 'resumed');
-    for (const listener of recoveredListeners) listener();
+    log.info({ generation: incarnation.generation, ...fields }, 'resumed');
+    tell(recoveredListeners);
   }
 
-  function reportCounter(): void {
+  function tell(listeners: readonly (() => void)[]): void {
+    for (const listener of listeners) {
+      try {
+        listener();
+      } catch (error) {
+        log.error({ err: error }, 'a listener to resumes failed; the others go on');
+      }
+    }
+  }
+
+  function updatePart(): void {
     const { missing } = watch.signals();
     if (!missing.includes('generation')) part.set('ok');
     else part.set('degraded', LOST_COUNTER);
@@ -171,14 +188,15 @@ export function createResume(options: ResumeOptions): ResumePart {
   return {
     handlers: {
       machineResumed({ body }) {
-        const before = life.generation;
+        const before = incarnation.generation;
         poke(body?.reason);
-        return new Reply(202, { generation: life.generation, new: life.generation !== before });
+        return new Reply(202, { generation: incarnation.generation, new: incarnation.generation !== before });
       },
     },
     gate,
-    start(signal) {
-      life.keep();
+    start(signal, steps) {
+      recoverySteps = steps;
+      incarnation.keep();
       watch.start(signal);
       running.use(openUpstreamObserver(watch));
       running.use(kernel);
@@ -191,12 +209,15 @@ export function createResume(options: ResumeOptions): ResumePart {
       if (up) gate.close('suspending');
       else gate.open('suspending');
     },
-    generation: () => life.generation,
-    incarnation: () => life.incarnation,
+    generation: () => incarnation.generation,
+    incarnation: () => incarnation.incarnation,
     identityHeaders() {
-      turn.look();
-      return life.headers;
+      oncePerTick.run();
+      return incarnation.headers;
     },
+    accept: incarnation.accept,
+    hasNonce: () => incarnation.kept.nonce !== undefined,
+    isNewInstallation: () => !incarnation.kept.isKnown,
     lastResume: () => last,
     signals: () => ({
       ...watch.signals(),
@@ -204,13 +225,13 @@ export function createResume(options: ResumeOptions): ResumePart {
       stalls: { ...stalls },
       clock_steps: clockSteps,
     }),
-    onWake: (listener) => void wakeListeners.push(listener),
+    onResumed: (listener) => void resumedListeners.push(listener),
     onRecovered: (listener) => void recoveredListeners.push(listener),
     mayBeClone: () => about !== undefined && mayBeClone(about.resume.cause),
-    handOver() {
-      const memory = toHandedMemory(watch.memory(), kernel.mono_ms());
+    prepareRestart() {
+      const memory = toRestartMemory(watch.memory(), kernel.mono_ms());
       return () => ({
-        life: { generation: life.generation, incarnation: life.incarnation },
+        life: toHandedLife(incarnation.kept),
         ...(last === undefined ? {} : { last }),
         ...memory,
       });

@@ -1,5 +1,5 @@
-// What the answers of upstreams tell the detector: their clocks, and connections that break while in use. Answers that come
-// through the gateway carry the clocks of strangers and are left out.
+// Gives the detector the clocks in answers of upstreams, and connections that break while in use. Answers to gateway calls are
+// left out, because they carry the clocks of providers.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { gatewayOperations } from '../../contract/gateway.ts';
 
@@ -12,10 +12,10 @@ const ANSWERED = 'undici:request:headers';
 const FAILED = 'undici:request:error';
 const broken = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
-/** What comes before the parameters of the gateway's path. */
+/** The gateway's path up to its parameters. */
 const gatewayPrefix = gatewayOperations.gateway.path.split('{')[0] ?? '';
 
-/** Listens to every call of this process until disposed. */
+/** Observes every outgoing call of this process until disposed. */
 export function openUpstreamObserver(listener: UpstreamListener): Disposable {
   const onAnswer = (message: unknown) => {
     const { origin, path } = toRequest(message);
@@ -52,7 +52,7 @@ function field(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
 
-/** Names and values alternate, as bytes. Undefined without a `Date` that is one. */
+/** `headers` are names and values in turn, as bytes. Undefined without a valid `Date`. */
 function parseDate(headers: unknown): number | undefined {
   if (!Array.isArray(headers)) return undefined;
   for (let index = 0; index + 1 < headers.length; index += 2) {

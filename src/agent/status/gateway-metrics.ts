@@ -1,8 +1,7 @@
-// The counters of the gateway as Prometheus text. Pure. Written here rather than by a library, because they are counted
-// elsewhere.
-import { type CallCounts, LATENCY_BOUNDS_MS } from '../gateway/call-meter.ts';
+// Writes the counters of the gateway as Prometheus text. Pure. No library is used, because call-metrics.ts counts them already.
+import { type CallCounts, LATENCY_BOUNDS_MS } from '../gateway/call-metrics.ts';
 
-/** Text format 0.0.4, with a newline at the end. */
+/** Prometheus text format 0.0.4, with a newline at the end. */
 export function toGatewayMetrics({ calls, connectors }: CallCounts): string {
   const lines = [
     ...head('remora_gateway_calls_total', 'counter', 'Gateway calls by decision, connector and status.'),

@@ -1,8 +1,8 @@
-// The figures of /v1/status as Prometheus text. Gauges are made anew for each scrape, so that nothing is counted in between.
+// Writes the figures of /v1/status as Prometheus text. Each scrape makes its own gauges, so that nothing is counted in between.
 import { Gauge, Registry } from 'prom-client';
 import { partState } from '../../contract/local/status.ts';
-import type { CallCounts } from '../gateway/call-meter.ts';
-import type { PartName, PartReport } from '../parts.ts';
+import type { CallCounts } from '../gateway/call-metrics.ts';
+import type { PartName, PartStatus } from '../parts.ts';
 import { toGatewayMetrics } from './gateway-metrics.ts';
 import type { OwnCost } from './own-cost.ts';
 
@@ -11,7 +11,7 @@ export interface MetricsInput {
   readonly generation: number;
   readonly streams: number;
   readonly seq: number;
-  readonly parts: Readonly<Record<PartName, PartReport>>;
+  readonly parts: Readonly<Record<PartName, PartStatus>>;
   readonly cost: OwnCost;
   readonly gatewayCalls: CallCounts;
 }
@@ -50,6 +50,12 @@ export async function toMetrics(input: MetricsInput): Promise<string> {
     'Event loop delay, 99th percentile since the start.',
     cost.loop_lag_p99_ms / 1_000,
   );
+  new Gauge({
+    name: 'remora_loop_longest_hold_seconds',
+    help: 'The longest time for which one operation kept everything else from running, since the start.',
+    labelNames: ['operation'],
+    registers: [registry],
+  }).set({ operation: cost.longest_hold_operation ?? 'none' }, cost.longest_hold_ms / 1_000);
   if (cost.open_fds !== null) gauge('remora_open_fds', 'Open file descriptors.', cost.open_fds);
   return (await registry.metrics()) + toGatewayMetrics(input.gatewayCalls);
 }

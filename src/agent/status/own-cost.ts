@@ -1,15 +1,16 @@
-// What the agent itself costs: memory, CPU, event loop delay, descriptors.
+// Measures what the agent itself costs: memory, CPU, event loop delay, descriptors.
 import { readdirSync } from 'node:fs';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { z } from 'zod';
 import type { ownCost } from '../../contract/local/status.ts';
+import type { LoopWatch } from '../../http/loop-watch.ts';
 
-/** How often the loop is asked how late it is, where the runtime cannot tell by itself what each turn of it took. */
+/** How often a timer measures the delay of the event loop, on a runtime that does not measure each turn by itself. */
 const RESOLUTION_MS = 100;
-/** A timer of its own would be more than half of what wakes an idle agent. */
-const tellsByItself = Number(process.versions.node.split('.')[0]) >= 26;
-/** What a sample holds besides the delay: the whole interval, where there is one. */
-const NOMINAL_MS = tellsByItself ? 0 : RESOLUTION_MS;
+/** True when the runtime measures each turn. A timer for it would be more than half of the wake-ups of an idle agent. */
+const hasNativeDelay = Number(process.versions.node.split('.')[0]) >= 26;
+/** What a sample holds beside the delay: the interval of the timer, where there is one. */
+const NOMINAL_MS = hasNativeDelay ? 0 : RESOLUTION_MS;
 
 export type OwnCost = z.infer<typeof ownCost>;
 
@@ -18,7 +19,7 @@ export interface OwnCostMeter extends Disposable {
   read(): OwnCost;
 }
 
-export function createOwnCostMeter(procRoot = '/proc'): OwnCostMeter {
+export function createOwnCostMeter(loop: Pick<LoopWatch, 'longest'>, procRoot = '/proc'): OwnCostMeter {
   let delay: ReturnType<typeof monitorEventLoopDelay> | undefined;
   const lag_ms = (percentile: number): number => {
     const value = delay?.percentile(percentile) ?? 0;
@@ -26,11 +27,12 @@ export function createOwnCostMeter(procRoot = '/proc'): OwnCostMeter {
   };
   return {
     start() {
-      delay = monitorEventLoopDelay({ samplePerIteration: tellsByItself, resolution: RESOLUTION_MS });
+      delay = monitorEventLoopDelay({ samplePerIteration: hasNativeDelay, resolution: RESOLUTION_MS });
       delay.enable();
     },
     read() {
       const cpu = process.cpuUsage();
+      const { longest } = loop;
       return {
         rss_bytes: process.memoryUsage.rss(),
         heap_used_bytes: process.memoryUsage().heapUsed,
@@ -38,6 +40,8 @@ export function createOwnCostMeter(procRoot = '/proc'): OwnCostMeter {
         cpu_system_ms: Math.round(cpu.system / 1_000),
         loop_lag_p50_ms: lag_ms(50),
         loop_lag_p99_ms: lag_ms(99),
+        longest_hold_ms: longest.ms,
+        longest_hold_operation: longest.operation,
         open_fds: countDescriptors(procRoot),
       };
     },

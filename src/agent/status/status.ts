@@ -1,11 +1,11 @@
-// The rows about the daemon itself: health, readiness, status, metrics and the description of its interface.
+// The operations about the daemon itself: health, readiness, status, metrics and the description of its interface.
 
 import type { statusOperations } from '../../contract/local/status.ts';
 import type { Operations } from '../../contract/operation.ts';
 import { type Clock, toDateTime } from '../../core/clock.ts';
 import { type Handlers, Reply } from '../../http/handler.ts';
 import type { Config } from '../config/load-config.ts';
-import type { CallCounts } from '../gateway/call-meter.ts';
+import type { CallCounts } from '../gateway/call-metrics.ts';
 import type { PartBoard } from '../parts.ts';
 import type { OwnCostMeter } from './own-cost.ts';
 
@@ -16,7 +16,7 @@ export interface StatusOptions {
   readonly board: PartBoard;
   readonly cost: OwnCostMeter;
   readonly operations: () => Operations;
-  /** What only the running agent knows. */
+  /** The figures that only the running agent knows. */
   readonly live: () => {
     readonly generation: number;
     readonly incarnation: string;
@@ -38,7 +38,7 @@ export function createStatus(options: StatusOptions): Handlers<typeof statusOper
     health: () => ({ status: 'ok' }),
     ready() {
       const status = board.overall;
-      return new Reply(status === 'not_ready' ? 503 : 200, { status, parts: board.report(), warnings });
+      return new Reply(status === 'not_ready' ? 503 : 200, { status, parts: board.statuses(), warnings });
     },
     status() {
       const live = options.live();
@@ -52,7 +52,7 @@ export function createStatus(options: StatusOptions): Handlers<typeof statusOper
         generation: live.generation,
         incarnation: live.incarnation,
         state: live.state,
-        parts: board.report(),
+        parts: board.statuses(),
         warnings,
         streams: live.streams,
         details: live.details,
@@ -62,11 +62,15 @@ export function createStatus(options: StatusOptions): Handlers<typeof statusOper
     async metrics() {
       const { toMetrics } = await import('./metrics.ts');
       const live = options.live();
-      return await toMetrics({ ...live, version: options.version, parts: board.report(), cost: cost.read() });
+      return await toMetrics({ ...live, version: options.version, parts: board.statuses(), cost: cost.read() });
     },
     async openapi() {
       const { toOpenApi } = await import('../../http/openapi.ts');
-      return toOpenApi(options.operations(), { title: 'Remora agent', version: options.version });
+      const info = { title: 'Remora agent', version: options.version };
+      return toOpenApi(options.operations(), info, {
+        servers: [{ url: 'http://remora', description: 'over the Unix socket, with any host name' }],
+        bearer: { description: 'a capability token, on the loopback listener only', isOptional: true },
+      });
     },
   };
 }

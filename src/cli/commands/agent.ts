@@ -1,6 +1,8 @@
 // `remora agent`: hands the flags to the daemon.
+import { resolve } from 'node:path';
 import { runAgent } from '../../agent/main.ts';
 import type { Invocation } from '../command.ts';
+import { openLogDestination } from '../log-destination.ts';
 
 const flags = [
   'socket',
@@ -13,12 +15,21 @@ const flags = [
   'log-level',
 ] as const;
 
+/** The flags that name a file: their values are relative to the current directory. */
+const paths: readonly string[] = ['socket', 'state-dir', 'token-file'];
+
 export async function run(invocation: Invocation): Promise<number> {
   const configPath = invocation.text('config');
   return await runAgent({
     env: invocation.env,
-    flags: Object.fromEntries(flags.map((name) => [name.replaceAll('-', '_'), invocation.text(name)])),
+    flags: Object.fromEntries(flags.map((name) => [name.replaceAll('-', '_'), toValue(invocation, name)])),
     ...(configPath === undefined ? {} : { configPath }),
     version: invocation.version,
+    logDestination: await openLogDestination(2, invocation.env),
   });
+}
+
+function toValue({ text }: Invocation, name: string): string | undefined {
+  const given = text(name);
+  return given === undefined || given === '' || !paths.includes(name) ? given : resolve(given);
 }

@@ -1,4 +1,4 @@
-// `remora connectors`: what this sprite may call, with the addresses to use; of one of them also lines to paste.
+// `remora connectors`: the connectors that this sprite may use, with their URLs; for a single one also commands to paste.
 import type { LocalConnection } from '../../contract/local/gateway.ts';
 import { askAgent } from '../ask-agent.ts';
 import type { Invocation, Output } from '../command.ts';
@@ -12,7 +12,7 @@ export async function run(invocation: Invocation): Promise<number> {
   if (id !== undefined)
     return showOne(
       invocation,
-      list.connections.find((connector) => connector.id === id),
+      list.connections.find((each) => each.id === id) ?? list.connections.find((each) => each.name === id),
     );
   if (invocation.has('json')) out.line(JSON.stringify(list));
   else if (list.connections.length === 0) out.line('no connector may be used from here');
@@ -22,9 +22,9 @@ export async function run(invocation: Invocation): Promise<number> {
 
 function showAll(out: Output, connections: readonly LocalConnection[]): void {
   const hasTcp = connections.some(({ base_urls }) => base_urls.tcp !== null);
-  const rows = connections.map(({ provider, id, display_name, base_urls }) => [
+  const rows = connections.map(({ provider, id, name, display_name, base_urls }) => [
     provider,
-    id,
+    name === undefined ? id : `${id} (${name})`,
     display_name,
     base_urls.socket,
     ...(hasTcp ? [base_urls.tcp ?? '-'] : []),

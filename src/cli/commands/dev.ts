@@ -1,4 +1,4 @@
-// `remora dev`: all of it on this machine, until Ctrl-C.
+// `remora dev`: platform, agent, database node and sample provider on this machine, until Ctrl-C.
 
 import { agentProgram } from '../agent-program.ts';
 import type { Invocation } from '../command.ts';
@@ -17,6 +17,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const port = parsePort(invocation.text('port'), DEFAULT_PORT);
   const interval_ms = parseWhole('interval', invocation.text('interval'), DEFAULT_INTERVAL_MS, 10, 3_600_000);
   using stop = openStopSignals(invocation.env);
+  out.onUnread(stop.stop);
   await using stack = await openDevStack({
     dir: invocation.text('dir'),
     port,
@@ -24,9 +25,9 @@ export async function run(invocation: Invocation): Promise<number> {
     agentCommand: agentProgram,
     version: invocation.version,
     signal: stop.signal,
-    say: (message) => out.note(`remora dev: ${toPrintable(message)}`),
+    print: (message) => out.note(`remora dev: ${toPrintable(message)}`),
   }).catch((error: unknown) => {
-    // What was open has been closed again, and that is what the signal asked for.
+    // The signal stopped the start, and everything that was open has been closed: no failure.
     if (stop.signal.aborted) return undefined;
     throw error;
   });

@@ -16,14 +16,14 @@ export async function run(invocation: Invocation): Promise<number> {
   if (parseDuration(expire) === undefined) throw new UsageError(`env: --expire takes a time such as 1h, not ${expire}`);
   const variables = await askAgent(invocation, async (client) => {
     const { connections } = await client.call('listGateway');
-    const connector = connections.find((candidate) => candidate.id === id);
+    const connector = connections.find((each) => each.id === id) ?? connections.find((each) => each.name === id);
     if (connector === undefined)
       throw new Error(`this sprite may use no connector ${id}; \`remora connectors\` shows more`);
-    const { provider, base_urls } = connector;
+    const { provider, base_urls, id: connector_id } = connector;
     if (base_urls.tcp === null) {
       throw new Error('the agent has no loopback listener; set REMORA_LISTEN=127.0.0.1:4181, or use the socket');
     }
-    const { token } = await client.call('createGatewayToken', { body: { connector_id: id, expire } });
+    const { token } = await client.call('createGatewayToken', { body: { connector_id, expire } });
     return toSdkVariables({ provider, base_url: base_urls.tcp, token });
   });
   if (invocation.has('json')) out.line(JSON.stringify(variables));

@@ -22,7 +22,7 @@ export async function run(invocation: Invocation): Promise<number> {
   });
 }
 
-/** `seq  time  type  field=value …`; a line that is no event without number and time. */
+/** `seq  time  type  field=value …`; without number and time for a line that is no event. */
 export function toText(line: EventLine): string {
   const { type, seq, time, generation, ...fields } = {
     seq: undefined,

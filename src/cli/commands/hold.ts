@@ -9,7 +9,7 @@ import { findSocketPath } from '../socket-path.ts';
 
 export async function run(invocation: Invocation): Promise<number> {
   const [command = '', ...args] = invocation.operands;
-  const say = (text: string) => invocation.out.note(`remora hold: ${text}`);
+  const print = (text: string) => invocation.out.note(`remora hold: ${text}`);
   await using agent = createAgentClient(findSocketPath(invocation.text('socket'), invocation.env));
   const hold = await openKeptHold({
     agent,
@@ -17,16 +17,16 @@ export async function run(invocation: Invocation): Promise<number> {
     reason: invocation.text('reason'),
     mode: toMode(invocation.text('mode')),
     bestEffort: invocation.has('best-effort'),
-    say,
+    print,
   });
   try {
-    return await runChild(command, args, say);
+    return await runChild(command, args, print);
   } finally {
     await hold.release();
   }
 }
 
-/** `make-4711`: whoever asks why the machine is awake is to recognize it. */
+/** A name such as `make-4711`, which people recognize when they ask why the machine is awake. */
 function toName(command: string): string {
   const word = basename(command)
     .replaceAll(/[^A-Za-z0-9._-]/g, '-')

@@ -1,5 +1,5 @@
 // `remora idle`: why this machine is awake, and when it would suspend itself.
-import type { IdleReport } from '../../contract/local/tasks.ts';
+import type { IdleStatus } from '../../contract/local/tasks.ts';
 import { askAgent } from '../ask-agent.ts';
 import type { Invocation } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
@@ -8,27 +8,27 @@ import { toPrintable, toSpan, toTable } from '../table.ts';
 
 export async function run(invocation: Invocation): Promise<number> {
   const { out } = invocation;
-  const report = await askAgent(invocation, (client) => client.call('idle'));
+  const status = await askAgent(invocation, (client) => client.call('idle'));
   if (invocation.has('json')) {
-    out.line(JSON.stringify(report));
+    out.line(JSON.stringify(status));
     return exitCode.ok;
   }
-  for (const line of toTable(toRows(report))) {
-    const word = report.idle ? 'idle' : 'at work';
-    out.line(line.startsWith('machine') ? paint(out, line, word, report.idle ? 'faint' : 'good') : line);
+  for (const line of toTable(toRows(status))) {
+    const word = status.idle ? 'idle' : 'at work';
+    out.line(line.startsWith('machine') ? paint(out, line, word, status.idle ? 'faint' : 'good') : line);
   }
-  if (report.blockers.length > 0) {
+  if (status.blockers.length > 0) {
     out.line('');
-    const rows = report.blockers.map(({ kind, owner, since, reason }) => [kind, owner, since ?? '-', reason ?? '']);
+    const rows = status.blockers.map(({ kind, owner, since, reason }) => [kind, owner, since ?? '-', reason ?? '']);
     for (const line of toTable([['KEPT AWAKE BY', 'OWNER', 'SINCE', 'REASON'], ...rows])) out.line(line);
   }
   out.line('');
   out.line('Not counted as work:');
-  for (const text of report.ignored) out.line(`  ${toPrintable(text)}`);
+  for (const text of status.ignored) out.line(`  ${toPrintable(text)}`);
   return exitCode.ok;
 }
 
-function toRows(report: IdleReport): string[][] {
+function toRows(report: IdleStatus): string[][] {
   const { idle_suspend, last_refusal } = report;
   const setting = idle_suspend === 'off' ? undefined : toSpan(idle_suspend.after_ms);
   const rows = [

@@ -1,4 +1,4 @@
-// `remora log`: the gateway's calls, the newest first to be had, and with --follow those that come.
+// `remora log`: the newest calls of the gateway, and with --follow new ones as they come.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GatewayRecord } from '../../contract/local/gateway.ts';
 import { askAgent } from '../ask-agent.ts';
@@ -35,13 +35,14 @@ export async function run(invocation: Invocation): Promise<number> {
   });
 }
 
-/** `time  decision  status  method provider/connector path  ms  …`; a refusal with its code, an allowed call with its rule. */
+/** `time  decision  status  method provider/connector path  ms  …`, then the code of a refusal or the rule that allowed the call. */
 export function toLine(out: Output, record: GatewayRecord): string {
   const { decision, ended, input_tokens, output_tokens } = record;
   const words = [
     record.time,
     decision.padEnd(6),
     String(record.status ?? '-').padEnd(3),
+    ...(record.count === 1 ? [] : [`${record.count} times`]),
     `${record.method} ${record.provider || '-'}/${record.connector_id || '-'} ${record.path}`,
     `${record.ms} ms`,
     `${record.response_bytes} bytes`,

@@ -1,6 +1,6 @@
-// `remora ports`: the open ports as a table, or as they change.
+// `remora ports`: the open ports as a table, or their changes as they come.
 import type { z } from 'zod';
-import type { PortListener, PortWatchLine, portReport } from '../../contract/local/ports.ts';
+import type { PortListener, PortWatchLine, portsStatus } from '../../contract/local/ports.ts';
 import { askAgent } from '../ask-agent.ts';
 import type { Invocation, Output } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
@@ -13,7 +13,7 @@ export async function run(invocation: Invocation): Promise<number> {
     if (!invocation.has('watch')) {
       const report = await client.call('listPorts');
       if (invocation.has('json')) out.line(JSON.stringify(report));
-      else printReport(out, report);
+      else printStatus(out, report);
       return exitCode.ok;
     }
     for await (const line of client.stream('watchPorts')) {
@@ -25,12 +25,12 @@ export async function run(invocation: Invocation): Promise<number> {
   });
 }
 
-function printReport(out: Output, report: z.output<typeof portReport>): void {
-  printPorts(out, report.ports);
-  const leftOut = report.left_out.map((port) => `${port.port} (${port.class})`);
+function printStatus(out: Output, status: z.output<typeof portsStatus>): void {
+  printPorts(out, status.ports);
+  const leftOut = status.left_out.map((port) => `${port.port} (${port.class})`);
   if (leftOut.length > 0) out.note(`not announced: ${leftOut.join(', ')}`);
-  if (report.problem !== undefined)
-    out.note(`these are the ports of ${report.scanned_at}: ${toPrintable(report.problem)}`);
+  if (status.problem !== undefined)
+    out.note(`these are the ports of ${status.scanned_at}: ${toPrintable(status.problem)}`);
 }
 
 function printPorts(out: Output, ports: readonly PortListener[]): void {
@@ -65,7 +65,7 @@ function printChange(out: Output, line: PortWatchLine): void {
   }
 }
 
-/** 0 stands for a process that cannot be seen. */
+/** A pid of 0 means that the process could not be found. */
 function toPid(pid: number): string {
   return pid === 0 ? '-' : String(pid);
 }

@@ -3,7 +3,7 @@ import { askAgent } from '../ask-agent.ts';
 import type { Invocation } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
 
-/** The agent asks for up to 10 s, and waits for holds that only delay before that. */
+/** The agent waits for delaying holds first, and then up to 10 s for the machines API. */
 const LIMIT_MS = 30_000;
 
 export async function run(invocation: Invocation): Promise<number> {

@@ -1,4 +1,4 @@
-// `remora wait`: until a port is as one wants it, or until the replica has a transaction (read your own writes).
+// `remora wait`: waits until a port opens or closes, or until the replica has a transaction (to read one's own writes).
 import type { z } from 'zod';
 import type { Client } from '../../client/client.ts';
 import type { agentOperations } from '../../contract/agent-operations.ts';
@@ -11,7 +11,7 @@ import { toPrintable, toSpan, toTable } from '../table.ts';
 import { parseWaitTarget } from '../wait-target.ts';
 
 const DEFAULT = '30s';
-/** The agent answers at its limit by itself; this is for an agent that does not. */
+/** How long the client waits beyond the agent's own limit, in case the agent does not answer. */
 const MARGIN_MS = 5_000;
 
 type AgentClient = Client<typeof agentOperations>;

@@ -1,11 +1,11 @@
-// Waiting until the agent of a machine answers on its socket.
+// Waits until the agent of a machine answers on its socket.
 import { createAgentClient } from '../agent-client.ts';
 
 const POLL_MS = 50;
 
 /**
- * Resolves once the agent answers and no part of it is starting any more, or, with that left open, after `settle_ms`. Throws
- * when it has not answered within `limit_ms`.
+ * Resolves once the agent answers and none of its parts is starting, or at the latest `settle_ms` after its first answer. Throws when it
+ * has not answered within `limit_ms`.
  */
 export async function awaitAgent(
   socketPath: string,

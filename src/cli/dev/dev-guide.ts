@@ -1,4 +1,4 @@
-// What `remora dev` prints when all of it answers: what runs where, and lines for curl that work as pasted. Pure.
+// What `remora dev` prints once everything answers: what runs where, and curl commands that work as pasted. Pure.
 import { toTable } from '../table.ts';
 import type { DevRecord } from './dev-record.ts';
 
@@ -8,9 +8,9 @@ export interface DevPlaces {
   readonly databasePath: string;
   readonly agentLog: string;
   readonly platformLog: string;
-  /** For `curl -H @FILE`. */
+  /** The path of the file for `curl -H @FILE`. */
   readonly headerFile: string;
-  /** A transaction id that lies a little ahead. */
+  /** The id of a transaction that is still to come. */
   readonly nextTxid: string;
 }
 
@@ -38,7 +38,7 @@ export function toGuide(record: DevRecord, places: DevPlaces): string[] {
   ];
 }
 
-/** In an order in which they can be pasted one after the other. */
+/** The commands in an order in which they can be pasted one after the other. */
 export function toGuideLines(record: DevRecord, places: DevPlaces): GuideLine[] {
   const local = (path: string, ...words: string[]) =>
     toCommand(['curl', '-sS', ...words, '--unix-socket', record.socket, `http://remora${path}`]);
@@ -88,7 +88,7 @@ export function toGuideLines(record: DevRecord, places: DevPlaces): GuideLine[] 
   ];
 }
 
-/** Words as a shell reads them back. */
+/** Quotes words so that a shell reads the same words. */
 export function toCommand(words: readonly string[]): string {
   return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(' ');
 }

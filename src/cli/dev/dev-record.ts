@@ -1,11 +1,11 @@
-// DIR/dev.json: what a program needs to use a running `remora dev` (design.md, section 2).
+// DIR/dev.json: the addresses, the token and the ids that a program needs to use a running `remora dev`.
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface DevRecord {
   readonly socket: string;
   readonly platform_url: string;
-  /** Of the organization. */
+  /** A token of the organization. */
   readonly token: string;
   readonly sprite_token: string;
   readonly sprite: string;
@@ -15,17 +15,32 @@ export interface DevRecord {
   readonly connectors: readonly { readonly id: string; readonly provider: string }[];
 }
 
-/** Whole or not at all, for this user alone. Disposing of the result removes it. */
+/** The files of a directory that hold tokens, by name. */
+export const RECORD_NAMES = ['dev.json', 'authorization.header'];
+
+/** Writes the file at once as a whole, readable by this user alone. It is removed when the result is disposed of or the process exits. */
 export function writeDevRecord(dir: string, record: DevRecord): Disposable {
   const path = join(dir, 'dev.json');
   writePrivate(path, `${JSON.stringify(record, undefined, 2)}\n`);
-  return { [Symbol.dispose]: () => rmSync(path, { force: true }) };
+  return removedAtEnd(path);
 }
 
-/** A file for `curl -H @FILE`, so that lines to paste, and the terminal that shows them, hold no token. */
+/** Writes a file for `curl -H @FILE`, so that neither the commands to paste nor the terminal shows the token. */
 export function writeHeaderFile(path: string, token: string): Disposable {
   writePrivate(path, `Authorization: Bearer ${token}\n`);
-  return { [Symbol.dispose]: () => rmSync(path, { force: true }) };
+  return removedAtEnd(path);
+}
+
+/** An exit after an uncaught error disposes of nothing, but runs the listeners of `exit`. */
+function removedAtEnd(path: string): Disposable {
+  const remove = () => rmSync(path, { force: true });
+  process.on('exit', remove);
+  return {
+    [Symbol.dispose]() {
+      process.off('exit', remove);
+      remove();
+    },
+  };
 }
 
 function writePrivate(path: string, text: string): void {

@@ -1,5 +1,5 @@
-// What a development platform begins with: an organization, one sprite, and connectors to the sample provider. What is there
-// from an earlier run is kept.
+// The records that a development platform begins with: an organization, one sprite, and connectors to the sample provider. Records of
+// an earlier run are kept.
 import type { AccessPolicyRequest } from '../../contract/access-policy.ts';
 import { Secret } from '../../core/secret.ts';
 import { randomHex } from '../../core/urandom.ts';
@@ -14,7 +14,7 @@ export interface SampleConnector {
   readonly access_policy: AccessPolicyRequest;
 }
 
-/** The first shows a denied path, the second an allow list, the third a connector that no sprite may use. */
+/** The first shows a blocked path, the second an allow list, the third a connector that no sprite may use. */
 export const sampleConnectors: readonly SampleConnector[] = [
   { id: 'sample', provider: 'sample', access_policy: { allow_all: true, blocked_endpoints: ['/admin*'] } },
   {
@@ -25,10 +25,10 @@ export const sampleConnectors: readonly SampleConnector[] = [
   { id: 'sample_closed', provider: 'sample', access_policy: {} },
 ];
 
-/** An interface of one's own, with a base path. Its address is the sample provider's, which may be another one each time. */
+/** A connector with an address of its own and a base path. It is made again at each start, because the sample provider's port may change. */
 export const CUSTOM_CONNECTOR_ID = 'custom';
 
-/** The sample provider as a platform knows it, and interfaces of one's own also without https: they run on this machine. */
+/** The catalogue entry of the sample provider, and that of custom APIs with plain http allowed, because they run on this machine. */
 export function toDevCatalogue(providerUrl: string): NewCatalogueEntry[] {
   const bearer = { in: 'header', name: 'authorization', prefix: 'Bearer ' } as const;
   return [
@@ -54,7 +54,7 @@ export function toDevCatalogue(providerUrl: string): NewCatalogueEntry[] {
 }
 
 export interface Seeded {
-  /** Of the organization, and of the sprite. Their text is known only now. */
+  /** A token of the organization, and one of the sprite. Their text cannot be read again later. */
   readonly token: Secret;
   readonly spriteToken: Secret;
   readonly connectors: readonly { readonly id: string; readonly provider: string }[];
@@ -63,7 +63,7 @@ export interface Seeded {
 export interface SeedDeps {
   readonly admin: PlatformAdmin;
   readonly providerUrl: string;
-  /** Deletes a connector as its owner would. */
+  /** Deletes a connector through the API, as its owner would. */
   readonly deleteConnector: (token: Secret, id: string) => Promise<void>;
 }
 

@@ -1,15 +1,16 @@
-// Everything of `remora dev` on one machine, from the first file to the last line: read from top to bottom. What is opened is
-// closed the other way round.
+// Opens everything that `remora dev` runs, from top to bottom, and closes it in the reverse order.
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { Agent } from 'undici';
 import { createClient } from '../../client/client.ts';
 import { platformOperations } from '../../contract/platform-operations.ts';
+import { errorCode } from '../../core/error-code.ts';
+import { toErrorMessage } from '../../core/error-message.ts';
 import type { Secret } from '../../core/secret.ts';
 import { randomHex } from '../../core/urandom.ts';
 import { openPlatform } from '../../platform/platform.ts';
 import { awaitAgent } from './await-agent.ts';
-import { type DatabaseNode, openDatabaseNode } from './database-node.ts';
+import { type DatabaseNode, openDatabaseNode } from './database-node/database-node.ts';
 import { openDevDir, openSocketPlace } from './dev-dir.ts';
 import type { DevPlaces } from './dev-guide.ts';
 import { type DevRecord, writeDevRecord, writeHeaderFile } from './dev-record.ts';
@@ -19,18 +20,18 @@ import { openVaultKeyFile } from './vault-key-file.ts';
 import { watchMachine } from './watch-machine.ts';
 
 export interface DevOptions {
-  /** Absent = the default directory, which is removed at the end. */
+  /** The directory; undefined = the default one, which is removed at the end. */
   readonly dir: string | undefined;
-  /** Of the platform; the node and the provider take the next two if these are free. 0 = free ones for all. */
+  /** The port of the platform; the node and the provider take the next two if these are free. 0 = free ports for all. */
   readonly port: number;
   readonly interval_ms: number;
   /** The program that a machine runs. */
   readonly agentCommand: { readonly command: string; readonly args: readonly string[] };
   readonly version: string;
-  /** Stops the start when it is aborted. */
+  /** Aborting it stops the start. */
   readonly signal: AbortSignal;
-  /** What a person should know while it runs. */
-  readonly say: (message: string) => void;
+  /** Called with messages for people while it runs. */
+  readonly print: (message: string) => void;
 }
 
 export interface DevStack extends AsyncDisposable {
@@ -38,12 +39,12 @@ export interface DevStack extends AsyncDisposable {
   readonly places: DevPlaces;
 }
 
-/** On any free port: `remora env` and SDKs that know no Unix socket work here without a setting. */
+/** The loopback listener of the agent, on a free port: `remora env` and SDKs without Unix sockets then work without a setting. */
 const AGENT_LISTEN = '127.0.0.1:0';
-/** How long the agent may take to answer for the first time, and then until none of its parts is starting. */
+/** How long the agent may take until its first answer, and then until none of its parts is starting. */
 const AGENT_LIMIT_MS = 30_000;
 const SETTLE_MS = 5_000;
-/** Ahead of the node at the time of printing, so that a pasted wait has something to wait for, or is over at once. */
+/** How far the printed transaction id is ahead, so that a pasted wait lasts a moment and then succeeds. */
 const TXID_AHEAD = 10;
 const REPLICA = { role: 'replica', hostname: 'db-primary:20202' } as const;
 
@@ -52,7 +53,7 @@ const REPLICA = { role: 'replica', hostname: 'db-primary:20202' } as const;
  * unforced. Throws when the directory or the port is taken.
  */
 export async function openDevStack(options: DevOptions): Promise<DevStack> {
-  const { port, say, signal } = options;
+  const { port, print, signal } = options;
   await using stack = new AsyncDisposableStack();
   const dir = stack.use(openDevDir(options.dir));
   const path = dir.path;
@@ -65,7 +66,7 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
         port: free,
         interval_ms: options.interval_ms,
         role: REPLICA,
-        log: (message) => say(`database node: ${message}`),
+        log: (message) => print(`database node: ${message}`),
       }),
     ),
   );
@@ -81,6 +82,7 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
       agentCommand: { ...options.agentCommand, env: { REMORA_SOCKET: socket.path, REMORA_LISTEN: AGENT_LISTEN } },
       nodeUrl: node.url,
       catalogue: toDevCatalogue(provider.url),
+      endMachines: true,
       version: options.version,
       log: pino({ level: 'info' }, destination),
     }).catch((error: unknown) => {
@@ -103,14 +105,18 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
     deleteConnector: (token, id) => clientFor(token).call('deleteConnection', { params: { id } }),
   });
 
-  await platform.admin.startMachine(DEV_SPRITE);
   const machine = await platform.admin.readMachine(DEV_SPRITE);
   const agentLog = join(machine.dir, 'agent.log');
-  await awaitAgent(socket.path, { limit_ms: AGENT_LIMIT_MS, settle_ms: SETTLE_MS, signal }).catch((error: unknown) => {
-    throw new Error(`${error instanceof Error ? error.message : String(error)}; its log is ${agentLog}`, {
-      cause: error,
+  // An agent left by a killed run still has the addresses of that run.
+  await platform.admin.stopMachine(DEV_SPRITE);
+  const starting = platform.admin.startMachine(DEV_SPRITE);
+  await unlessAborted(starting, signal)
+    .then(() => awaitAgent(socket.path, { limit_ms: AGENT_LIMIT_MS, settle_ms: SETTLE_MS, signal }))
+    .catch((error: unknown) => {
+      throw new Error(`${toErrorMessage(error)}; its log is ${agentLog}`, {
+        cause: error,
+      });
     });
-  });
 
   const record: DevRecord = {
     socket: socket.path,
@@ -133,8 +139,8 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
     app_name: machine.app,
     machine_id: machine.id,
     signal: ending.signal,
-    onStop: () => say(`the machine has stopped and its socket is gone; the last lines of ${agentLog} say why`),
-    onRun: () => say('the machine runs again'),
+    onStop: () => print(`the machine has stopped and its socket is gone; the last lines of ${agentLog} say why`),
+    onRun: () => print('the machine runs again'),
   });
   stack.defer(async () => {
     ending.abort();
@@ -154,11 +160,24 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
   return { record, places, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
+/** Settles as `promise` does, or rejects as soon as `signal` is aborted. */
+async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = () => aborted.reject(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
 function toHex(node: DatabaseNode, ahead: number): string {
   return (node.changeCounter + ahead).toString(16).padStart(16, '0');
 }
 
-/** Opens on the port that lies `offset` after `base`, or on a free one where that is taken or there is no base. */
+/** Opens on port `base` + `offset`, or on a free one when that is taken or `base` is 0. */
 async function onPort<T>(base: number, offset: number, open: (port: number) => Promise<T>): Promise<T> {
   const wanted = base === 0 || base + offset > 65_535 ? 0 : base + offset;
   try {
@@ -170,5 +189,5 @@ async function onPort<T>(base: number, offset: number, open: (port: number) => P
 }
 
 function isTaken(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+  return errorCode(error) === 'address_in_use';
 }

@@ -1,5 +1,4 @@
-// What the sample provider says of the headers it received: a credential is named and measured, and not given back to a
-// caller who was never meant to hold it. Pure.
+// The headers that the sample provider received, with credentials shortened: its answer goes to a caller who must not learn them. Pure.
 
 const CREDENTIALS = new Set([
   'authorization',
@@ -10,7 +9,7 @@ const CREDENTIALS = new Set([
   'x-goog-api-key',
   'private-token',
 ]);
-/** Enough to tell two keys apart by their prefix; a shorter value shows nothing but its length. */
+/** Enough to tell two keys apart by their prefix; of a shorter value only the length is shown. */
 const SHOWN_CHARS = 4;
 const SHORT_CHARS = 12;
 

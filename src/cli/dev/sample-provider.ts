@@ -1,5 +1,5 @@
-// A provider for development: it answers every path with what it received, streams events at /sse and echoes frames at /ws, so
-// that a gateway call shows something without the internet.
+// A provider for development: it answers every path with what it received, streams events at /sse and echoes frames at /ws, so that
+// calls through the gateway can be tried without the internet.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
@@ -14,13 +14,13 @@ export interface SampleProvider extends AsyncDisposable {
   readonly url: string;
 }
 
-/** What every path but /sse and /ws answers. `target` is the request target as it was on the wire. */
+/** The answer of every path but /sse and /ws. `target` is the request target exactly as it was received. */
 export interface Echo {
   readonly method: string;
   readonly target: string;
-  /** Credentials are shortened beyond use. */
+  /** The request headers, with credentials shortened. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Counted, not kept. */
+  /** The length of the body, which is not kept. */
   readonly body_bytes: number;
 }
 
@@ -80,7 +80,7 @@ function streamEvents(request: IncomingMessage, response: ServerResponse): void 
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
   let sent = 0;
   const send = () => {
-    // A reader who does not keep up misses beats instead of filling memory.
+    // A reader that does not keep up misses events, so that none are queued in memory.
     if (response.writableNeedDrain) return;
     sent += 1;
     response.write(

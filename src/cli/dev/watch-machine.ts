@@ -1,4 +1,4 @@
-// Saying when the machine of a `remora dev` stops by itself: nothing else would answer, and nobody would know why.
+// Prints a message when the machine of a `remora dev` stops by itself: its agent no longer answers then, and the user should know why.
 import type { Client } from '../../client/client.ts';
 import { UpstreamError } from '../../client/upstream-error.ts';
 import type { platformOperations } from '../../contract/platform-operations.ts';
@@ -16,7 +16,7 @@ const WAIT_S = 60;
 const LIMIT_MS = 65_000;
 const PAUSE_MS = 1_000;
 
-/** Resolves when `signal` is aborted. Waits on the platform for each change, so it costs nothing in between. */
+/** Resolves when `signal` is aborted. The platform answers each wait at the next change, so nothing is polled. */
 export async function watchMachine(options: WatchMachineOptions): Promise<void> {
   const { client, signal, app_name, machine_id } = options;
   const params = { app_name, machine_id };

@@ -1,6 +1,7 @@
-// Holds the machine awake over an open connection until told to let go. A connection that breaks is made again.
+// Holds the machine awake over an open connection until `release`. A broken connection is opened again.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createBackoff } from '../../core/backoff.ts';
+import { toErrorMessage } from '../../core/error-message.ts';
 import { randomFraction } from '../../core/urandom.ts';
 import type { AgentClient } from '../agent-client.ts';
 
@@ -9,20 +10,20 @@ export interface KeepHoldOptions {
   readonly name: string;
   readonly reason: string | undefined;
   readonly mode: 'block' | 'delay';
-  /** Go on without the hold when it cannot be had, and keep trying. */
+  /** Go on without the hold when it cannot be made, and keep trying. */
   readonly bestEffort: boolean;
-  /** What is said to people: that the hold was lost, or had again. */
-  readonly say: (text: string) => void;
+  /** Called with messages for people: the hold was lost, or made again. */
+  readonly print: (text: string) => void;
 }
 
 export interface KeptHold {
-  /** Lets go. */
+  /** Ends the hold. */
   release(): Promise<void>;
 }
 
-/** Resolves once the hold is in force; rejects with what the agent said, or that there is none, unless `bestEffort`. */
+/** Resolves once the hold is in force. Rejects with the agent's error, or when there is no agent, unless `bestEffort`. */
 export async function openKeptHold(options: KeepHoldOptions): Promise<KeptHold> {
-  const { agent, name, reason, mode, say } = options;
+  const { agent, name, reason, mode, print } = options;
   const stop = new AbortController();
   const settled = Promise.withResolvers<void>();
   const backoff = createBackoff({ random: randomFraction });
@@ -33,7 +34,7 @@ export async function openKeptHold(options: KeepHoldOptions): Promise<KeptHold> 
     const query = { mode, ...(reason === undefined ? {} : { reason }) };
     const lines = agent.client.stream('holdTask', { params: { name }, query, signal: stop.signal });
     for await (const _held of lines) {
-      if (isLost) say(`the machine is held awake by ${name}`);
+      if (isLost) print(`the machine is held awake by ${name}`);
       isLost = false;
       mayFail = true;
       backoff.reset();
@@ -49,7 +50,7 @@ export async function openKeptHold(options: KeepHoldOptions): Promise<KeptHold> 
       } catch (error) {
         if (stop.signal.aborted) return;
         if (!mayFail) throw error;
-        if (!isLost) say(`the machine is not held awake (${toMessage(error)}); trying again`);
+        if (!isLost) print(`the machine is not held awake (${toErrorMessage(error)}); trying again`);
         isLost = true;
         settled.resolve();
       }
@@ -66,8 +67,4 @@ export async function openKeptHold(options: KeepHoldOptions): Promise<KeptHold> 
       await kept;
     },
   };
-}
-
-function toMessage(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

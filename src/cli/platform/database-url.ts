@@ -1,11 +1,19 @@
 // Where `remora platform` finds the address of a PostgreSQL database, which may hold a password.
 import { Secret } from '../../core/secret.ts';
+import { takeVariable } from '../../linux/take-variable.ts';
+import type { Invocation } from '../command.ts';
 
 /**
- * Undefined without one: the database is then SQLite's. Takes REMORA_DATABASE_URL out of `env`, so that no child inherits it.
+ * Undefined when none is given: the database is then SQLite. Deletes REMORA_DATABASE_URL from `env`, so that no child inherits it.
  */
 export function readDatabaseUrl(flag: string | undefined, env: NodeJS.ProcessEnv): Secret | undefined {
-  const given = flag ?? env.REMORA_DATABASE_URL;
-  delete env.REMORA_DATABASE_URL;
+  const variable = takeVariable(env, 'REMORA_DATABASE_URL').value;
+  const given = flag ?? variable;
   return given === undefined || given === '' ? undefined : new Secret(given);
+}
+
+/** The address as an option of `openPlatform`; empty without one. */
+export function toDatabase({ text, env }: Pick<Invocation, 'text' | 'env'>): { database?: Secret } {
+  const database = readDatabaseUrl(text('database'), env);
+  return database === undefined ? {} : { database };
 }

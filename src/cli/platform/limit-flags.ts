@@ -1,18 +1,18 @@
-// The flags of `remora platform` that say how much one token, one connector and one sprite may take. Pure.
+// The flags of `remora platform` for the limits of one token, one connector and one sprite. Pure.
 import { parseDuration } from '../../contract/duration.ts';
 import { defaultGatewayLimits } from '../../platform/gateway/gateway-limits.ts';
-import type { PlatformOptions } from '../../platform/platform.ts';
+import type { PlatformOptions } from '../../platform/platform-options.ts';
 import type { Invocation } from '../command.ts';
 import { UsageError } from '../exit-code.ts';
 import { parseWhole } from '../number-flag.ts';
 
 const LIMIT_MAX = 1_000_000;
 const BODY_MAX_BYTES = 2 ** 40;
-/** Calls that may come at once, as seconds of the rate: programs begin with a burst. */
+/** The burst that a rate allows, in seconds of that rate: programs begin with many calls at once. */
 const BURST_S = 5;
 const IDLE_MAX_MS = 24 * 3_600_000;
 
-/** Throws UsageError. What is not given stays as the platform has it. */
+/** Limits that are not given keep the platform's defaults. Throws UsageError. */
 export function readLimitFlags(
   text: Invocation['text'],
 ): Pick<PlatformOptions, 'gatewayLimits' | 'callRate' | 'websocketIdle_ms'> {

@@ -1,12 +1,12 @@
-// `remora platform` as data: its flags, and what the help says of them.
-import type { Command } from '../command.ts';
+// `remora platform` as data: its flags and its help.
+import type { Command, Flag } from '../command.ts';
 
 export const platformCommand: Command = {
   name: 'platform',
   group: 'run',
   summary: 'the control plane: sprites, connectors, gateway, machines; and what its operator does beside it',
-  operands: '[key | rotate | backup FILE | KIND VERB …]',
-  count: [0, 4],
+  operands: '',
+  count: [0, 0],
   flags: {
     dir: { type: 'string', value: 'DIR', summary: 'where its database and machines are (REMORA_PLATFORM_DIR)' },
     database: {
@@ -16,7 +16,11 @@ export const platformCommand: Command = {
     },
     host: { type: 'string', value: 'HOST', summary: 'address to listen on (127.0.0.1)' },
     port: { type: 'string', value: 'N', summary: 'port to listen on (4180); 0 takes a free one' },
-    'key-file': { type: 'string', value: 'FILE', summary: 'vault keys, the newest first, one a line' },
+    'key-file': {
+      type: 'string',
+      value: 'FILE',
+      summary: 'vault keys, the newest first, one a line; a file of mode 0600',
+    },
     organization: { type: 'string', value: 'NAME', summary: 'make this organization if there is none' },
     'token-file': {
       type: 'string',
@@ -27,6 +31,12 @@ export const platformCommand: Command = {
       type: 'string',
       value: 'TIME',
       summary: 'over how long machines that are resumed together come back, for example 10s (0s: at once)',
+    },
+    'end-machines': { type: 'boolean', summary: 'end the machines when it stops; they go on otherwise' },
+    'start-deadline': {
+      type: 'string',
+      value: 'TIME',
+      summary: 'how long a machine that is started has for the first report of its agent (30s)',
     },
     'public-url': { type: 'string', value: 'URL', summary: 'where callers reach it, for links and redirects' },
     providers: {
@@ -62,42 +72,65 @@ export const platformCommand: Command = {
       value: 'TIME',
       summary: 'how long a WebSocket through the gateway may be silent (10m); 0s for ever',
     },
+    'metrics-listen': {
+      type: 'string',
+      value: 'HOST:PORT',
+      summary: 'a listener for /metrics alone; else it is on the main one, without a token on loopback only',
+    },
+    'metrics-token-file': {
+      type: 'string',
+      value: 'FILE',
+      summary: 'file with the token that /metrics asks for (mode 0600)',
+    },
     'verify-keys': { type: 'boolean', summary: 'ask a provider about an API key before it is stored' },
     'log-level': { type: 'string', value: 'LEVEL', summary: 'trace, debug, info, warn, error or silent' },
-    'running-limit': {
-      type: 'string',
-      value: 'N',
-      summary: 'organization create, limit: sprites that may run, or none',
-    },
-    'warm-limit': { type: 'string', value: 'N', summary: 'organization create, limit: sprites kept warm, or none' },
-    sprite: { type: 'string', value: 'NAME', summary: 'token create: of this sprite and not of all' },
-    name: { type: 'string', value: 'TEXT', summary: 'token create: what it is for' },
-    user: { type: 'string', value: 'TEXT', summary: 'token create: whom it is for' },
-    expires: { type: 'string', value: 'TIME', summary: 'token create: good for so long, such as 12h or 90d' },
-    'read-only': { type: 'boolean', summary: 'token create: opens what changes nothing' },
-    labels: { type: 'string', value: 'A,B', summary: 'sprite create, update' },
-    auth: { type: 'string', value: 'WHO', summary: 'sprite create, update: whose the URL is, sprite or public' },
-    'private-access': {
-      type: 'string',
-      value: 'WHO',
-      summary: 'sprite create, update: of a URL that is not public, admins or organization',
-    },
-    after: { type: 'string', value: 'NAME', summary: 'sprite list: begin after this name' },
-    'api-key-file': { type: 'string', value: 'FILE', summary: 'connector create: where the key is; - is the input' },
-    'base-api-url': { type: 'string', value: 'URL', summary: 'connector create, for providers without an address' },
-    since: { type: 'string', value: 'DAY', summary: 'usage list: first day, such as 2026-01-31 (thirty days ago)' },
-    until: { type: 'string', value: 'DAY', summary: 'usage list: last day (today)' },
-    policy: { type: 'string', value: 'JSON', summary: 'connector create: who may use it; nobody when absent' },
   },
   notes: [
-    '`remora platform key` prints a new key. There is no start without one: --key-file, or REMORA_PLATFORM_KEY_FILE, or',
-    'REMORA_PLATFORM_KEY, or the systemd credential remora-platform-key.',
-    'Beside a platform that runs or not: organization create NAME, organization limit NAME, organization list; token create',
-    'ORGANIZATION, token list ORGANIZATION, token revoke ORGANIZATION ID; sprite create ORGANIZATION NAME, sprite update',
-    'ORGANIZATION NAME, sprite list ORGANIZATION; connector create ORGANIZATION PROVIDER, connector list ORGANIZATION; usage',
-    'list ORGANIZATION. `rotate` closes every credential with the first key of the file and can be repeated; `backup FILE`',
-    'copies the database of one moment. With --database, `host list` names the platforms on it, and `host forget HOST` gives',
-    'up one that is gone for good.',
+    '`remora platform key FILE` makes a new key. There is no start without one: --key-file, or REMORA_PLATFORM_KEY_FILE, or',
+    'REMORA_PLATFORM_KEY, or the systemd credential remora-platform-key; a file with a key that other users may read is refused,',
+    'but for that credential, which systemd guards. What follows works beside a platform that serves or not.',
   ],
   load: () => import('../commands/platform.ts'),
 };
+
+const { dir, database, 'key-file': keyFile, providers } = platformCommand.flags as Readonly<Record<string, Flag>>;
+
+/** The commands for keys and files of a platform; those for its records are elsewhere. */
+export const platformCareCommands: readonly Command[] = [
+  {
+    name: 'platform key',
+    group: 'run',
+    inner: true,
+    summary: 'make a new vault key, in a file that only its owner may read; without FILE it is printed',
+    operands: '[FILE]',
+    count: [0, 1],
+    flags: {},
+    load: async () => ({ run: (await import('./platform-care.ts')).makeKey }),
+  },
+  {
+    name: 'platform backup',
+    group: 'run',
+    inner: true,
+    summary: 'copy the database of one moment; the vault keys are not in it',
+    operands: 'FILE',
+    count: [1, 1],
+    flags: withoutUndefined({ dir, database, 'key-file': keyFile }),
+    load: async () => ({ run: (await import('./platform-care.ts')).backup }),
+  },
+  {
+    name: 'platform rotate',
+    group: 'run',
+    inner: true,
+    summary: 'close every credential with the first key of the file; can be repeated',
+    operands: '',
+    count: [0, 0],
+    flags: withoutUndefined({ dir, database, 'key-file': keyFile, providers }),
+    load: async () => ({ run: (await import('./platform-care.ts')).rotate }),
+  },
+];
+
+function withoutUndefined(flags: Readonly<Record<string, Flag | undefined>>): Record<string, Flag> {
+  const given: Record<string, Flag> = {};
+  for (const [name, flag] of Object.entries(flags)) if (flag !== undefined) given[name] = flag;
+  return given;
+}

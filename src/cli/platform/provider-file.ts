@@ -1,12 +1,14 @@
-// The file that adds providers to the catalogue, and says as which client the platform is known to some: TOML, with secrets in files
+// The TOML file that adds providers to the catalogue and names the platform's OAuth clients and management keys. Secrets are in files
 // of their own.
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'smol-toml';
 import { z } from 'zod';
+import { toFieldProblem } from '../../contract/field-problem.ts';
 import { Secret } from '../../core/secret.ts';
 import { catalogueEntry, type NewCatalogueEntry } from '../../platform/catalogue/catalogue-entry.ts';
-import type { OAuthClient } from '../../platform/oauth/oauth-client.ts';
+import type { OAuthClient } from '../../platform/connectors/oauth/oauth-client.ts';
+import { readSecretFile } from '../secret-file.ts';
 
 export interface ProviderFile {
   readonly catalogue: readonly NewCatalogueEntry[];
@@ -29,15 +31,15 @@ const form = z.strictObject({
   management_keys: z.record(z.string(), z.strictObject({ key_file: z.string().min(1) })).default({}),
 });
 
-/** Throws with every problem of the file at once, and when a file with a secret cannot be read. */
+/** Throws with every problem of the file at once, and when a file with a secret cannot be read, or others may read it too. */
 export function readProviderFile(path: string): ProviderFile {
-  const parsed = form.safeParse(parse(readFileSync(path, 'utf8')));
+  const parsed = form.safeParse(parse(readFileSync(path, 'utf8')), { error: toFieldProblem });
   if (!parsed.success) {
     const problems = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
     throw new Error(`${path} cannot be used:\n${problems.join('\n')}`);
   }
   const { providers, oauth_clients, management_keys } = parsed.data;
-  const secretFrom = (file: string) => new Secret(readFileSync(resolve(dirname(path), file), 'utf8').trim());
+  const secretFrom = (file: string) => new Secret(readSecretFile(resolve(dirname(path), file)).trim());
   return {
     catalogue: providers,
     oauthClients: Object.entries(oauth_clients).map(([provider, { client_id, client_secret_file, redirect_uris }]) => ({

@@ -1,10 +1,10 @@
-// The agent's own event stream on the local socket: its lines and its row (design.md, section 3, `/v1/events`).
+// The agent's own event stream on the local socket: its lines and its operation.
 import { z } from 'zod';
-import { defineOperation } from '../operation.ts';
+import { defineLocalOperation } from '../operation.ts';
 import { queryInteger } from '../query-values.ts';
 import { dateTime } from '../time.ts';
 
-/** The first line: the last number used, and the oldest event that is still kept (`seq + 1` when none is). */
+/** The first line: the last number used, and the number of the oldest event that is kept (`seq + 1` when none is). */
 export const helloLine = z.object({
   type: z.literal('hello'),
   seq: z.int().nonnegative(),
@@ -12,7 +12,7 @@ export const helloLine = z.object({
 });
 export type HelloLine = z.infer<typeof helloLine>;
 
-/** The second line when events after `since` are no longer kept: those from `from` to `to` are missing, both included. */
+/** The second line, sent when events after `since` are no longer kept: those from `from` to `to` are missing, both included. */
 export const gapLine = z.object({
   type: z.literal('gap'),
   from: z.int().nonnegative(),
@@ -37,14 +37,15 @@ export const eventLine = z.union([helloLine, gapLine, streamErrorLine, agentEven
 export type EventLine = z.infer<typeof eventLine>;
 
 export const eventOperations = {
-  watchEvents: defineOperation({
+  watchEvents: defineLocalOperation({
     method: 'GET',
     path: '/v1/events',
     summary: 'Every event of the agent: a hello line, what is kept after `since`, then what comes',
-    source: 'design.md, section 3',
+    source: 'Remora',
     tag: 'events',
+    servedAt: ['socket', 'readonly', 'loopback'],
     query: z.object({
-      /** The last number the reader has seen; what is kept after it comes first. Without it only what comes is sent. */
+      /** The last number that the reader has seen. Kept events after it are sent first; without it only new events are sent. */
       since: queryInteger(0, Number.MAX_SAFE_INTEGER).optional(),
       /** Event types, separated by commas; `hello`, `gap` and `error` lines are always sent. */
       types: z

@@ -1,7 +1,7 @@
-// This machine, seen from inside: who it is, whether it may be suspended, and suspending it (design.md, section 3).
+// This machine, seen from inside: its identity, whether it may be suspended, and suspending it.
 import { z } from 'zod';
 import { machineOk, machineParams, startMachineResponse, stopMachineRequest, waitMachineRequest } from '../machines.ts';
-import { defineOperation } from '../operation.ts';
+import { defineLocalOperation } from '../operation.ts';
 import { dateTime } from '../time.ts';
 
 export const suspendState = z.enum(['awake', 'preparing', 'fenced', 'resuming']);
@@ -17,14 +17,14 @@ export const eligibility = z.object({
   conditions: z.array(eligibilityCondition),
 });
 
-/** The last time a suspend was asked for, and how it went. */
+/** The last time that a suspend was asked for, and how it ended. */
 export const lastSuspend = z.object({
   at: dateTime,
   outcome: z.enum(['asking', 'accepted', 'refused', 'unknown', 'interrupted', 'resumed']),
   message: z.string().optional(),
 });
 
-/** The last resume that was noticed (resume.md, section 3). */
+/** The last resume that the agent noticed. */
 export const lastResume = z.object({
   at: dateTime,
   gap_ms: z.number().nullable(),
@@ -35,7 +35,7 @@ export const lastResume = z.object({
   generation: z.int(),
 });
 
-export const machineReport = z.object({
+export const localMachine = z.object({
   app: z.string().nullable(),
   id: z.string().nullable(),
   sprite: z.string().nullable(),
@@ -65,63 +65,69 @@ const passedErrors = [
 ] as const;
 
 export const machineOperations = {
-  machine: defineOperation({
+  machine: defineLocalOperation({
     method: 'GET',
     path: '/v1/machine',
     summary: 'Identity, eligibility for suspend with every reason, the last suspend and the last resume',
-    source: 'design.md, section 3; document 3, Suspend eligibility',
+    source: 'Remora; Suspend and Replication, Suspend eligibility',
     tag: 'machine',
-    answer: { kind: 'json', status: 200, schema: machineReport },
+    servedAt: ['socket'],
+    answer: { kind: 'json', status: 200, schema: localMachine },
     errors: [],
   }),
-  suspendMe: defineOperation({
+  suspendMe: defineLocalOperation({
     method: 'POST',
     path: '/v1/machine/suspend',
     summary: 'Suspend this machine; 200 means accepted, the freeze follows within seconds',
-    source: 'design.md, section 3',
+    source: 'Remora',
     tag: 'machine',
+    servedAt: ['socket'],
     query: suspendRequest,
     answer: { kind: 'json', status: 200, schema: machineOk },
     errors: suspendErrors,
   }),
-  suspendThis: defineOperation({
+  suspendThis: defineLocalOperation({
     method: 'POST',
     path: '/v1/apps/{app_name}/machines/{machine_id}/suspend',
     summary: 'The same, at the path of the machines API; no token is needed',
-    source: 'document 3, Machines API; Authentication, 2',
+    source: 'Suspend and Replication, Machines API; Suspend and Replication, Authentication',
     tag: 'machine',
+    servedAt: ['socket'],
     params: machineParams,
     query: suspendRequest,
     answer: { kind: 'json', status: 200, schema: machineOk },
     errors: ['not_this_machine', ...suspendErrors],
   }),
-  waitThis: defineOperation({
+  waitThis: defineLocalOperation({
     method: 'GET',
     path: '/v1/apps/{app_name}/machines/{machine_id}/wait',
     summary: 'Wait until this machine is in a state; passed to the machines API',
-    source: 'document 3, Machines API; wire-facts.md, section 2',
+    source: 'Suspend and Replication, Machines API; Fly Machines API',
     tag: 'machine',
+    servedAt: ['socket'],
     params: machineParams,
     query: waitMachineRequest,
     answer: { kind: 'json', status: 200, schema: machineOk },
     errors: ['timeout', ...passedErrors],
   }),
-  startThis: defineOperation({
+  startThis: defineLocalOperation({
     method: 'POST',
     path: '/v1/apps/{app_name}/machines/{machine_id}/start',
     summary: 'Start this machine; passed to the machines API',
-    source: 'document 3, Machines API',
+    source: 'Suspend and Replication, Machines API',
     tag: 'machine',
+    servedAt: ['socket'],
     params: machineParams,
     answer: { kind: 'json', status: 200, schema: startMachineResponse },
     errors: passedErrors,
   }),
-  stopThis: defineOperation({
+  stopThis: defineLocalOperation({
     method: 'POST',
     path: '/v1/apps/{app_name}/machines/{machine_id}/stop',
     summary: 'Stop this machine; passed to the machines API',
-    source: 'design.md, section 3; wire-facts.md, section 2',
+    source: 'Fly Machines API',
     tag: 'machine',
+    servedAt: ['socket'],
     params: machineParams,
     body: stopMachineRequest.optional(),
     answer: { kind: 'json', status: 200, schema: machineOk },

@@ -1,13 +1,13 @@
-// How fresh the local replica is: the node's stream again, the primary, the position of each database, waiting for a
-// transaction, and what the cache holds (design.md, sections 3 and 7).
+// How fresh the local replica is: the stream of the node passed on, the primary, the position of each database, waiting for a
+// transaction, and what the cache holds.
 import { z } from 'zod';
 import { queryDuration } from '../duration.ts';
-import { defineOperation } from '../operation.ts';
+import { defineLocalOperation } from '../operation.ts';
 import { queryInteger } from '../query-values.ts';
 import { hex16, nodeOperations, replicationEvent } from '../replication.ts';
 import { dateTime } from '../time.ts';
 
-/** How long a wait may take, and how long it takes when nothing is said. */
+/** How long a wait may take, and how long it takes when the request names no time. */
 export const WAIT_MAX_MS = 300_000;
 const WAIT_DEFAULT_MS = 30_000;
 const PAGE_DEFAULT = 100;
@@ -16,15 +16,19 @@ const COOKIE_MAX = 16_384;
 const MAX_TX_NUMBER = 0xffff_ffff_ffff_ffffn;
 
 /**
- * `live`: confirmed on the connection of now and kept in the cache. `stale`: from before, or not kept; see `age_ms` and `reason`. The
- * others say what the last transaction did: an earlier id, the same id with another checksum, or a dropped database.
+ * `live`: confirmed on the present connection and kept in the cache. `stale`: from an earlier connection, or not kept; see
+ * `age_ms` and `reason`. The others say what the last transaction did: an earlier id, the same id with another checksum, or a
+ * dropped database.
  */
 export const positionState = z.enum(['live', 'stale', 'rewound', 'diverged', 'dropped']);
 
-/** What the last transaction made of a database, whenever that was. */
+/** What the last transaction did to a database, however long ago. */
 export const standing = positionState.exclude(['stale']);
 
-/** `self`: this node is the primary. `remote`: `hostname` is. `unknown`: none is known, or the node cannot be reached. */
+/**
+ * `self`: this node is the primary. `remote`: `hostname` is the primary. `unknown`: no primary is known, or the node cannot be
+ * reached.
+ */
 export const primaryRole = z.enum(['self', 'remote', 'unknown']);
 
 export const followerState = z.enum([
@@ -38,7 +42,7 @@ export const followerState = z.enum([
   'stopped',
 ]);
 
-/** `timestamp` is the primary's clock and passed on as it came; `lag_ms` is arrival minus that, at least 0. */
+/** `timestamp` is the primary's clock, passed on as it came; `lag_ms` is the time of arrival minus that, at least 0. */
 export const replicaPosition = z.object({
   db: z.string(),
   txID: hex16,
@@ -52,13 +56,17 @@ export const replicaPosition = z.object({
   age_ms: z.int(),
   state: positionState,
   reason: z.string().optional(),
-  /** The position was read from the mounted directory after a reconnect; `timestamp` is the time of that. Absent = from the stream. */
+  /**
+   * Set when the position was read from the mounted directory after a reconnect; `timestamp` is then the time of reading.
+   * Absent = from the stream.
+   */
   source: z.literal('mount').optional(),
 });
 
 /**
- * What to give to a client that has just written, for its next read: `__txid` as the node's own proxy sets it, `txnum` as litefs-js
- * does, and both as Set-Cookie lines. `source`: `mount` is the database's own position, `stream` the newest that the agent was told.
+ * What to hand to a client that has just written, for its next read: `__txid` as the node's own proxy sets it, `txnum` as
+ * litefs-js does, and both as Set-Cookie lines. `source`: `mount` is the database's own position, `stream` the newest position
+ * that the stream showed.
  */
 export const replicationToken = z.object({
   db: z.string(),
@@ -83,13 +91,19 @@ export const followerConnection = z.object({
   last_failure: followFailure.nullable(),
 });
 
-/** `file`, `rebuilt`: kept. `memory`, `failed`: not kept, with the reason, and no position is `live`. */
-export const cacheReport = z.object({
+/**
+ * `file`, `rebuilt`: transactions are kept in a file. `memory`, `failed`: they are not, for the reason given, and no position
+ * is `live`.
+ */
+export const cacheStatus = z.object({
   state: z.enum(['off', 'file', 'rebuilt', 'memory', 'failed']),
   reason: z.string().optional(),
 });
 
-/** Lines of the stream since the start of the agent. `cut`: the connection ended inside them. `refused`: databases over the limit. */
+/**
+ * Lines of the stream since the start of the agent. `cut`: the connection ended within them. `refused`: they named a database
+ * over the limit.
+ */
 export const streamCounts = z.object({
   lines: z.int(),
   transactions: z.int(),
@@ -101,12 +115,12 @@ export const streamCounts = z.object({
   refused: z.int(),
 });
 
-export const replicationReport = z.object({
+export const replicationStatus = z.object({
   primary: primaryRole,
   hostname: z.string().optional(),
   primary_since: dateTime,
   connection: followerConnection,
-  cache: cacheReport,
+  cache: cacheStatus,
   counts: streamCounts,
   last_invalid: z.object({ reason: z.string(), at: dateTime }).nullable(),
   readers: z.int(),
@@ -114,7 +128,7 @@ export const replicationReport = z.object({
   databases: z.array(replicaPosition),
 });
 
-/** `seq` grows by the order of arrival and is what a cursor counts; ids alone can repeat and go back. */
+/** `seq` counts transactions in the order of arrival and is what a cursor is made of; ids alone can repeat and go back. */
 export const cachedTransaction = z.object({
   type: z.literal('tx'),
   seq: z.int(),
@@ -129,9 +143,9 @@ export const cachedTransaction = z.object({
 });
 
 /**
- * Transactions that are not here, both ends included. `before_first`: older than the first one seen. `disconnected`: lost while
- * the stream was down. `jump`: the node left them out. `not_saved`: the cache could not be written. `trimmed`: the cache
- * has let them go (`seq` is null: this row is made for the answer).
+ * Transactions that were missed, both ends included. `before_first`: older than the first one seen. `disconnected`: lost while
+ * the stream was down. `jump`: the node left them out. `not_saved`: the cache could not be written. `trimmed`: the cache no
+ * longer keeps them (`seq` is null: this row is made for the answer).
  */
 export const cachedGap = z.object({
   type: z.literal('gap'),
@@ -146,7 +160,7 @@ export const cachedGap = z.object({
 export const transactionPage = z.object({
   db: z.string(),
   transactions: z.array(z.discriminatedUnion('type', [cachedTransaction, cachedGap])),
-  /** Give it as `cursor` to read on; null when there is nothing yet. */
+  /** The value of `cursor` for the next page; null when nothing is kept yet. */
   next: z.string().nullable(),
 });
 
@@ -164,13 +178,13 @@ const txNumberText = z
   .transform((text) => BigInt(text).toString(16).padStart(16, '0'))
   .pipe(hex16);
 
-/** Where to read on: by the order of arrival, which holds also where ids repeat or go back. */
+/** Where to read on, counted by the order of arrival, which holds also where ids repeat or go back. */
 const cursorText = z.string().regex(/^\d{1,15}$/, 'expected `next` of an earlier answer');
 
-/** `cursor` of the last line that was read; 0 is everything that is kept, `now` only what comes. */
+/** The `cursor` of the last line that was read. 0 asks for everything that is kept, `now` for new lines only. */
 const sinceText = z.string().regex(/^(?:\d{1,15}|now)$/, 'expected a cursor, or now');
 
-/** A line for readers with `since`: transactions that are not here. Without `db` it is whatever there was of any database. */
+/** A line for readers with `since`: transactions that were missed. Without `db` it covers all databases. */
 export const readerGap = z.object({
   type: z.literal('gap'),
   db: z.string().optional(),
@@ -184,41 +198,45 @@ export type ReaderGap = z.output<typeof readerGap>;
 const databasePath = z.object({ db: z.string().min(1) });
 
 export const replicationOperations = {
-  nodeEvents: defineOperation({
+  nodeEvents: defineLocalOperation({
     ...nodeOperations.nodeEvents,
     tag: 'replication',
+    servedAt: ['socket', 'readonly', 'loopback'],
     summary: "The database node's stream again: init first, then tx and primaryChange, for any number of readers",
-    source: 'document 3, Event stream; design.md, section 3',
+    source: 'Suspend and Replication, Event stream',
     query: z.object({ since: sinceText.optional() }),
     answer: { ...nodeOperations.nodeEvents.answer, schema: z.union([replicationEvent, readerGap]), quiet: true },
     errors: ['not_configured'],
   }),
-  replication: defineOperation({
+  replication: defineLocalOperation({
     method: 'GET',
     path: '/v1/replication',
     summary: 'The primary, the state and age of the connection to the node, and the position of each database',
-    source: 'design.md, section 3',
+    source: 'Remora',
     tag: 'replication',
-    answer: { kind: 'json', status: 200, schema: replicationReport },
+    servedAt: ['socket', 'readonly', 'loopback'],
+    answer: { kind: 'json', status: 200, schema: replicationStatus },
     errors: [],
   }),
-  replicaPosition: defineOperation({
+  replicaPosition: defineLocalOperation({
     method: 'GET',
     path: '/v1/replication/{db}',
     summary: 'The position of one database, its size, lag, age and state',
-    source: 'design.md, section 3; document 3, Event stream, 4 to 6',
+    source: 'Remora; Suspend and Replication, Event stream',
     tag: 'replication',
+    servedAt: ['socket', 'readonly', 'loopback'],
     params: databasePath,
     answer: { kind: 'json', status: 200, schema: replicaPosition },
     errors: ['unknown_database', 'not_configured'],
   }),
-  waitForTransaction: defineOperation({
+  waitForTransaction: defineLocalOperation({
     method: 'GET',
     path: '/v1/replication/{db}/wait',
     summary:
       'The position, once it is at or past a transaction; 408 when the time is over. A database not seen yet is waited for',
-    source: 'design.md, section 3',
+    source: 'Remora',
     tag: 'replication',
+    servedAt: ['socket', 'readonly', 'loopback'],
     params: databasePath,
     query: z
       .object({
@@ -234,22 +252,24 @@ export const replicationOperations = {
     answer: { kind: 'json', status: 200, schema: replicaPosition },
     errors: ['timeout', 'unknown_database', 'not_configured', 'too_many_requests', 'shutting_down'],
   }),
-  replicationToken: defineOperation({
+  replicationToken: defineLocalOperation({
     method: 'GET',
     path: '/v1/replication/{db}/token',
     summary: 'What to set as a cookie after a write, so that the next read can wait for it: __txid and txnum',
-    source: 'wire-facts.md, section 1',
+    source: 'LiteFS',
     tag: 'replication',
+    servedAt: ['socket', 'readonly', 'loopback'],
     params: databasePath,
     answer: { kind: 'json', status: 200, schema: replicationToken },
     errors: ['unknown_database', 'not_configured'],
   }),
-  cachedTransactions: defineOperation({
+  cachedTransactions: defineLocalOperation({
     method: 'GET',
     path: '/v1/replication/{db}/transactions',
     summary: 'What the cache holds of one database, oldest first, with a gap row where transactions are missing',
-    source: 'design.md, section 3',
+    source: 'Remora',
     tag: 'replication',
+    servedAt: ['socket', 'readonly', 'loopback'],
     params: databasePath,
     query: z
       .object({
@@ -265,8 +285,8 @@ export const replicationOperations = {
 
 export type ReplicationToken = z.output<typeof replicationToken>;
 export type ReplicaPosition = z.output<typeof replicaPosition>;
-export type ReplicationReport = z.output<typeof replicationReport>;
+export type ReplicationStatus = z.output<typeof replicationStatus>;
 export type FollowerState = z.output<typeof followerState>;
 export type CachedRow = z.output<typeof transactionPage>['transactions'][number];
-/** `trimmed` is made for an answer and never kept. */
+/** The causes of gaps that are kept in the cache; a `trimmed` gap is made for an answer and never kept. */
 export type GapCause = Exclude<z.output<typeof cachedGap>['cause'], 'trimmed'>;

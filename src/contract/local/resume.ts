@@ -1,12 +1,13 @@
-// What is said about a resume: the `resumed` event, the signals that are live on this machine, and the poke that reports one
-// from outside (resume.md, sections 3 and 4).
+// What the agent says about a resume: the `resumed` event, the signals that are live on this machine, and the poke by which a
+// program reports a resume from outside.
 import { z } from 'zod';
-import { defineOperation } from '../operation.ts';
+import { defineLocalOperation } from '../operation.ts';
 
 /**
- * `restore`: a saved memory image was loaded. `vm_paused`: the VM stood still and its clock ran on. `vm_paused_silent`: both stood
- * still. `guest_sleep`: the guest itself slept. `process_stopped`: only this process stood still. `external_time`: time outside has
- * run on without us. `poke`: somebody said so. A stall of our own and a step of the clock are none of these.
+ * `restore`: a saved memory image was loaded. `vm_paused`: the VM stood still and its clock ran on. `vm_paused_silent`: both
+ * stood still. `guest_sleep`: the guest itself slept. `process_stopped`: only this process stood still. `external_time`: clocks
+ * outside show that time has passed without this machine. `poke`: a program reported it. A stall of the agent itself and a step
+ * of the clock are none of these.
  */
 export const resumeCause = z.enum([
   'restore',
@@ -23,7 +24,7 @@ export const resumeCertainty = z.enum(['certain', 'likely', 'possible']);
 export type ResumeCertainty = z.infer<typeof resumeCertainty>;
 
 /** What can point to a resume; `fence` = a suspend had been accepted. */
-export const wakeSignal = z.enum([
+export const resumeSignal = z.enum([
   'generation',
   'timer_gap',
   'wall_clock',
@@ -35,33 +36,36 @@ export const wakeSignal = z.enum([
   'fence',
   'poke',
 ]);
-export type WakeSignal = z.infer<typeof wakeSignal>;
+export type ResumeSignal = z.infer<typeof resumeSignal>;
 
-/** What a step of the recovery took in run time; `reason` says why it is not ok. */
-export const stepReport = z.object({
+/**
+ * How one step of the recovery ended, and the run time it took. `reason` is set when it is not ok; a step that passed its
+ * deadline is not ok.
+ */
+export const stepResult = z.object({
   name: z.string(),
   ms: z.number(),
   ok: z.boolean(),
   reason: z.string().optional(),
 });
-export type StepReport = z.infer<typeof stepReport>;
+export type StepResult = z.infer<typeof stepResult>;
 
-/** The fields of the `resumed` event, next to those of every event. */
+/** The fields of the `resumed` event besides those of every event. */
 export const resumedFields = z.object({
   cause: resumeCause,
   certainty: resumeCertainty,
-  signals: z.array(wakeSignal),
-  /** How long the machine was away, by the best source; null where none tells. */
+  signals: z.array(resumeSignal),
+  /** How long the machine was away, by the best source; null where no source shows it. */
   gap_ms: z.number().nullable(),
-  /** How far our wall clock was behind when the resume was noticed; null where no source tells. */
+  /** How far the wall clock of this machine was behind when the resume was noticed; null where no source shows it. */
   wall_skew_ms: z.number().nullable(),
-  /** Resumes that fell into this one, for instance three restores within two seconds. */
+  /** How many resumes were taken together as this one, for instance three restores within two seconds. */
   restores: z.int().positive(),
-  steps: z.array(stepReport),
+  steps: z.array(stepResult),
 });
 export type ResumedFields = z.infer<typeof resumedFields>;
 
-/** A source of the detector: read now, or missing with what goes unnoticed without it. */
+/** A source of the detector. Each is either read now, or missing, with what goes unnoticed without it. */
 export const sourceName = z.enum([
   'generation',
   'timer_gap',
@@ -77,33 +81,34 @@ export const sourceName = z.enum([
 export type SourceName = z.infer<typeof sourceName>;
 
 /** `details.resume` of GET /v1/status. */
-export const signalReport = z.object({
+export const signalStatus = z.object({
   live: z.array(sourceName),
   missing: z.array(sourceName),
   blind_spots: z.array(z.string()),
   boot_id: z.string().nullable(),
-  /** Own delays that were no resume: the loop was busy, or had no CPU. */
+  /** Delays of the event loop that were no resume: the loop was busy, or had no CPU. */
   stalls: z.object({ busy: z.int(), starved: z.int(), longest_ms: z.number() }),
   clock_steps: z.int(),
 });
-export type SignalReport = z.infer<typeof signalReport>;
+export type SignalStatus = z.infer<typeof signalStatus>;
 
 export const pokeBody = z.object({ reason: z.string().max(200).optional() }).optional();
 
 export const pokeAnswer = z.object({
-  /** After the poke. */
+  /** The generation after the poke. */
   generation: z.int(),
-  /** False when the resume had been noticed already and the poke added nothing but its word. */
+  /** False when the resume had been noticed already, so that the poke only added its reason. */
   new: z.boolean(),
 });
 
 export const resumeOperations = {
-  machineResumed: defineOperation({
+  machineResumed: defineLocalOperation({
     method: 'POST',
     path: '/v1/machine/resumed',
     summary: 'Say that this machine was resumed, from a hook; 202 means that connections are being replaced',
-    source: 'design.md, section 3; resume.md, section 3',
+    source: 'Remora',
     tag: 'machine',
+    servedAt: ['socket'],
     body: pokeBody,
     answer: { kind: 'json', status: 202, schema: pokeAnswer },
     errors: [],

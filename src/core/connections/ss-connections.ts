@@ -4,7 +4,7 @@ import type { TcpConnection } from './tcp-connection.ts';
 export interface SsConnection extends TcpConnection {
   /** Payload in both directions since the connection was made; keep-alive probes do not count. */
   readonly bytes: number;
-  /** Path of the cgroup that made the socket; undefined where this `ss` or kernel does not tell. */
+  /** Path of the cgroup that made the socket; undefined where this `ss` or kernel does not show it. */
   readonly cgroup: string | undefined;
   /** Both ends as `ss` writes them in its own filters. */
   readonly filter: { readonly src: string; readonly dst: string };
@@ -12,7 +12,7 @@ export interface SsConnection extends TcpConnection {
 
 const ENDS = /^\d+ +\d+ +(\S+):(\d+) +(\S+):(\d+)(?: |$)/;
 
-/** Lines that are no connection are skipped: warnings, and what a later `ss` may add. */
+/** The connections that the output lists. Other lines are skipped: warnings, and what a later `ss` may add. */
 export function parseSsConnections(text: string): SsConnection[] {
   const connections: SsConnection[] = [];
   for (const line of joinDetails(text)) {

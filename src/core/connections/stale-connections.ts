@@ -1,18 +1,20 @@
-// Which connections of the workload are ended after a resume: those that are older than it and of a chosen port or cgroup.
+// Which connections of the workload are ended after a resume: those that are older than the resume and belong to a chosen port
+// or cgroup.
+import { withoutLastSlashes } from '../without-last-slashes.ts';
 import type { SsConnection } from './ss-connections.ts';
 import { toConnectionKey } from './tcp-connection.ts';
 
 export interface StaleChoice {
-  /** A connection with one of these at either end. */
+  /** A connection is chosen when either end has one of these ports. */
   readonly ports: readonly number[];
-  /** A connection whose socket was made in one of these cgroups, or below one. */
+  /** A connection is chosen when its socket was made in one of these cgroups, or below one. */
   readonly cgroups: readonly string[];
 }
 
 export interface StaleFacts {
   /** Keys of the connections that were there when the resume was noticed. */
   readonly older: ReadonlySet<string>;
-  /** Sockets of the agent itself, which has replaced what it had. */
+  /** Sockets of the agent itself, which replaces its own connections. */
   readonly ownInodes: ReadonlySet<number>;
 }
 
@@ -31,6 +33,6 @@ export function selectStale(
 }
 
 function isWithin(path: string, parent: string): boolean {
-  const whole = parent.replace(/\/+$/, '');
+  const whole = withoutLastSlashes(parent);
   return path === whole || path.startsWith(`${whole}/`);
 }

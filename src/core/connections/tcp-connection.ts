@@ -1,4 +1,4 @@
-// An established TCP connection as one end of it sees it, and what names that end for good.
+// An established TCP connection as one end of it sees it, and the key that names that end for good.
 
 export interface TcpConnection {
   /** Addresses as text; a v4-mapped one in its IPv4 form. */

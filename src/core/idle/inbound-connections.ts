@@ -1,17 +1,17 @@
-// Which connections are inbound work: made to a port that was announced, and not by the agent itself.
+// Which connections are inbound work: those to an announced port that the agent itself did not make.
 import { isFarEnd, type TcpConnection, toConnectionKey } from '../connections/tcp-connection.ts';
 
 export interface InboundConnection extends TcpConnection {
-  /** Payload so far in both directions; undefined where it cannot be seen. */
+  /** Payload so far in both directions; undefined where the system does not show it. */
   readonly bytes: number | undefined;
 }
 
 export interface InboundFilter {
-  /** Ports that others listen on. */
+  /** Ports that programs of this machine listen on. */
   readonly ports: ReadonlySet<number>;
   /** Sockets of the agent's own process. */
   readonly ownInodes: ReadonlySet<number>;
-  /** Keys of connections that were inbound before: they stay so when their listener closes. */
+  /** Keys of connections that were inbound before. They stay so when their listener closes. */
   readonly known: ReadonlySet<string>;
 }
 
@@ -23,7 +23,7 @@ export function selectInbound(connections: readonly InboundConnection[], filter:
   });
 }
 
-/** False when both ends are in this machine: what its programs say to one another. */
+/** False when both ends are in this machine: programs of the machine that talk to one another. */
 export function isFromOutside({ local, peer }: TcpConnection): boolean {
   return peer !== local && peer !== '::1' && !peer.startsWith('127.');
 }

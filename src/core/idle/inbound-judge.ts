@@ -1,16 +1,16 @@
-// Looks at the inbound connections, compared: bytes since the look before are work, an open connection alone is not. Where bytes
-// cannot be seen, an open connection has to count.
+// Compares two looks at the inbound connections: bytes since the look before are work, an open connection alone is not. Where
+// bytes cannot be seen, an open connection has to count.
 import type { IdleBlocker } from '../../contract/local/tasks.ts';
 import { toDateTime } from '../clock.ts';
 import { toConnectionKey } from '../connections/tcp-connection.ts';
-import type { HoldTime } from '../hold-book.ts';
+import type { HoldTime } from '../holds/hold-book.ts';
 import type { InboundConnection } from './inbound-connections.ts';
 
 /**
- * `kept`: nobody looked, what is known stays. `skipped`: not worth a look while other work goes on. `failed`: nobody knows, and
- * a machine that may be at work stays awake.
+ * `kept`: no look was taken, the last result stands. `skipped`: other work goes on, so that a look would change nothing.
+ * `failed`: the connections are unknown, and a machine that may be at work stays awake.
  */
-export type InboundLook =
+export type InboundReading =
   | { readonly type: 'seen'; readonly connections: readonly InboundConnection[]; readonly note?: string }
   | { readonly type: 'kept' }
   | { readonly type: 'skipped' }
@@ -30,8 +30,8 @@ export interface InboundState {
 
 export const noInbound: InboundState = { known: new Map(), blockers: [], ignored: [] };
 
-export function judgeInbound(before: InboundState, look: InboundLook, at: HoldTime): InboundState {
-  switch (look.type) {
+export function judgeInbound(before: InboundState, reading: InboundReading, at: HoldTime): InboundState {
+  switch (reading.type) {
     case 'kept':
       return before;
     case 'skipped':
@@ -42,7 +42,7 @@ export function judgeInbound(before: InboundState, look: InboundLook, at: HoldTi
       };
     case 'failed': {
       const since = before.blockers.find(({ owner }) => owner === 'all ports')?.since ?? toDateTime(at.wall_ms);
-      const reason = `inbound connections cannot be seen: ${look.why}`;
+      const reason = `inbound connections cannot be seen: ${reading.why}`;
       return {
         known: before.known,
         blockers: [{ kind: 'connection', owner: 'all ports', since, reason }],
@@ -50,9 +50,9 @@ export function judgeInbound(before: InboundState, look: InboundLook, at: HoldTi
       };
     }
     case 'seen':
-      return compare(before, look.connections, look.note === undefined ? [] : [look.note], at);
+      return compare(before, reading.connections, reading.note === undefined ? [] : [reading.note], at);
     default:
-      return look satisfies never;
+      return reading satisfies never;
   }
 }
 

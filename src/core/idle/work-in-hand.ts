@@ -1,16 +1,16 @@
-// What keeps the machine awake by itself, connections aside: holds, calls through the gateway, a suspend or resume under way, being
+// What keeps the machine awake besides connections: holds, calls through the gateway, a suspend or resume under way, and being
 // the primary.
 import type { IdleBlocker } from '../../contract/local/tasks.ts';
 import { toDateTime } from '../clock.ts';
-import type { Hold, HoldTime } from '../hold-book.ts';
-import type { SuspendState } from '../suspend-machine.ts';
+import type { Hold, HoldTime } from '../holds/hold-book.ts';
+import type { SuspendState } from '../machine/suspend-states.ts';
 
 export interface WorkInHand {
   readonly holds: readonly Hold[];
   /** Calls through the gateway that are open, by connector. */
   readonly calls: ReadonlyMap<string, number>;
   readonly suspendState: SuspendState;
-  /** Undefined when nobody knows. */
+  /** Undefined when the role of the node is unknown. */
   readonly isPrimary: boolean | undefined;
 }
 
@@ -20,7 +20,7 @@ const stateReasons: Readonly<Record<Exclude<SuspendState, 'awake'>, string>> = {
   resuming: 'the machine was just resumed',
 };
 
-/** `before` is what this function said last, so that `since` stays that of the first time. */
+/** `before` is the last result of this function: a blocker that goes on keeps its `since`. */
 export function listWork(work: WorkInHand, before: readonly IdleBlocker[], at: HoldTime): IdleBlocker[] {
   const list: IdleBlocker[] = [];
   const add = (kind: IdleBlocker['kind'], owner: string, reason: string) => {

@@ -1,4 +1,4 @@
-// Reads what `ss -HEtn` prints when the kernel frees a TCP socket: one socket a line. Pure.
+// Reads a line that `ss -HEtn` prints when the kernel frees a TCP socket. Pure.
 
 const FREED = /^UNCONN +\d+ +\d+ +\S*:(\d{1,5}) +\S*:\*/;
 

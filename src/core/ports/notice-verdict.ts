@@ -1,14 +1,14 @@
-// What to do with notices that the platform did not take.
+// What to do with notices that the platform did not accept.
 
 /**
  * `retry`: later, in the same order. `split`: one of them may be at fault, send them one by one. `set_aside`: this one will
- * never be taken, go on with the next.
+ * never be accepted, go on with the next.
  */
 export type NoticeVerdict = 'retry' | 'split' | 'set_aside';
 
 /**
- * These say something about us or about the moment, not about a notice: a wrong token must not cost a single one, and neither must
- * being refused as the copy of another machine (409), which people can settle.
+ * These statuses say something about the agent or the moment, not about a notice: a wrong token must not cost a single one, and
+ * neither must being refused as the copy of another machine (409), which people can settle.
  */
 const notAboutTheNotice = new Set([401, 403, 404, 405, 407, 408, 409, 421, 425, 426, 429]);
 

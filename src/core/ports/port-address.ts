@@ -1,15 +1,15 @@
-// The `address` of a port as others are told it: the proxy URL, from a template or the sprite's URL, or the bind address.
+// The `address` of a port as it is announced: the proxy URL, from a template or the sprite's URL, or the bind address.
 import type { OpenPort } from './port-table.ts';
 
 export interface PortAddressSettings {
   /** A template with `{port}` and `{sprite}`, or `bind`. Absent: the sprite's URL with the port. */
   readonly portAddress?: string | undefined;
   readonly sprite?: string | undefined;
-  /** The URL of the sprite, as far as the platform has told it. */
+  /** The URL of the sprite, once the platform has sent it. */
   readonly spriteUrl?: string | undefined;
 }
 
-/** Document 1, "Port notification message": the proxy URL. A path or query of the sprite's URL is not kept. */
+/** The proxy URL (Sandbox API, Port notification message). A path or query of the sprite's URL is not kept. */
 export function toPortAddress(open: OpenPort, settings: PortAddressSettings): string {
   const { portAddress, sprite, spriteUrl } = settings;
   if (portAddress === 'bind') return open.addresses[0] ?? '';

@@ -3,11 +3,11 @@ import type { OpenPort, PortTable } from './port-table.ts';
 
 export interface PortChange {
   readonly type: 'port_opened' | 'port_closed';
-  /** As it was opened, or as it was last seen before it closed. */
+  /** The port as it was opened, or as it was last seen before it closed. */
   readonly open: OpenPort;
 }
 
-/** Closed ports first, then opened ones, each by number (design.md, section 6; resume.md, section 4, step 7). */
+/** Closed ports first, then opened ones, each by number. */
 export function diffPorts(before: PortTable, after: PortTable): PortChange[] {
   const closed: PortChange[] = [];
   const opened: PortChange[] = [];

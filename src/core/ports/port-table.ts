@@ -5,36 +5,36 @@ import type { TcpListener } from './proc-net-tcp.ts';
 export interface SocketHolder {
   readonly pid: number;
   readonly command: string;
-  /** When it was started, in clock ticks since boot: with the pid it names one process for good. */
+  /** When it was started, in clock ticks since boot. Pid and start time together name one process for good. */
   readonly start_ticks: number | undefined;
 }
 
 export interface OpenPort {
   readonly port: number;
-  /** The one that opened it, as far as it can be seen: 0 and no command when it cannot. */
+  /** The process that opened it. 0 and no command when it cannot be seen. */
   readonly pid: number;
   readonly command: string | undefined;
   readonly start_ticks: number | undefined;
   readonly uid: number;
   /** Bind addresses, the widest first. Never empty. */
   readonly addresses: readonly string[];
-  /** Inodes of its sockets, the one known longest first. Empty for what an earlier boot left behind. */
+  /** Inodes of its sockets, the longest known first. Empty for a port that was recorded in an earlier boot. */
   readonly sockets: readonly number[];
 }
 
 export type PortTable = ReadonlyMap<number, OpenPort>;
 
-/** Stands for a process that cannot be seen: of another user, or of another pid namespace. */
+/** Stands for a process that cannot be seen: one of another user, or of another pid namespace. */
 export const PID_UNKNOWN = 0;
 
-/** True when every port is the same object in both; `foldPorts` reuses what did not change. */
+/** True when every port is the same object in both; `foldPorts` reuses the objects that did not change. */
 export function isSameTable(a: PortTable, b: PortTable): boolean {
   return a.size === b.size && [...a].every(([port, open]) => b.get(port) === open);
 }
 
 /**
- * One entry per port, the one of `before` where nothing changed. The sockets keep the order of `before`, so that the pid of a
- * port stays that of the socket known longest.
+ * One entry per port; an entry that did not change is the object of `before`. The sockets keep the order of `before`, so that
+ * the pid of a port stays that of the longest known socket.
  */
 export function foldPorts(
   listeners: readonly TcpListener[],

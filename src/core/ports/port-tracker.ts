@@ -1,5 +1,5 @@
 // Which ports have been announced. A new port whose process is not visible yet waits for up to two more scans, so that it gives
-// one event, with the pid (lessons.md, 6).
+// one event, with the pid.
 import { diffPorts, isSameListener, type PortChange } from './port-diff.ts';
 import { type OpenPort, PID_UNKNOWN, type PortTable } from './port-table.ts';
 
@@ -7,9 +7,9 @@ import { type OpenPort, PID_UNKNOWN, type PortTable } from './port-table.ts';
 export const PID_WAIT_SCANS = 2;
 
 export interface TrackedPorts {
-  /** What has been announced as open. */
+  /** The ports that have been announced as open. */
   readonly announced: PortTable;
-  /** Ports that wait for their pid, with the scans they have waited. */
+  /** Ports that wait for their pid, with the number of scans that they have waited. */
   readonly waiting: ReadonlyMap<number, number>;
 }
 
@@ -18,7 +18,7 @@ export interface TrackStep {
   readonly changes: readonly PortChange[];
 }
 
-/** One scan further: what is announced now, and what has to be said, closed before opened. */
+/** The state after one more scan, and the changes to announce, closed before opened. */
 export function trackPorts(before: TrackedPorts, seen: PortTable): TrackStep {
   const announced = new Map<number, OpenPort>();
   const waiting = new Map<number, number>();

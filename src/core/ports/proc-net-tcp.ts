@@ -1,6 +1,6 @@
 // Reads the kernel's table of TCP sockets, /proc/net/tcp and /proc/net/tcp6, for its listeners. A table that is cut short or
-// damaged is an error: an empty answer would mean that everything closed (design.md, section 6).
-import { toAddress } from './kernel-address.ts';
+// damaged is an error: an empty result would mean that every port closed.
+import { toAddress } from '../connections/kernel-address.ts';
 
 export type IpFamily = 'ipv4' | 'ipv6';
 
@@ -14,7 +14,7 @@ export interface TcpListener {
   readonly uid: number;
 }
 
-/** The text is not a whole table of the kernel. */
+/** Thrown when the text is not a whole table of the kernel. */
 export class SocketTableError extends Error {
   override readonly name = 'SocketTableError';
 }
@@ -29,7 +29,9 @@ interface RowReader {
   readonly rest: RegExp;
 }
 
-/** What stands before the state is checked in every row; the rest only where a listener needs it, since rows can be many. */
+/**
+ * The columns before the state are checked in every row; the others only where a listener needs them, because rows can be many.
+ */
 function toRowReader(family: IpFamily): RowReader {
   const address = `[0-9A-F]{${HEX_DIGITS[family]}}`;
   return {
@@ -71,8 +73,8 @@ export function parseProcNetTcp(text: string, family: IpFamily): TcpListener[] {
 }
 
 /**
- * True when the last row of `text` is neither a listener nor a handshake that some kernels list among those. Linux writes all
- * listeners first, so that what follows has none.
+ * True when the last row of `text` is neither a listener nor a handshake, which some kernels list among the listeners. Linux
+ * writes all listeners first, so that the rest of the table has none.
  */
 export function endsPastListeners(text: string): boolean {
   const row = text.slice(text.lastIndexOf('\n', text.length - 2) + 1);

@@ -1,20 +1,20 @@
-// How often the ports are scanned, from what a scan costs: within a second of a change, and never more than half a percent of a
-// core while nothing happens (design.md, section 6).
+// How often the ports are scanned, from the cost of a scan: within a second of a change, and never more than half a percent of
+// a core while nothing happens.
 
-/** How often the kernel's counters of TCP sockets are compared, which change when one comes or goes. */
+/** How often the kernel's counters of TCP sockets are compared. They change when a socket comes or goes. */
 export const GLANCE_MS = 250;
-/** The same with somebody waiting for a port, and thus not idle. */
+/** The same while a caller waits for a port. */
 export const ATTENTIVE_MS = 50;
 const GAP_MAX_MS = 750;
-/** Without counters the scan itself finds a change, so its period has to stay under a second. */
+/** Only the scan finds a change where there are no counters, so that its period has to stay under a second. */
 const BLIND_MAX_MS = 950;
 const REST_MIN_MS = 2_000;
 const REST_MAX_MS = 5_000;
-/** How long after a change the next one is taken to be likely. */
+/** How long after a change the next one is likely. */
 export const LIVELY_MS = 3_000;
 /**
- * The share of a core that scanning may take, as its inverse: 0.05 % while nothing happens, since the rest of the agent needs
- * most of the half percent, 0.5 % while connections come and go, 5 % after a port changed, 10 % for a waiter.
+ * The share of a core that scanning may take, as its inverse: 0.05 % while nothing happens, because the rest of the agent needs
+ * most of the half percent; 0.5 % while connections come and go, 5 % after a port changed, 10 % for a waiter.
  */
 const REST_FACTOR = 2_000;
 const CHURN_FACTOR = 200;
@@ -24,22 +24,22 @@ const ATTENTIVE_FACTOR = 10;
 export interface ScanPace {
   /** The time between two glances. */
   readonly glance_ms: number;
-  /** The least time from one scan to the next. */
+  /** The shortest time from one scan to the next. */
   readonly gap_ms: number;
-  /** The most time without a scan, also when nothing seems to change. */
+  /** The longest time without a scan, also when nothing seems to change. */
   readonly rest_ms: number;
 }
 
 export interface ScanPaceInput {
-  /** What a scan costs while nothing changes, smoothed. */
+  /** The smoothed cost of a scan while nothing changes. */
   readonly idleCost_ms: number;
-  /** What the last one cost, with the search for new processes. */
+  /** The cost of the last scan, with the search for new processes. */
   readonly lastCost_ms: number;
   /** False where the kernel shows no counters: then every glance is a scan. */
   readonly counters: boolean;
   /** A port opened or closed a moment ago, so that the next one is likely; connections that come and go do not count. */
   readonly lively: boolean;
-  /** Somebody waits for a port right now. */
+  /** True while a caller waits for a port. */
   readonly attentive: boolean;
 }
 
@@ -57,7 +57,7 @@ export function isScanDue(pace: ScanPace, since_ms: number, changed: boolean): b
   return since_ms >= (changed ? pace.gap_ms : pace.rest_ms);
 }
 
-/** The cost to plan with: quick to go up, slower to come down, so that one cheap scan does not undo what a costly one taught. */
+/** The cost to plan with. It rises quickly and falls slowly, so that one cheap scan does not outweigh a costly one. */
 export function smoothCost(before_ms: number | undefined, cost_ms: number): number {
   if (before_ms === undefined) return cost_ms;
   return before_ms + (cost_ms - before_ms) * (cost_ms > before_ms ? 0.5 : 0.25);

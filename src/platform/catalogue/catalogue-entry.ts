@@ -114,7 +114,7 @@ export const catalogueEntry = z
     }
   });
 export type CatalogueEntry = z.infer<typeof catalogueEntry>;
-/** As it is written: what has a default may be left out. */
+/** An entry as an operator writes it: a field that has a default may be left out. */
 export type NewCatalogueEntry = z.input<typeof catalogueEntry>;
 
 function isPattern(text: string): boolean {

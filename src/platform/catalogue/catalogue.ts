@@ -1,11 +1,12 @@
 // Every provider of one platform, checked as a whole when it is made.
+import { toFieldProblem } from '../../contract/field-problem.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { type CatalogueEntry, catalogueEntry, type NewCatalogueEntry } from './catalogue-entry.ts';
 import { providers } from './providers.ts';
 
 export interface Catalogue {
   find(provider: string): CatalogueEntry | undefined;
-  /** By name. */
+  /** Sorted by name. */
   readonly entries: readonly CatalogueEntry[];
 }
 
@@ -14,7 +15,7 @@ export function createCatalogue(additional: readonly NewCatalogueEntry[] = []): 
   const byName = new Map<string, CatalogueEntry>();
   const problems: string[] = [];
   for (const given of [...providers, ...additional]) {
-    const parsed = catalogueEntry.safeParse(given);
+    const parsed = catalogueEntry.safeParse(given, { error: toFieldProblem });
     if (parsed.success) byName.set(parsed.data.provider, parsed.data);
     else {
       const issues = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);

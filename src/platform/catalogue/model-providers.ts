@@ -1,4 +1,4 @@
-// The providers of models that every platform knows (wire-facts.md, section 4). Data only; checked when the catalogue is made.
+// The providers of models that every platform knows. Data only; `createCatalogue` checks it.
 import type { NewCatalogueEntry } from './catalogue-entry.ts';
 
 const bearer = { in: 'header', name: 'authorization', prefix: 'Bearer ' } as const;

@@ -1,4 +1,4 @@
-// The providers of all else that every platform knows (wire-facts.md, section 4). Data only; checked when the catalogue is made.
+// The other providers that every platform knows, such as GitHub, Slack and Google. Data only; `createCatalogue` checks it.
 import type { NewCatalogueEntry } from './catalogue-entry.ts';
 import { modelProviders } from './model-providers.ts';
 

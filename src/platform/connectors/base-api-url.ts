@@ -1,6 +1,8 @@
-// The address that a connector brings itself, where its provider takes one (document 1, "ApiKeyConnectionRequest"). Pure.
+// The address that a connector brings itself, where its provider takes one (Sandbox API, ApiKeyConnectionRequest). Pure.
+
 import { isIP } from 'node:net';
 import { RemoraError } from '../../core/remora-error.ts';
+import { withoutLastSlashes } from '../../core/without-last-slashes.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
 
 /**
@@ -21,7 +23,7 @@ export function parseBaseApiUrl(entry: CatalogueEntry, given: string | undefined
     throw refuse('it must not have a query or a fragment');
   if (hasOddPath(given, url)) throw refuse('its path must be plain');
   if (!entry.allow_http) checkHost(url, entry.address.hosts);
-  return url.origin + url.pathname.replace(/\/+$/, '');
+  return url.origin + withoutLastSlashes(url.pathname);
 }
 
 /** What a URL parser would repair is refused: the address that is stored is the one that was meant. */

@@ -1,10 +1,12 @@
-// The rows of connectors (document 1, "Endpoints"). Nothing secret goes in an answer.
+// The operations of connectors (Sandbox API, Endpoints). No answer holds a secret.
 import type { ConnectionResponse, connectorOperations } from '../../contract/connectors.ts';
-import type { Handlers } from '../../http/handler.ts';
-import { toOwner } from '../oauth/oauth-handlers.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { Call, Handlers } from '../../http/handler.ts';
 import { organizationOf, type Principal } from '../tokens/principal.ts';
 import type { ConnectorService } from './connector-service.ts';
 import type { ConnectorRow } from './connector-store.ts';
+import { toOwner } from './oauth/oauth-handlers.ts';
+import { createUsableConnectors } from './usable-connectors.ts';
 
 export interface ConnectorHandlerDeps {
   readonly service: ConnectorService;
@@ -13,24 +15,40 @@ export interface ConnectorHandlerDeps {
   readonly verifyKeys: boolean;
 }
 
+type ChangeCall = Pick<Call<typeof connectorOperations.updateConnection, Principal>, 'principal' | 'params' | 'body'>;
+
 export function createConnectorHandlers(deps: ConnectorHandlerDeps): Handlers<typeof connectorOperations, Principal> {
   const { service, toResponse } = deps;
+  const split = createUsableConnectors();
+
+  async function change({ principal, params, body }: ChangeCall): Promise<ConnectionResponse> {
+    const { id: organization_id } = organizationOf(principal);
+    const { access_policy, name } = body;
+    // The name is set first: when another connector has it, nothing is changed.
+    if (name !== undefined) await service.setName(organization_id, params.id, name);
+    if (access_policy !== undefined) await service.setPolicy(organization_id, params.id, access_policy);
+    return toResponse(await service.find(organization_id, params.id));
+  }
+
   return {
     async listConnections({ principal, query }) {
-      const rows = await service.list(organizationOf(principal).id, query.provider);
-      return { connections: rows.map((row) => toResponse(row).connection) };
+      const { usable, denied } = split(await service.list(organizationOf(principal).id, query.provider), principal);
+      const connections = usable.map((row) => toResponse(row).connection);
+      if (principal.type !== 'sprite') return { connections };
+      return { connections, denied: denied.map(({ id, provider }) => ({ id, provider })) };
     },
     async createApiKeyConnection({ principal, body }) {
       const { organization_id, user_id } = toOwner(principal);
       if (deps.verifyKeys) await service.verify(body);
       return toResponse(await service.create(organization_id, { ...body, user_id }));
     },
-    readConnection: async ({ principal, params }) =>
-      toResponse(await service.find(organizationOf(principal).id, params.id)),
-    updateConnection: async ({ principal, params, body }) =>
-      toResponse(await service.setPolicy(organizationOf(principal).id, params.id, body.access_policy)),
-    replaceConnection: async ({ principal, params, body }) =>
-      toResponse(await service.setPolicy(organizationOf(principal).id, params.id, body.access_policy)),
+    async readConnection({ principal, params }) {
+      const [row] = split([await service.find(organizationOf(principal).id, params.id)], principal).usable;
+      if (row === undefined) throw new RemoraError('not_found', 'there is no such connector');
+      return toResponse(row);
+    },
+    updateConnection: change,
+    replaceConnection: change,
     async deleteConnection({ principal, params }) {
       await service.delete(organizationOf(principal).id, params.id);
     },

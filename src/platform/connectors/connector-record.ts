@@ -1,10 +1,11 @@
-// A connector as document 1 shows it. The answer is parsed, which drops every field that the record does not name.
+// A connector as the Sandbox API shows it (Connection). The answer is parsed, which drops every field that the record does not name.
 import { type AccessPolicy, accessPolicy } from '../../contract/access-policy.ts';
 import { type Connection, connection } from '../../contract/connectors.ts';
 import { toDateTime } from '../../core/clock.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
 import type { ConnectorRow } from './connector-store.ts';
 import { parseStoredPolicy } from './stored-policy.ts';
+import { toUsageSnippet } from './usage-snippet.ts';
 
 const ended = {
   title: 'Authorization ended',
@@ -20,6 +21,7 @@ export function toConnectionRecord(
   const notes = [...(row.authorization_ended_at === null ? [] : [ended]), ...(entry?.notes ?? [])];
   return connection.parse({
     id: row.id,
+    name: row.name ?? undefined,
     provider: row.provider,
     provider_account_id: row.provider_account_id,
     provider_account_name: row.provider_account_name ?? undefined,
@@ -30,7 +32,9 @@ export function toConnectionRecord(
     access_policy: toShownPolicy(row.access_policy),
     inserted_at: toDateTime(row.inserted_at),
     updated_at: toDateTime(row.updated_at),
-    ...(entry === undefined ? {} : { usage_snippet: toUsageSnippet(row, entry, platformUrl) }),
+    ...(entry === undefined
+      ? {}
+      : { usage_snippet: toUsageSnippet(toGatewayUrl(row, platformUrl) + entry.sample_path) }),
     ...(notes.length === 0 ? {} : { notes }),
     provider_info: {
       display_name: entry?.display_name ?? row.provider,
@@ -44,12 +48,7 @@ export function toGatewayUrl(row: ConnectorRow, platformUrl: string): string {
   return `${platformUrl}/v1/gateway/${row.provider}/${row.id}`;
 }
 
-/** From inside a sprite no credential is written: the agent brings the sprite's. */
-export function toUsageSnippet(row: ConnectorRow, entry: CatalogueEntry, platformUrl: string): string {
-  return `curl ${toGatewayUrl(row, platformUrl)}${entry.sample_path}`;
-}
-
-/** Undefined for a policy that cannot be read, which is what it counts as. */
+/** Undefined for a policy that cannot be read; the gateway denies every call under it. */
 function toShownPolicy(stored: string | null): AccessPolicy | undefined {
   const parsed = accessPolicy.safeParse(parseStoredPolicy(stored));
   return parsed.success ? parsed.data : undefined;

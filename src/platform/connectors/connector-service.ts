@@ -1,25 +1,28 @@
-// Making and changing connectors: what the contract cannot check, the credential into the vault, and telling the gateway.
+// Making and changing connectors: checks what the contract cannot check, closes the credential, and publishes the change.
 import { createHmac } from 'node:crypto';
 import type { AccessPolicyRequest } from '../../contract/access-policy.ts';
 import type { Clock } from '../../core/clock.ts';
+import { refuseField } from '../../core/refuse-field.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { Secret } from '../../core/secret.ts';
 import { randomHex } from '../../core/urandom.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
+import type { Changes } from '../changes.ts';
 import type { ProviderFetch } from '../upstream/provider-fetch.ts';
 import type { Vault } from '../vault/vault.ts';
 import { parseBaseApiUrl } from './base-api-url.ts';
+import { toConnectorPlace } from './connector-place.ts';
 import type { ConnectorRow, ConnectorStore } from './connector-store.ts';
 import { askProvider } from './provider-account.ts';
-import { refuseField } from './refuse-field.ts';
 
 export interface NewApiKeyConnector {
+  readonly name?: string | undefined;
   readonly provider: string;
   readonly api_key: string;
   readonly base_api_url?: string | undefined;
   readonly access_policy?: AccessPolicyRequest | undefined;
-  /** Chosen by the operator; made up when absent. */
+  /** Chosen by the operator; generated when absent. */
   readonly id?: string | undefined;
   readonly user_id?: string | null | undefined;
 }
@@ -32,16 +35,17 @@ export interface ConnectorService {
   /** Throws `not_found`, also for a connector of another organization. */
   find(organization_id: string, id: string): Promise<ConnectorRow>;
   list(organization_id: string, provider?: string): Promise<readonly ConnectorRow[]>;
+  /** Throws `not_found`, `record_altered` when the record is not as it was left, `conflict` when others keep changing it. */
+  /** Null takes the name away. Throws `not_found`, and `already_exists` when another connector has it. */
+  setName(organization_id: string, id: string, name: string | null): Promise<ConnectorRow>;
   setPolicy(organization_id: string, id: string, policy: AccessPolicyRequest): Promise<ConnectorRow>;
-  /** Then ends the credential at the provider; that this fails is logged. */
+  /** Deletes the connector, then ends its credential at the provider. A failure there is logged. */
   delete(organization_id: string, id: string): Promise<void>;
-  /** For whoever changes a connector in another way. */
-  changed(id: string): void;
-  /** Runs after a connector was made, its policy has changed, or it is gone. */
-  onChange(listener: (id: string) => void): void;
 }
 
 export interface ConnectorServiceDeps {
+  /** Gets `connector_changed` after each change. */
+  readonly changes: Pick<Changes, 'publish'>;
   readonly connectors: ConnectorStore;
   readonly catalogue: Catalogue;
   readonly vault: Vault;
@@ -52,6 +56,8 @@ export interface ConnectorServiceDeps {
   readonly log: { info(fields: object, message: string): void; error(fields: object, message: string): void };
 }
 
+/** How often a change is tried when other writers keep changing the row first. */
+const ATTEMPTS = 8;
 /** What can stand in a header: anything else would end up as another header, or nowhere. */
 const CREDENTIAL = /^[\x21-\x7e]+$/;
 const PATH_CREDENTIAL = /^[A-Za-z0-9:_~-]+$/;
@@ -59,8 +65,6 @@ const CONNECTOR_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 export function createConnectorService(deps: ConnectorServiceDeps): ConnectorService {
   const { connectors, catalogue, vault, clock } = deps;
-  const accountKey = vault.derive('account id');
-  const listeners: ((id: string) => void)[] = [];
 
   async function find(organization_id: string, id: string): Promise<ConnectorRow> {
     const row = await connectors.find(organization_id, id);
@@ -68,8 +72,8 @@ export function createConnectorService(deps: ConnectorServiceDeps): ConnectorSer
     return row;
   }
 
-  function tell(id: string): void {
-    for (const listener of listeners) listener(id);
+  function notifyChanged(id: string): void {
+    deps.changes.publish({ type: 'connector_changed', connector_id: id });
   }
 
   function check(given: NewApiKeyConnector): { entry: CatalogueEntry; base_api_url: string | null } {
@@ -106,31 +110,51 @@ export function createConnectorService(deps: ConnectorServiceDeps): ConnectorSer
         id,
         organization_id,
         provider: entry.provider,
-        provider_account_id: toAccountId(accountKey, given.provider, given.api_key),
+        provider_account_id: toAccountId(vault.derive('account id'), given.provider, given.api_key),
         connection_type: 'api_key',
         base_api_url,
         user_id: given.user_id ?? null,
+        name: given.name ?? null,
         access_policy: given.access_policy === undefined ? null : JSON.stringify(given.access_policy),
-        closed: vault.close({ organization_id, connector_id: id }, new Secret(given.api_key)),
       } as const;
-      if (!(await connectors.insert(row, clock.wall_ms()))) {
-        throw new RemoraError('already_exists', `the id ${id} is taken`);
+      const closed = vault.close(toConnectorPlace(row), new Secret(given.api_key));
+      if (!(await connectors.insert({ ...row, closed }, clock.wall_ms()))) {
+        throw new RemoraError(
+          'already_exists',
+          given.name === undefined ? `the id ${id} is taken` : `the name ${given.name}, or the id, is taken`,
+        );
       }
-      tell(id);
+      notifyChanged(id);
       return await find(organization_id, id);
     },
     find,
     list: (organization_id, provider) => connectors.list(organization_id, provider),
-    async setPolicy(organization_id, id, policy) {
-      const text = JSON.stringify(policy);
-      if (!(await connectors.setPolicy(organization_id, id, text, clock.wall_ms()))) throw notFound();
-      tell(id);
+    async setName(organization_id, id, name) {
+      await find(organization_id, id);
+      if (!(await connectors.setName(organization_id, id, name, clock.wall_ms()))) {
+        throw new RemoraError('already_exists', `another connector is called ${name}`);
+      }
+      notifyChanged(id);
       return await find(organization_id, id);
+    },
+    async setPolicy(organization_id, id, policy) {
+      const access_policy = JSON.stringify(policy);
+      for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+        const row = await find(organization_id, id);
+        const closed = vault.rewrap(toConnectorPlace(row), row.closed, toConnectorPlace({ ...row, access_policy }));
+        // `open` throws the error that says why the row cannot be closed again.
+        if (closed === undefined) vault.open(toConnectorPlace(row), row.closed);
+        else if (await connectors.setPolicy(row, { access_policy, closed }, clock.wall_ms())) {
+          notifyChanged(id);
+          return await find(organization_id, id);
+        }
+      }
+      throw new RemoraError('conflict', 'the connector is being changed by other calls; try again');
     },
     async delete(organization_id, id) {
       const row = await find(organization_id, id);
       if (!(await connectors.delete(organization_id, id))) throw notFound();
-      tell(id);
+      notifyChanged(id);
       const entry = catalogue.find(row.provider);
       if (entry === undefined) return;
       const where = { connector: id, provider: row.provider };
@@ -142,10 +166,6 @@ export function createConnectorService(deps: ConnectorServiceDeps): ConnectorSer
           'the credential of a deleted connector may still be good at its provider',
         );
       }
-    },
-    changed: tell,
-    onChange(listener) {
-      listeners.push(listener);
     },
   };
 }

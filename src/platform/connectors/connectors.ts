@@ -1,19 +1,15 @@
-// Everything about connectors, wired: their store and credentials, OAuth, keys of the platform's own, and the two ways out of the
-// platform, of which the guarded one is for addresses that users give.
-import { Agent, type Dispatcher } from 'undici';
+// Everything about connectors, wired: their store and credentials, OAuth, provisioned keys, and the two dispatchers to providers. The
+// guarded one dials addresses that users give.
+import { Agent, buildConnector, type Dispatcher } from 'undici';
 import type { connectorOperations } from '../../contract/connectors.ts';
 import type { oauthOperations } from '../../contract/oauth.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Handlers } from '../../http/handler.ts';
+import { joinAnswers } from '../../http/join-answers.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
-import type { OAuthClient } from '../oauth/oauth-client.ts';
-import { createOAuthHandlers } from '../oauth/oauth-handlers.ts';
-import { createOAuthService } from '../oauth/oauth-service.ts';
-import { createStateStore } from '../oauth/state-store.ts';
-import { createTokenEndpoint } from '../oauth/token-endpoint.ts';
-import { createProvisionService } from '../provisioning/provision-service.ts';
+import type { Changes } from '../changes.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Principal } from '../tokens/principal.ts';
 import { createGuardedConnector, type Resolve, resolveBySystem } from '../upstream/guarded-connector.ts';
@@ -24,6 +20,12 @@ import { toConnectionRecord } from './connector-record.ts';
 import { type ConnectorService, createConnectorService } from './connector-service.ts';
 import type { ConnectorRow, ConnectorStore } from './connector-store.ts';
 import { type Credentials, createCredentials, type RefreshOutcome } from './credentials.ts';
+import type { OAuthClient } from './oauth/oauth-client.ts';
+import { createOAuthHandlers } from './oauth/oauth-handlers.ts';
+import { createOAuthService } from './oauth/oauth-service.ts';
+import { createStateStore } from './oauth/state-store.ts';
+import { createTokenEndpoint } from './oauth/token-endpoint.ts';
+import { createProvisionService } from './provisioning/provision-service.ts';
 import { revokeCredential } from './revoke-credential.ts';
 
 export interface ConnectorsDeps {
@@ -32,9 +34,10 @@ export interface ConnectorsDeps {
   readonly catalogue: Catalogue;
   readonly vault: Vault;
   readonly clock: Clock;
+  readonly changes: Pick<Changes, 'publish'>;
   readonly platformUrl: () => string;
   readonly oauthClients: readonly OAuthClient[];
-  /** By provider: with which the platform makes keys there. */
+  /** The key with which the platform makes keys at a provider, by provider. */
   readonly managementKeys: ReadonlyMap<string, Secret>;
   readonly verifyKeys: boolean;
   readonly resolve?: Resolve | undefined;
@@ -46,18 +49,18 @@ export interface Connectors extends AsyncDisposable {
   readonly service: ConnectorService;
   readonly credentials: Credentials;
   readonly handlers: Handlers<typeof connectorOperations & typeof oauthOperations, Principal>;
-  /** What a call to a provider goes through. */
+  /** The dispatcher of calls to a provider: the guarded one where users give the address. */
   readonly dispatcherFor: (entry: CatalogueEntry) => Dispatcher;
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
 export function createConnectors(deps: ConnectorsDeps): Connectors {
-  const { storage, connectors, catalogue, vault, clock, platformUrl, log, managementKeys } = deps;
+  const { storage, connectors, catalogue, vault, clock, changes, platformUrl, log, managementKeys } = deps;
   const clients = new Map(deps.oauthClients.map((client) => [client.provider, client]));
-  const plain = new Agent({ ...pool, connect: { timeout: CONNECT_TIMEOUT_MS } });
+  const plain = new Agent({ ...pool, connect: joinAnswers(buildConnector({ timeout: CONNECT_TIMEOUT_MS })) });
   const resolve = deps.resolve ?? resolveBySystem;
-  const guarded = new Agent({ ...pool, connect: createGuardedConnector(CONNECT_TIMEOUT_MS, resolve) });
+  const guarded = new Agent({ ...pool, connect: joinAnswers(createGuardedConnector(CONNECT_TIMEOUT_MS, resolve)) });
   const dispatcherFor = (entry: CatalogueEntry) =>
     entry.address.type === 'own' && !entry.allow_http ? guarded : plain;
 
@@ -73,6 +76,7 @@ export function createConnectors(deps: ConnectorsDeps): Connectors {
     catalogue,
     vault,
     clock,
+    changes,
     log,
     fetchFor: (entry) => (dispatcherFor(entry) === plain ? fetch : guardedFetch),
     revoke: (entry, row) => revokeCredential(revokeDeps, entry, credentials.read(row)),
@@ -89,6 +93,7 @@ export function createConnectors(deps: ConnectorsDeps): Connectors {
     fetch,
     vault,
     clock,
+    changes,
     platformUrl,
   });
   const toResponse = (row: ConnectorRow) => ({
@@ -108,5 +113,5 @@ export function createConnectors(deps: ConnectorsDeps): Connectors {
   };
 }
 
-/** The gateway passes headers on as they were written, which HTTP/2 does not keep. */
+/** HTTP/2 is off: it lower-cases names of headers, and the gateway passes headers on as they were written. */
 const pool = { bodyTimeout: 0, keepAliveTimeout: 10_000, allowH2: false } as const;

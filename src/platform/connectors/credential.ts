@@ -1,4 +1,4 @@
-// A credential as it lies in the vault: an API key as it is, the others as JSON. Pure.
+// A credential as the text that the vault closes: an API key as it is, the other types as JSON. Pure.
 import { z } from 'zod';
 import type { ConnectionType } from '../../contract/connectors.ts';
 import { RemoraError } from '../../core/remora-error.ts';
@@ -7,7 +7,7 @@ import { Secret } from '../../core/secret.ts';
 export type Credential =
   | { readonly type: 'api_key'; readonly api_key: Secret }
   | { readonly type: 'oauth'; readonly access_token: Secret; readonly refresh_token: Secret | undefined }
-  /** `reference` is what the provider calls the key when it is to be revoked. */
+  /** `reference` is the provider's own name of the key, needed to revoke it. */
   | { readonly type: 'provisioned'; readonly api_key: Secret; readonly reference: string };
 
 const stored = z.object({

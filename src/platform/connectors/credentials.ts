@@ -1,20 +1,21 @@
-// The credential of a connector for one call: opened, and renewed first when it is about to end. One renewal at a time for each
-// connector; whoever loses a race uses what the winner got, here and in another process on the same database.
+// The credential of a connector for one call: opened, and renewed first when it is about to end. Each connector has one renewal at
+// a time, in all processes on the database; a call that waited for a renewal uses its result.
 import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { CatalogueEntry, Injection } from '../catalogue/catalogue-entry.ts';
-import type { OAuthClient } from '../oauth/oauth-client.ts';
-import { toGrantedScopes } from '../oauth/scopes.ts';
-import { RefusedByProvider, type TokenEndpoint } from '../oauth/token-endpoint.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Vault } from '../vault/vault.ts';
-import type { ConnectorRow, ConnectorStore } from './connector-store.ts';
+import { toConnectorPlace } from './connector-place.ts';
+import type { ConnectorRow, ConnectorStore, CredentialChange } from './connector-store.ts';
 import { type Credential, parseCredential, toStoredCredential } from './credential.ts';
-import { RENEWAL_MARGIN_MS } from './credential-outlook.ts';
+import type { OAuthClient } from './oauth/oauth-client.ts';
+import { toGrantedScopes } from './oauth/scopes.ts';
+import { RefusedByProvider, type TokenEndpoint } from './oauth/token-endpoint.ts';
+import { judgeToken, toTokenTerm } from './token-term.ts';
 
 export interface OpenedCredential {
-  /** Whether the call had to wait for it, so that what it was let in by may be another by now. */
+  /** Whether the call waited for a renewal: the policy that allowed the call may have changed meanwhile. */
   readonly renewed: boolean;
   readonly secret: Secret;
   readonly injection: Injection;
@@ -23,10 +24,10 @@ export interface OpenedCredential {
 export interface Credentials {
   /**
    * Throws `authorization_ended` when the provider renews no more and what there was has expired, `upstream_failed` or
-   * `upstream_timeout` when it could not be asked, `internal` when the row cannot be read.
+   * `upstream_timeout` when it could not be asked, `record_altered` or `internal` when the row cannot be used.
    */
   open(row: ConnectorRow, entry: CatalogueEntry): Promise<OpenedCredential>;
-  /** As it is stored. Throws `internal`. */
+  /** Opens the stored credential without renewing it. Throws `record_altered` when the row is not the one that it was closed for, or `internal`. */
   read(row: ConnectorRow): Credential;
 }
 
@@ -43,22 +44,54 @@ export interface CredentialsDeps {
 
 export type RefreshOutcome = 'renewed' | 'lost_race' | 'refused' | 'failed';
 
-/** After a provider could not be asked, while the token is good. */
+/** How long no renewal is tried after the provider could not be asked, while the present token is still good. */
 const PAUSE_MS = 5_000;
+const TOLD_MAX = 1_000;
 
 export function createCredentials(deps: CredentialsDeps): Credentials {
   const { connectors, vault, clock } = deps;
   const renewals = new Map<string, Promise<ConnectorRow>>();
   const pausedUntil = new Map<string, number>();
+  const loggedStates = new Set<string>();
 
   function read(row: ConnectorRow): Credential {
-    const place = { organization_id: row.organization_id, connector_id: row.id };
-    return parseCredential(row.connection_type, vault.open(place, row.closed));
+    try {
+      return parseCredential(row.connection_type, vault.open(toConnectorPlace(row), row.closed));
+    } catch (error) {
+      if (error instanceof RemoraError && error.code === 'record_altered') tellAltered(row, error);
+      throw error;
+    }
   }
 
-  function isGood(row: ConnectorRow, margin_ms: number): boolean {
-    return row.token_expires_at === null || row.token_expires_at > clock.wall_ms() + margin_ms;
+  /** Logs each altered state of a row once, however often it is called. */
+  function tellAltered({ id, provider, closed }: ConnectorRow, err: RemoraError): void {
+    const state = `${id} ${closed.data_key.toString('hex')}`;
+    if (loggedStates.has(state)) return;
+    if (loggedStates.size >= TOLD_MAX) loggedStates.clear();
+    loggedStates.add(state);
+    deps.log.error({ connector: id, provider, err }, 'the record of a connector was changed outside the platform');
   }
+
+  /** False when another credential was stored meanwhile. A policy or vault key that changed meanwhile is kept. */
+  async function store(
+    row: ConnectorRow,
+    credential: Credential,
+    change: Omit<CredentialChange, 'closed'>,
+  ): Promise<boolean> {
+    const secret = toStoredCredential(credential);
+    let current = row;
+    while (current.credential_version === row.credential_version) {
+      // Throws for an altered row: a new seal would make its alterations count.
+      read(current);
+      const closed = vault.close(toConnectorPlace(current), secret);
+      if (await connectors.setCredential(current, { ...change, closed }, clock.wall_ms())) return true;
+      current = await again(row);
+    }
+    return false;
+  }
+
+  const isUsable = (row: ConnectorRow) => judgeToken(row, clock.wall_ms()) !== 'over';
+  const isDue = (row: ConnectorRow) => judgeToken(row, clock.wall_ms()) !== 'good';
 
   async function again(row: ConnectorRow): Promise<ConnectorRow> {
     const found = await connectors.find(row.organization_id, row.id);
@@ -69,14 +102,16 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
   /** Resolves with the row whose token is to be used. */
   async function renew(given: ConnectorRow, entry: CatalogueEntry): Promise<ConnectorRow> {
     const row = await again(given);
-    if (isGood(row, RENEWAL_MARGIN_MS)) return row;
+    if (!isDue(row)) return row;
+    // Another call renewed the token while this one waited for its turn. It is used even when it ends soon: this provider gives short ones.
+    if (row.credential_version !== given.credential_version && isUsable(row)) return row;
     const client = deps.clients.get(row.provider);
     const credential = read(row);
     if (row.authorization_ended_at !== null || credential.type !== 'oauth' || credential.refresh_token === undefined) {
       return orEnded(row);
     }
     if (client === undefined || entry.oauth === undefined) {
-      if (isGood(row, 0)) return row;
+      if (isUsable(row)) return row;
       throw new RemoraError(
         'not_configured',
         `this platform is no OAuth client of ${entry.display_name}; its operator can change that`,
@@ -84,16 +119,13 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
     }
     try {
       const tokens = await deps.endpoint.refresh(entry, entry.oauth, client, credential.refresh_token);
-      const now_ms = clock.wall_ms();
       const refresh_token = tokens.refresh_token ?? credential.refresh_token;
-      const place = { organization_id: row.organization_id, connector_id: row.id };
-      const stored = toStoredCredential({ type: 'oauth', access_token: tokens.access_token, refresh_token });
       const change = {
-        closed: vault.close(place, stored),
         scopes: toGrantedScopes(tokens.scope, row.scopes ?? '') || null,
-        token_expires_at: tokens.expires_in_s === undefined ? null : now_ms + tokens.expires_in_s * 1_000,
+        ...toTokenTerm(tokens.expires_in_s, clock.wall_ms()),
       };
-      deps.onRefresh?.((await connectors.setCredential(row, change, now_ms)) ? 'renewed' : 'lost_race');
+      const renewed = { type: 'oauth', access_token: tokens.access_token, refresh_token } as const;
+      deps.onRefresh?.((await store(row, renewed, change)) ? 'renewed' : 'lost_race');
       return await again(row);
     } catch (error) {
       return await afterFailure(row, error);
@@ -114,7 +146,7 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
     }
     deps.onRefresh?.('failed');
     deps.log.error({ err: error, connector: row.id, provider: row.provider }, 'an authorization could not be renewed');
-    if (!isGood(row, 0)) {
+    if (!isUsable(row)) {
       if (error instanceof RefusedByProvider) {
         throw new RemoraError('upstream_failed', `the authorization could not be renewed: ${error.message}`, {
           cause: error,
@@ -127,7 +159,7 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
   }
 
   function orEnded(row: ConnectorRow): ConnectorRow {
-    if (isGood(row, 0)) return row;
+    if (isUsable(row)) return row;
     throw new RemoraError(
       'authorization_ended',
       'the provider has ended the authorization of this connector; authorize it again',
@@ -147,7 +179,7 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
   function isPaused(row: ConnectorRow): boolean {
     const until = pausedUntil.get(row.id);
     if (until === undefined) return false;
-    if (until > clock.mono_ms() && isGood(row, 0)) return true;
+    if (until > clock.mono_ms() && isUsable(row)) return true;
     pausedUntil.delete(row.id);
     return false;
   }
@@ -155,7 +187,7 @@ export function createCredentials(deps: CredentialsDeps): Credentials {
   return {
     read,
     async open(row, entry) {
-      const renewed = row.connection_type === 'oauth' && !isGood(row, RENEWAL_MARGIN_MS) && !isPaused(row);
+      const renewed = row.connection_type === 'oauth' && isDue(row) && !isPaused(row);
       const credential = read(renewed ? await renewOnce(row, entry) : row);
       switch (credential.type) {
         case 'oauth':

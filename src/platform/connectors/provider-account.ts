@@ -1,7 +1,7 @@
-// Whose account a credential opens, and whether it opens one at all: what a provider says of itself.
+// The account that a credential opens, as the provider names it; also shows whether the credential is good.
 import { RemoraError } from '../../core/remora-error.ts';
 import type { AccountSource, CatalogueEntry } from '../catalogue/catalogue-entry.ts';
-import { toProviderCall } from '../gateway/provider-call.ts';
+import { toProviderCall } from '../upstream/provider-call.ts';
 import type { ProviderAnswer, ProviderFetch } from '../upstream/provider-fetch.ts';
 import type { OpenedCredential } from './credentials.ts';
 
@@ -10,7 +10,7 @@ export interface ProviderAccount {
   readonly name: string | null;
 }
 
-/** A GET at the provider with the credential where it belongs. `address`: see `toProviderCall`. */
+/** Sends a GET with the credential to the provider. `address`: see `toProviderCall`. */
 export async function askProvider(
   fetch: ProviderFetch,
   entry: CatalogueEntry,

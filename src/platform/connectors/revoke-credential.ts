@@ -2,9 +2,9 @@
 // is the user's to end.
 import { RemoraError } from '../../core/remora-error.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
-import type { OAuthClient } from '../oauth/oauth-client.ts';
 import type { ProviderFetch, ProviderRequest } from '../upstream/provider-fetch.ts';
 import type { Credential } from './credential.ts';
+import type { OAuthClient } from './oauth/oauth-client.ts';
 
 export interface RevokeDeps {
   readonly fetch: ProviderFetch;
@@ -28,13 +28,13 @@ export async function revokeCredential(
       const { revocation } = entry.oauth ?? {};
       const client = deps.clients.get(entry.provider);
       if (revocation === undefined || client === undefined) return false;
-      // Ending the token for renewal ends those that came from it.
+      // Ending the refresh token ends every access token that came from it.
       const token = (credential.refresh_token ?? credential.access_token).reveal();
       const access_token = credential.access_token.reveal();
       const request = toRequest(revocation.style, client, revocation.style === 'rfc7009' ? token : access_token);
       const url = revocation.url.replace('{client_id}', encodeURIComponent(client.client_id));
       const { status } = await deps.fetch(url, request);
-      // 404 and 422 say that the token is not there any more.
+      // A provider answers 404 or 422 when the token has already ended.
       if (status < 300 || status === 404 || status === 422) return true;
       throw new RemoraError('upstream_failed', `the provider answered ${status} to the end of a token`);
     }

@@ -1,32 +1,32 @@
-// Tells the agents that follow it when what they may call has changed: versions made of what a sprite sees, compared whenever
-// something was written.
+// Tells agents when what they may call has changed. A version stands for everything that a sprite sees of the gateway; versions are
+// compared after each write.
 import type { GatewayChange } from '../../contract/gateway.ts';
 import type { EventSink } from '../../http/event-sink.ts';
 import { StorageFailure } from '../storage/storage.ts';
 import { inBatches } from './in-batches.ts';
 
-/** Of one sprite. A copy of its machine, or an agent that forgets to hang up, must not take every connection. */
+/** The most readers of one sprite: copies of its machine, or an agent that leaves connections open, must not use up all connections. */
 const READERS_PER_SPRITE = 4;
 
 export interface ChangeFeed {
-  /** Sends the version of now, and from then on each other one. */
+  /** Sends the current version, and then each new one. */
   follow(sprite_id: string, since: string | undefined, sink: EventSink<GatewayChange>): Promise<void>;
-  /** Something was written: looks at every reader soon, and once for all that is written until then. */
+  /** Call it after a write. All readers are compared soon, once for all the writes until then. */
   check(): void;
 }
 
 interface Reader {
   readonly sprite_id: string;
   readonly sink: EventSink<GatewayChange>;
-  /** Undefined until it was told one. */
+  /** The version that was sent last; undefined before the first. */
   version: string | undefined;
 }
 
-/** Undefined for a sprite that is gone, whose readers are ended. */
+/** Resolves with undefined for a sprite that is gone; its readers are ended. */
 export type VersionOf = (sprite_id: string) => Promise<string | undefined>;
 
 /** `look`: called for each look at all of the readers, which may share what it reads. */
-export function createChangeFeed(look: () => VersionOf): ChangeFeed {
+export function createChangeFeed(readVersions: () => VersionOf): ChangeFeed {
   const readers = new Set<Reader>();
   let isComparing = false;
   let isWanted = false;
@@ -36,14 +36,14 @@ export function createChangeFeed(look: () => VersionOf): ChangeFeed {
       isWanted = false;
       const greeted = [...readers].filter((reader) => reader.version !== undefined);
       const ids = [...new Set(greeted.map((reader) => reader.sprite_id))];
-      const versionOf = look();
+      const versionOf = readVersions();
       const versions = new Map(await inBatches(ids, async (id) => [id, await tryVersion(versionOf, id)] as const));
-      for (const reader of greeted) tell(reader, versions.get(reader.sprite_id));
+      for (const reader of greeted) sendVersion(reader, versions.get(reader.sprite_id));
     }
     isComparing = false;
   }
 
-  function tell(reader: Reader, version: string | undefined | 'unknown'): void {
+  function sendVersion(reader: Reader, version: string | undefined | 'unknown'): void {
     if (version === 'unknown' || version === reader.version) return;
     if (version === undefined) {
       reader.sink.end();
@@ -53,7 +53,7 @@ export function createChangeFeed(look: () => VersionOf): ChangeFeed {
     reader.sink.send({ type: 'changed', version });
   }
 
-  /** A reader that is ended asks again, and then hears what is wrong. That the database cannot be asked changes nothing. */
+  /** Undefined ends the reader: it asks again and gets the error then. While the database cannot be asked, readers stay. */
   async function tryVersion(versionOf: VersionOf, sprite_id: string): Promise<string | undefined> {
     try {
       return await versionOf(sprite_id);
@@ -76,7 +76,7 @@ export function createChangeFeed(look: () => VersionOf): ChangeFeed {
       const reader: Reader = { sprite_id, sink, version: undefined };
       readers.add(reader);
       sink.onClose(() => readers.delete(reader));
-      const version = await look()(sprite_id);
+      const version = await readVersions()(sprite_id);
       if (version === undefined) {
         sink.end();
         return;
@@ -84,7 +84,7 @@ export function createChangeFeed(look: () => VersionOf): ChangeFeed {
       reader.version = version;
       sink.send({ type: 'hello', version });
       if (since !== undefined && since !== version) sink.send({ type: 'changed', version });
-      // What was written while the version was asked for passed this reader by.
+      // This reader had no version to compare during writes that came while its first one was read.
       check();
     },
     check,

@@ -1,17 +1,19 @@
-// The rows that say what the gateway is and what it would do: the dry run, the providers, and the guide.
+// The operations that describe the gateway: the dry run, the providers, and the guide.
 import { accessPolicy } from '../../contract/access-policy.ts';
 import type { DryRunRequest, GatewayDryRun, gatewayDiscoveryOperations } from '../../contract/gateway-discovery.ts';
-import { compilePolicy, decide, isGranted, type SpriteIdentity } from '../../core/access-policy.ts';
 import type { Clock } from '../../core/clock.ts';
-import { toGatewayGuide } from '../../core/gateway-guide.ts';
+import { decide, isGranted, type SpriteIdentity } from '../../core/gateway/access-policy.ts';
+import { toGatewayGuide } from '../../core/gateway/gateway-guide.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
-import { toGatewayUrl, toUsageSnippet } from '../connectors/connector-record.ts';
+import { toGatewayUrl } from '../connectors/connector-record.ts';
 import type { ConnectorRow, ConnectorStore } from '../connectors/connector-store.ts';
 import { toCredentialOutlook } from '../connectors/credential-outlook.ts';
 import type { Credentials } from '../connectors/credentials.ts';
+import { createPolicyCache } from '../connectors/policy-cache.ts';
 import { parseStoredPolicy } from '../connectors/stored-policy.ts';
+import { toUsageSnippet } from '../connectors/usage-snippet.ts';
 import type { SpriteStore } from '../sprites/sprite-store.ts';
 import { checkOwnSprite, organizationOf, type Principal } from '../tokens/principal.ts';
 import { type DryRun, toDryRunAnswer, toDryRunTarget, toForwarded } from './dry-run.ts';
@@ -32,12 +34,13 @@ type Rows = typeof gatewayDiscoveryOperations;
 
 export function createDiscoveryHandlers(deps: DiscoveryDeps): Handlers<Rows, Principal> {
   const { catalogue, platformUrl } = deps;
+  const policyOf = createPolicyCache();
 
-  /** The connectors that the caller may use; for an organization all that it has. */
+  /** The connectors that the caller may use; an organization may use all of its own. */
   async function usableBy(principal: Principal): Promise<readonly ConnectorRow[]> {
     const rows = await deps.connectors.list(organizationOf(principal).id, undefined);
     if (principal.type !== 'sprite') return rows;
-    return rows.filter((row) => isGranted(compilePolicy(parseStoredPolicy(row.access_policy)), principal.sprite));
+    return rows.filter((row) => isGranted(policyOf(row.access_policy), principal.sprite));
   }
 
   async function identityOf(principal: Principal, named: string | undefined): Promise<SpriteIdentity | null> {
@@ -61,7 +64,7 @@ export function createDiscoveryHandlers(deps: DiscoveryDeps): Handlers<Rows, Pri
     }
     const { row, entry } = named;
     const policy = accessPolicy.safeParse(parseStoredPolicy(row.access_policy)).data;
-    const decision = decide(compilePolicy(parseStoredPolicy(row.access_policy)), sprite, target.path);
+    const decision = decide(policyOf(row.access_policy), sprite, target.path);
     const judged = { request, sprite, target, policy, decision };
     if (decision.type === 'deny') return judged;
     try {
@@ -96,7 +99,7 @@ export function createDiscoveryHandlers(deps: DiscoveryDeps): Handlers<Rows, Pri
         if (entry === undefined) return [];
         const { display_name, description } = entry;
         const base_url = toGatewayUrl(row, platformUrl());
-        const snippet = toUsageSnippet(row, entry, platformUrl());
+        const snippet = toUsageSnippet(base_url + entry.sample_path);
         return [{ id: row.id, provider: row.provider, display_name, description, base_url, snippet }];
       });
       return toGatewayGuide({ origin: platformUrl(), reach: REACH, connections });
@@ -105,7 +108,8 @@ export function createDiscoveryHandlers(deps: DiscoveryDeps): Handlers<Rows, Pri
 }
 
 const REACH = [
-  'Calls to this address carry the token of a sprite, `Authorization: Bearer …`. Inside a sprite, ask its agent over the Unix',
+  'Calls to this address carry the token of a sprite, `Authorization: Bearer …`; the lines below read it from the variable',
+  '`REMORA_SPRITE_TOKEN`. Inside a sprite, ask its agent over the Unix',
   'socket instead, which brings the token itself: the same paths, and a guide of its own.',
 ].join('\n');
 

@@ -1,22 +1,22 @@
-// What the gateway would do with a call, by the functions that judge and make calls. Pure: nothing is sent, and no credential is near.
+// What the gateway would do with a call, decided by the functions that serve real calls. Pure: nothing is sent, and no credential is read.
 import type { AccessPolicy } from '../../contract/access-policy.ts';
 import { errorStatus } from '../../contract/errors.ts';
 import type { CredentialPlace, DryRunRequest, GatewayDryRun } from '../../contract/gateway-discovery.ts';
-import type { Decision, SpriteIdentity } from '../../core/access-policy.ts';
-import { GATEWAY_PREFIX, type GatewayTarget, parseGatewayTarget } from '../../core/gateway-target.ts';
-import { toUpstreamHeaders } from '../../core/header-hygiene.ts';
-import { toCanonicalPath } from '../../core/path-readings.ts';
+import type { Decision, SpriteIdentity } from '../../core/gateway/access-policy.ts';
+import { GATEWAY_PREFIX, type GatewayTarget, parseGatewayTarget } from '../../core/gateway/gateway-target.ts';
+import { toUpstreamHeaders } from '../../core/gateway/header-hygiene.ts';
+import { toCanonicalPath } from '../../core/gateway/path-readings.ts';
 import type { RemoraError } from '../../core/remora-error.ts';
 import { Secret } from '../../core/secret.ts';
 import type { CatalogueEntry, Injection } from '../catalogue/catalogue-entry.ts';
-import { toProviderCall } from './provider-call.ts';
+import { toProviderCall } from '../upstream/provider-call.ts';
 
-/** Stands for the credential; encoded in a query it reads the same. */
+/** Shown in place of the credential; it looks the same when encoded in a query. */
 const PLACEHOLDER = '(credential)';
 
 type Target = Extract<GatewayTarget, { readonly type: 'target' }>;
 
-/** The target that the call would have. Parts that would not stay the parts they are, are refused. */
+/** The request target of the call; a `reject` for a part, such as a provider with a slash, that would change how the target is split. */
 export function toDryRunTarget({ method, url, provider, connector_id, path, headers }: DryRunRequest): GatewayTarget {
   const rawHeaders = Object.entries(headers).flat();
   if (url !== undefined) return parseGatewayTarget(method, url.replace(/^https?:\/\/[^/?#]*/i, ''), rawHeaders);
@@ -31,12 +31,12 @@ export interface DryRun {
   readonly request: DryRunRequest;
   readonly sprite: SpriteIdentity | null;
   readonly target: GatewayTarget;
-  /** Absent when there is no such connector, or no target that could name one. */
+  /** The connector's policy; absent when there is no such connector, or the target names none. */
   readonly policy?: AccessPolicy | undefined;
   readonly decision?: Decision;
-  /** What stands in the way besides the policy. */
+  /** The error that the call would get for another reason than the policy. */
   readonly obstacle?: Pick<RemoraError, 'code' | 'message'> | undefined;
-  /** Present when nothing does. */
+  /** The request that the provider would receive; present when the call would be forwarded. */
   readonly forwarded?: NonNullable<GatewayDryRun['forwarded']>;
 }
 

@@ -9,7 +9,7 @@ export interface NamedConnector {
   readonly entry: CatalogueEntry;
 }
 
-/** Throws `unknown_connector`, with one message for one that is not there, of another organization, or of another provider. */
+/** Throws `unknown_connector`, with the same message whether the connector does not exist or is another organization's or provider's. */
 export async function findConnector(
   deps: { readonly connectors: Pick<ConnectorStore, 'find'>; readonly catalogue: Catalogue },
   organization_id: string,

@@ -1,15 +1,17 @@
-// The gateway of the platform: who calls, through which connector, whether the policy lets it, and then the call itself with
-// the credential put in last (document 1, "What the service does", 4; design.md, section 5).
+// The gateway of the platform (Sandbox API, What the service does): finds the caller and the connector, asks the policy, and forwards
+// the call. The credential is added last, so that no refused call comes near it.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { gatewayOperations } from '../../contract/gateway.ts';
-import { decide, type SpriteIdentity } from '../../core/access-policy.ts';
-import { createCallLimits } from '../../core/call-limits.ts';
-import { parseGatewayTarget } from '../../core/gateway-target.ts';
-import { toUpstreamHeaders } from '../../core/header-hygiene.ts';
+import { decide, type SpriteIdentity } from '../../core/gateway/access-policy.ts';
+import { createAnswerGuard } from '../../core/gateway/answer-guard.ts';
+import { createCallLimits } from '../../core/gateway/call-limits.ts';
+import { GATEWAY_PREFIX, parseGatewayTarget } from '../../core/gateway/gateway-target.ts';
+import { toUpstreamHeaders } from '../../core/gateway/header-hygiene.ts';
+import { createUsageReader, type UsageReader } from '../../core/gateway/token-usage.ts';
 import { RemoraError } from '../../core/remora-error.ts';
-import { createUsageReader, type UsageReader } from '../../core/token-usage.ts';
 import { withoutQuery } from '../../core/without-query.ts';
+import { BODY_IDLE_MS } from '../../http/caller-body.ts';
 import type { Handlers } from '../../http/handler.ts';
 import { BODY_CAP_BYTES, streamExchange } from '../../http/streaming-proxy.ts';
 import { toTunnel } from '../../http/to-tunnel.ts';
@@ -17,24 +19,25 @@ import { TUNNEL_IDLE_MS } from '../../http/tunnel.ts';
 import type { Upgrade } from '../../http/upgrade.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
-import type { ConnectorService } from '../connectors/connector-service.ts';
+import type { Changes } from '../changes.ts';
 import type { ConnectorStore } from '../connectors/connector-store.ts';
 import type { Credentials } from '../connectors/credentials.ts';
-import { checkLife, type Lives } from '../lives/lives.ts';
-import { parseLifeHeaders } from '../lives/parse-life-headers.ts';
+import { createPolicyCache } from '../connectors/policy-cache.ts';
+import { recheckIncarnation } from '../fencing/fencing.ts';
+import { parseIncarnationHeaders } from '../fencing/parse-incarnation-headers.ts';
 import type { SpriteStore } from '../sprites/sprite-store.ts';
 import type { Caller } from '../tokens/caller-store.ts';
-import { organizationOf, type Principal } from '../tokens/principal.ts';
+import { isCaller, organizationOf, type Principal } from '../tokens/principal.ts';
 import type { Recheck } from '../tokens/recheck.ts';
-import type { CallLedger, CallRecord } from './call-ledger.ts';
+import { toProviderCall } from '../upstream/provider-call.ts';
 import { createChangeFeed } from './change-feed.ts';
 import { findConnector } from './find-connector.ts';
 import { defaultGatewayLimits, type GatewayLimits } from './gateway-limits.ts';
 import { toGatewayList } from './gateway-list.ts';
 import { toGatewayVersion } from './gateway-version.ts';
 import { createOpenCalls } from './open-calls.ts';
-import { createPolicyCache } from './policy-cache.ts';
-import { toProviderCall } from './provider-call.ts';
+import { createUrlRewriter } from './rewrite-url.ts';
+import type { CallRecord, UsageRecorder } from './usage/usage-recorder.ts';
 
 interface ForwardedRequest {
   readonly request: IncomingMessage;
@@ -44,31 +47,35 @@ interface ForwardedRequest {
 
 export interface GatewayDeps {
   readonly connectors: ConnectorStore;
-  readonly service: ConnectorService;
   readonly sprites: Pick<SpriteStore, 'find'>;
-  /** Runs its argument after a sprite was changed or deleted. */
-  readonly onSpriteChange: (listener: () => void) => void;
   readonly catalogue: Catalogue;
   readonly credentials: Credentials;
-  /** Throws `unauthorized` when the token of a caller opens nothing any more. */
+  /** Throws `unauthorized` when the caller's token is no longer valid. */
   readonly recheck: Recheck;
-  readonly lives: Pick<Lives, 'onReplaced'>;
-  /** The one for addresses that users give, or the one for those of the catalogue. */
+  readonly changes: Pick<Changes, 'subscribe'>;
+  /** The dispatcher of calls to a provider: the guarded one where users give the address. */
   readonly dispatcherFor: (entry: CatalogueEntry) => Dispatcher;
-  /** Of WebSockets without a byte either way; ten minutes when absent, 0 = no limit. */
+  /** How long a WebSocket may stay open without a byte in either direction; ten minutes when absent, 0 = no limit. */
   readonly websocketIdle_ms?: number | undefined;
-  /** Of each connector and of each sprite. */
+  /** The limits of each connector and of each sprite. */
   readonly limits?: GatewayLimits | undefined;
+  /** Runs each time that a call goes on after a wait, for the figures of the event loop. */
+  readonly onTurn?: (() => void) | undefined;
   readonly platformUrl: () => string;
-  readonly ledger: Pick<CallLedger, 'add'>;
+  readonly usageRecorder: Pick<UsageRecorder, 'add'>;
 }
 
-/** So long calls go on while the database cannot be asked whether they still may. */
+/** How long calls in flight go on while the database cannot be asked whether they are still allowed. */
 const STORAGE_GRACE_MS = 30_000;
 
 export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewayOperations, Principal> {
   const policyOf = createPolicyCache();
-  const { connector, sprite, bodyCap_bytes = BODY_CAP_BYTES } = deps.limits ?? defaultGatewayLimits;
+  const {
+    connector,
+    sprite,
+    bodyCap_bytes = BODY_CAP_BYTES,
+    bodyIdle_ms = BODY_IDLE_MS,
+  } = deps.limits ?? defaultGatewayLimits;
   const now_ms = () => performance.now();
   const calls = createOpenCalls({ grace_ms: STORAGE_GRACE_MS, now_ms });
   const ofConnector = createCallLimits({ limit: connector, noun: 'connector', now_ms });
@@ -84,23 +91,26 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
       return toGatewayVersion(sprite, await list);
     };
   });
-  deps.service.onChange((id) => {
-    void calls.recheck(id);
-    feed.check();
-  });
-  deps.onSpriteChange(() => {
+  const { changes } = deps;
+  const recheckAll = () => {
     void calls.recheck();
     feed.check();
+  };
+  changes.subscribe('connector_changed', ({ connector_id }) => {
+    void calls.recheck(connector_id);
+    feed.check();
   });
-  deps.lives.onReplaced(() => void calls.recheck());
+  changes.subscribe('sprite_changed', recheckAll);
+  changes.subscribe('revalidation_due', recheckAll);
+  changes.subscribe('incarnation_replaced', () => void calls.recheck());
 
-  /** Throws while nothing has been answered; `record` holds what is known by then. */
+  /** Throws only before the answer has begun; `record` then holds what is known so far. */
   async function forward(
     record: CallRecord,
     { request, principal, upgrade }: ForwardedRequest,
     response: ServerResponse,
   ): Promise<void> {
-    // Refused calls count as well: each writes a line, and most ask the database.
+    // Refused calls count too: each writes a line of the log, and most read the database.
     using _ofSprite = ofSprite.admit(principal.type === 'sprite' ? principal.sprite.id : principal.organization.id);
     const target = parseGatewayTarget(request.method ?? '', request.url ?? '', request.rawHeaders);
     if (target.type === 'reject') {
@@ -108,9 +118,9 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
     }
     const { provider, connector_id } = target;
     Object.assign(record, { provider, connector_id, path: withoutQuery(target.path) });
-    const life = parseLifeHeaders(request.headers);
+    const incarnation = parseIncarnationHeaders(request.headers);
     const judge = async (caller: Caller) => {
-      if (caller.type === 'sprite' && life !== undefined) checkLife(caller.life, life);
+      if (caller.type === 'sprite' && incarnation !== undefined) recheckIncarnation(caller.life, incarnation);
       const found = await findConnector(deps, caller.organization.id, provider, connector_id);
       const decision = decide(policyOf(found.row.access_policy), toIdentity(caller), target.path);
       Object.assign(record, { isKnown: true, rule: decision.rule });
@@ -118,32 +128,35 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
       return found;
     };
     const recheck = async () => await judge(await deps.recheck(principal));
-    // Before the first look, so that no change after it is missed.
+    // Registered before the policy is read, so that no later change is missed.
     using open = calls.begin(connector_id, { recheck });
     const judged = await judge(principal);
     using _ofConnector = ofConnector.admit(judged.row.id);
     const { secret, injection, renewed } = await deps.credentials.open(judged.row, judged.entry);
-    // A credential that had to be renewed took its time, and the policy may be another one by now.
+    // The policy may have changed while the credential was renewed.
     const { row, entry } = renewed ? await recheck() : judged;
+    // The address is taken from the row that was read again: `read` throws unless the credential was closed for exactly that row.
+    if (renewed) deps.credentials.read(row);
     open.signal.throwIfAborted();
     const tunnel = toTunnel(request, upgrade, deps.websocketIdle_ms ?? TUNNEL_IDLE_MS);
     const address = entry.address.type === 'fixed' ? entry.address.url : row.base_api_url;
     if (address === null) throw new RemoraError('internal', 'the connector has no address');
     const { rawHeaders } = request;
-    const { origin, path, injected } = toProviderCall({ ...entry, injection }, address, secret, {
-      path: target.path,
-      rawHeaders,
-    });
+    const call = toProviderCall({ ...entry, injection }, address, secret, { path: target.path, rawHeaders });
+    const gatewayPath = `${GATEWAY_PREFIX}${provider}/${connector_id}`;
     record.isSent = true;
     let usage: UsageReader | undefined;
     const outcome = await streamExchange(request, response, {
       dispatcher: () => deps.dispatcherFor(entry),
-      origin,
-      path,
-      headers: toUpstreamHeaders(rawHeaders, injected),
+      origin: call.origin,
+      path: call.path,
+      headers: toUpstreamHeaders(rawHeaders, call.injected),
       from: 'provider',
+      guard: createAnswerGuard(secret, createUrlRewriter(call, injection, gatewayPath)),
       signal: open.signal,
       bodyCap_bytes,
+      bodyIdle_ms,
+      onTurn: deps.onTurn,
       ...(tunnel === undefined ? {} : { tunnel }),
       observe(headers) {
         usage = createUsageReader(headers);
@@ -167,7 +180,7 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
     },
     async gateway({ request, principal, upgrade }, response) {
       const started_ms = performance.now();
-      if (principal.type === 'anonymous') throw new RemoraError('unauthorized', 'the gateway serves nobody unknown');
+      if (!isCaller(principal)) throw new RemoraError('unauthorized', 'the gateway serves nobody unknown');
       const record: CallRecord = { caller: principal, method: request.method ?? '' };
       let failure: unknown;
       try {
@@ -176,18 +189,18 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
         failure = error;
         throw error;
       } finally {
-        deps.ledger.add(record, failure, Math.round(performance.now() - started_ms));
+        deps.usageRecorder.add(record, failure, Math.round(performance.now() - started_ms));
       }
     },
   };
 }
 
-/** The token of an organization is nobody in particular: no policy can grant it a call. */
+/** Null for the token of an organization: policies name sprites only, so none can allow its calls. */
 function toIdentity(principal: Principal): SpriteIdentity | null {
   return principal.type === 'sprite' ? { name: principal.sprite.name, labels: principal.sprite.labels } : null;
 }
 
-/** Whether the sprite may use the connector at all, whatever the path. */
+/** Whether the sprite may use the connector for any path at all. */
 function isGranted(policy: Parameters<typeof decide>[0], identity: SpriteIdentity): boolean {
   const decision = decide(policy, identity, '/');
   return decision.type === 'allow' || decision.code !== 'connection_denied';

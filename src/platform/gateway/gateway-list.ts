@@ -1,8 +1,9 @@
-// The answer to GET /v1/gateway/list (wire-facts.md, section 4): what can be used, and what could be set up. Pure.
+// The answer to GET /v1/gateway/list: the connectors that the caller may use, and the providers that could be set up. Pure.
 import type { GatewayListResponse } from '../../contract/gateway.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
-import { toGatewayUrl, toUsageSnippet } from '../connectors/connector-record.ts';
+import { toGatewayUrl } from '../connectors/connector-record.ts';
 import type { ConnectorRow } from '../connectors/connector-store.ts';
+import { toUsageSnippet } from '../connectors/usage-snippet.ts';
 
 /** `usable`: the connectors that the caller may use. A provider that has left the catalogue is not listed. */
 export function toGatewayList(
@@ -16,11 +17,12 @@ export function toGatewayList(
     return [
       {
         id: row.id,
+        ...(row.name === null ? {} : { name: row.name }),
         provider: row.provider,
         display_name: entry.display_name,
         description: entry.description,
         gateway_base_url: toGatewayUrl(row, platformUrl),
-        usage_snippet: toUsageSnippet(row, entry, platformUrl),
+        usage_snippet: toUsageSnippet(toGatewayUrl(row, platformUrl) + entry.sample_path),
         ...(row.scopes === null ? {} : { scopes: row.scopes }),
         ...(row.connection_type === 'oauth'
           ? { request_scopes_url: `${platformUrl}/v1/oauth/${row.provider}/authorize` }

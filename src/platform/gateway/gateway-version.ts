@@ -1,9 +1,9 @@
-// What a sprite sees of the gateway as one short text: another text means that its agent must read again. Pure.
+// A short hash of everything that a sprite sees of the gateway: when it changes, the agent reads its connectors again. Pure.
 import { createHash } from 'node:crypto';
 import type { ConnectorRow } from '../connectors/connector-store.ts';
 import type { SpriteRow } from '../sprites/sprite-store.ts';
 
-/** The same after a restart of the platform. A renewed credential is no change: no agent ever sees one. */
+/** A restart of the platform or a renewed credential does not change it: agents see no credential. */
 export function toGatewayVersion(sprite: SpriteRow, connectors: readonly ConnectorRow[]): string {
   const seen = connectors.map((row) => [
     row.id,

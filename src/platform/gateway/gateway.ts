@@ -1,24 +1,24 @@
-// The gateway of the platform, wired: calls, what is told about them beforehand, and what is kept of them afterwards.
+// The gateway of the platform, wired: calls, discovery, the feed of changes, and usage.
 import type { gatewayOperations } from '../../contract/gateway.ts';
 import type { gatewayDiscoveryOperations } from '../../contract/gateway-discovery.ts';
 import type { gatewayUsageOperations } from '../../contract/gateway-usage.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Principal } from '../tokens/principal.ts';
-import { type CallLedgerOptions, createCallLedger } from './call-ledger.ts';
 import { createDiscoveryHandlers, type DiscoveryDeps } from './discovery-handlers.ts';
 import { createGatewayHandlers, type GatewayDeps } from './gateway-handlers.ts';
-import { createUsageHandlers } from './usage-handlers.ts';
-import { createUsageStore, type UsageStore } from './usage-store.ts';
+import { createUsageHandlers } from './usage/usage-handlers.ts';
+import { createUsageRecorder, type UsageRecorderOptions } from './usage/usage-recorder.ts';
+import { createUsageStore, type UsageStore } from './usage/usage-store.ts';
 
 type Rows = typeof gatewayOperations & typeof gatewayDiscoveryOperations & typeof gatewayUsageOperations;
 
-export interface GatewayOptions extends Omit<GatewayDeps, 'ledger'>, Omit<DiscoveryDeps, 'sprites'> {
+export interface GatewayOptions extends Omit<GatewayDeps, 'usageRecorder'>, Omit<DiscoveryDeps, 'sprites'> {
   readonly storage: Pick<Storage, 'all' | 'transaction'>;
   readonly connectors: GatewayDeps['connectors'];
   readonly credentials: GatewayDeps['credentials'];
   readonly sprites: GatewayDeps['sprites'] & DiscoveryDeps['sprites'];
-  readonly log: CallLedgerOptions['log'];
+  readonly log: UsageRecorderOptions['log'];
 }
 
 export interface Gateway extends AsyncDisposable {
@@ -26,18 +26,18 @@ export interface Gateway extends AsyncDisposable {
   readonly usage: UsageStore;
 }
 
-/** To be disposed of when no call is open any more, and before the storage. */
+/** Dispose of it after the last call has ended, and before the storage is closed. */
 export function createGateway(options: GatewayOptions): Gateway {
   const { clock, log } = options;
   const usage = createUsageStore(options.storage);
-  const ledger = createCallLedger({ usage, clock, log });
+  const usageRecorder = createUsageRecorder({ usage, clock, log });
   return {
     usage,
     handlers: {
-      ...createGatewayHandlers({ ...options, ledger }),
+      ...createGatewayHandlers({ ...options, usageRecorder }),
       ...createDiscoveryHandlers(options),
       ...createUsageHandlers({ usage, clock }),
     },
-    [Symbol.asyncDispose]: () => ledger[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => usageRecorder[Symbol.asyncDispose](),
   };
 }

@@ -1,8 +1,8 @@
-// Asking the database about many things without asking all at once, so that those who serve calls are not behind them in a queue.
+// Runs many queries a few at a time, so that queries of calls do not queue behind all of them.
 
 const AT_ONCE = 64;
 
-/** What `work` resolves with for each item, in their order. */
+/** Resolves with the results of `work` in the order of the items. */
 export async function inBatches<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const done: R[] = [];
   for (let from = 0; from < items.length; from += AT_ONCE) {

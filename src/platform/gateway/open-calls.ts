@@ -1,21 +1,21 @@
-// The calls that go through each connector now, and which of them a changed policy ends.
+// The calls in flight through each connector. A changed policy ends those that it no longer allows.
 import { StorageFailure } from '../storage/storage.ts';
 import { inBatches } from './in-batches.ts';
 
 export interface OpenCall {
-  /** Throws when the call would not be allowed now. */
+  /** Throws when the call is no longer allowed. */
   readonly recheck: () => Promise<unknown>;
 }
 
 export interface OpenCalls {
   /** Dispose when the call is over; the signal's reason is why it was ended. */
   begin(connector_id: string, call: OpenCall): Disposable & { readonly signal: AbortSignal };
-  /** Ends every call that does not pass its check any more, of one connector or of all. Never throws. */
+  /** Checks the calls of one connector, or all, and ends those that are no longer allowed. Never throws. */
   recheck(connector_id?: string): Promise<void>;
 }
 
 export interface OpenCallsOptions {
-  /** How long a call goes on that cannot be checked because the database cannot be asked. */
+  /** How long a call goes on unchecked while the database cannot be asked. */
   readonly grace_ms: number;
   /** Monotonic milliseconds. */
   readonly now_ms: () => number;
@@ -23,7 +23,7 @@ export interface OpenCallsOptions {
 
 interface Entry extends OpenCall {
   readonly controller: AbortController;
-  /** When it was allowed last. */
+  /** When the call passed its last check, in monotonic milliseconds. */
   passed_ms: number;
 }
 

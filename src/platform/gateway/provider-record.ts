@@ -1,8 +1,9 @@
 // A provider of the catalogue as GET /v1/gateway/providers shows it to one caller. Pure.
 import type { GatewayProvider } from '../../contract/gateway-discovery.ts';
-import { GATEWAY_PREFIX } from '../../core/gateway-target.ts';
+import { GATEWAY_PREFIX } from '../../core/gateway/gateway-target.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
 import type { ConnectorRow } from '../connectors/connector-store.ts';
+import { toUsageSnippet } from '../connectors/usage-snippet.ts';
 import { toPlace } from './dry-run.ts';
 
 /** The providers of which this platform is an OAuth client, and those at which it makes keys. */
@@ -11,7 +12,7 @@ export interface WaysToConnect {
   readonly provision: ReadonlySet<string>;
 }
 
-/** `usable`: the connectors that the caller may use, of whichever provider. */
+/** `usable`: the connectors that the caller may use, of all providers. */
 export function toProviderRecord(
   entry: CatalogueEntry,
   usable: readonly ConnectorRow[],
@@ -20,6 +21,7 @@ export function toProviderRecord(
 ): GatewayProvider {
   const { provider, display_name, description, docs_url, setup_url, notes } = entry;
   const base = `${platformUrl}${GATEWAY_PREFIX}${provider}/{connector_id}`;
+  const connectors = usable.filter((row) => row.provider === provider).map(({ id }) => id);
   return {
     provider,
     display_name,
@@ -35,8 +37,10 @@ export function toProviderRecord(
     ],
     ...(entry.oauth === undefined ? {} : { scopes: entry.oauth.scopes }),
     credential: toPlace(entry.injection),
-    usage_snippet: `curl ${base}${entry.sample_path}`,
+    usage_snippet: toUsageSnippet(
+      base.replace('{connector_id}', connectors[0] ?? '{connector_id}') + entry.sample_path,
+    ),
     notes,
-    connectors: usable.filter((row) => row.provider === provider).map(({ id }) => id),
+    connectors,
   };
 }

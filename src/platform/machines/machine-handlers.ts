@@ -1,22 +1,35 @@
-// The rows of the machines API (document 3, "Machines API"): whose machine it is, and then what the service does with it.
+// The operations of machines (Suspend and Replication, Machines API): each checks whose machine it is, then asks the service.
 
+import { join } from 'node:path';
 import { parseDuration } from '../../contract/duration.ts';
 import type { machineOperations, StopMachineRequest } from '../../contract/machines.ts';
+import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
-import type { Principal } from '../tokens/principal.ts';
-import { type StopOptions, stopSignals } from './driver.ts';
-import { findMachineFor, type MachinePath } from './find-machine.ts';
-import { toMachineRecord } from './machine-facts.ts';
-import type { MachineService } from './machine-service.ts';
-import type { MachineStore } from './machine-store.ts';
+import type { IncarnationStore } from '../fencing/incarnation-store.ts';
+import { organizationOf, type Principal } from '../tokens/principal.ts';
+import { type StopOptions, stopSignals } from './drivers/machine-driver.ts';
+import { MACHINE_LOG } from './drivers/process/spawn-machine.ts';
+import { readLog } from './machine-log.ts';
+import type { MachineService } from './moves/machine-service.ts';
+import { findMachineFor, type MachinePath } from './records/find-machine.ts';
+import { toMachineRecord } from './records/machine-facts.ts';
+import type { MachineStore } from './records/machine-store.ts';
 
 export interface MachineHandlerDeps {
   readonly machines: MachineStore;
   readonly service: MachineService;
-  readonly log: { error(fields: object, message: string): void };
+  readonly clock: Clock;
+  /** The id of this platform process among those on the database; undefined where the platform does not run. */
+  readonly host: string | undefined;
+  /** The directory of the machines of this host. */
+  readonly machinesDir: string;
+  readonly lives: Pick<IncarnationStore, 'adopt'>;
+  readonly log: { info(fields: object, message: string): void; error(fields: object, message: string): void };
 }
 
+/** How many unsent bytes a reader of a log may have before no more of the file is read. */
+const LOG_ROOM_BYTES = 256 * 1024;
 const STOP_TIMEOUT_MS = 5_000;
 const STOP_TIMEOUT_MAX_MS = 300_000;
 
@@ -26,7 +39,30 @@ export function createMachineHandlers(deps: MachineHandlerDeps): Handlers<typeof
   const findFor = (principal: Principal, path: MachinePath) => findMachineFor(principal, path, machines);
 
   return {
+    async listMachines({ principal, params, query }) {
+      const organization = organizationOf(principal);
+      if (params.app_name !== organization.slug) throw new RemoraError('not_found', 'there is no such app');
+      return (await machines.list(organization.id, params.app_name, query)).map(toMachineRecord);
+    },
     readMachine: async ({ principal, params }) => toMachineRecord(await findFor(principal, params)),
+    async readMachineLog({ principal, params, query }, sink) {
+      const machine = await findFor(principal, params);
+      if (machine.config.external === true) {
+        throw new RemoraError('external_machine', 'this machine is run elsewhere, and its log is there');
+      }
+      if (deps.host !== undefined && machine.host !== null && machine.host !== deps.host) {
+        const message = 'another platform process runs this machine, and has its log; call that one';
+        throw new RemoraError('other_host', message, { details: { host: machine.host } });
+      }
+      sink.open();
+      const gone = new AbortController();
+      sink.onClose(() => gone.abort());
+      const hasRoom = () => sink.waiting_bytes < LOG_ROOM_BYTES;
+      const onLine = (line: string) => sink.send({ line });
+      const path = join(deps.machinesDir, machine.id, MACHINE_LOG);
+      await readLog(path, { ...query, signal: gone.signal, onLine, hasRoom });
+      sink.end();
+    },
     async suspendMachine({ principal, params }) {
       await service.suspend((await findFor(principal, params)).id);
       return { ok: true };
@@ -43,20 +79,28 @@ export function createMachineHandlers(deps: MachineHandlerDeps): Handlers<typeof
     },
     async stopMachine({ principal, params, body }) {
       const { id } = await findFor(principal, params);
-      await service.check(id);
-      // Not awaited: the call may come from the machine itself, which cannot end before its own call is answered.
-      service.stop(id, toStopOptions(body)).catch((error: unknown) => {
+      const { ended } = await service.stop(id, toStopOptions(body));
+      // Not awaited: the machine itself may be the caller, and it cannot end before its call is answered.
+      ended.catch((error: unknown) => {
         deps.log.error({ err: error, machine: id }, 'a machine could not be stopped');
       });
       return { ok: true };
     },
+    async adoptMachine({ principal, params }) {
+      const { id, sprite_id } = await findFor(principal, params);
+      await deps.lives.adopt(sprite_id);
+      const token = principal.type === 'organization' ? principal.token.id : null;
+      const audit = { audit: 'machine_adoption_allowed', machine: id, token };
+      deps.log.info(audit, 'the next agent that reports as a machine may take the place of the one that is served');
+      return { ok: true };
+    },
     async setMachineRole({ principal, params, body }) {
-      await machines.setRole((await findFor(principal, params)).id, body.value);
+      await machines.setRole((await findFor(principal, params)).id, body.value, deps.clock.wall_ms());
     },
   };
 }
 
-/** Throws `invalid_request` naming the field. A timeout beyond five minutes is cut to that. */
+/** Throws `invalid_request` naming the field. A timeout over five minutes is cut to five minutes. */
 function toStopOptions(body: StopMachineRequest | undefined): StopOptions {
   const name = body?.signal ?? 'SIGTERM';
   const signal = stopSignals.find((known) => known === name || known === `SIG${name}`);

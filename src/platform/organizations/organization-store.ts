@@ -1,4 +1,4 @@
-// The organizations: who owns sprites, connectors and machines.
+// The organizations, which own sprites, connectors and machines.
 import { RemoraError } from '../../core/remora-error.ts';
 import { randomHex } from '../../core/urandom.ts';
 import type { Sql } from '../storage/storage.ts';
@@ -16,9 +16,9 @@ export interface OrganizationStore {
   create(slug: string, now_ms: number): Promise<Organization>;
   find(id: string): Promise<Organization | undefined>;
   findBySlug(slug: string): Promise<Organization | undefined>;
-  /** By slug. */
+  /** Sorted by slug. */
   list(): Promise<readonly Organization[]>;
-  /** What is not named stays; null = no limit. Throws `not_found`. */
+  /** A limit that is not named stays; null = no limit. Throws `not_found`. */
   setLimits(id: string, limits: Partial<OrganizationLimits>): Promise<Organization>;
 }
 

@@ -1,9 +1,9 @@
-// Continuation tokens of a list: where the last page ended, signed, so that a caller can neither change one nor make one up. A token
-// fits only the list that it came from. Pure.
+// Continuation tokens of a list: the place where the last page ended, signed, so that a caller can neither change nor invent one. A
+// token is good only for the list that it came from. Pure.
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 
-/** Which list a token belongs to: the organization and the filter. */
+/** The list that a token belongs to, by organization and filter. */
 export interface PageScope {
   readonly organization_id: string;
   readonly prefix: string;

@@ -1,4 +1,4 @@
-// The rows of sprites: create, list, read, update, delete (document 1, "Endpoints").
+// The operations of sprites: create, list, read, update, delete (Sandbox API, Endpoints).
 import type { ListSpritesRequest, SpriteListResponse, spriteOperations } from '../../contract/sprites.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';

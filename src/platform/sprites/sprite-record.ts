@@ -1,14 +1,14 @@
-// A stored sprite as document 1 shows it. Its status is that of the machine behind it.
+// A stored sprite as the Sandbox API shows it (Sprite). Its status comes from the state of its machine.
 import type { Sprite, SpriteStatus } from '../../contract/sprites.ts';
 import { toDateTime } from '../../core/clock.ts';
 import type { Organization } from '../organizations/organization-store.ts';
 import type { SpriteRow } from './sprite-store.ts';
 
-/** What all the sprites of one platform have in common. */
+/** What all sprites of a platform share. */
 export interface SpriteSurroundings {
   /** `{sprite}` and `{organization}` stand for the names. */
   readonly urlTemplate: string;
-  /** Of the image that machines boot from; null where nobody has said. */
+  /** The version of the image that machines boot from; null when the operator has set none. */
   readonly environment_version: string | null;
 }
 
@@ -30,10 +30,11 @@ export function toSpriteRecord(row: SpriteRow, organization: Organization, aroun
     last_warming_at: row.last_warming_at === null ? null : toDateTime(row.last_warming_at),
     url_settings: row.url_settings,
     version: row.agent_version,
+    machine_id: row.machine_id,
   };
 }
 
-/** Running until it is frozen, and cold until it runs: `starting` cannot be told apart from a boot. */
+/** A sprite counts as running until its machine is frozen, and as cold while it is `starting`, be it a boot or a resume. */
 export function toSpriteStatus(machine_state: string | null): SpriteStatus {
   switch (machine_state) {
     case 'running':

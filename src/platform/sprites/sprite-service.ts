@@ -1,12 +1,13 @@
-// Making, finding, changing and deleting sprites. A new sprite has its machine at once, stopped.
+// Makes, finds, changes and deletes sprites. A new sprite has a machine at once, which is stopped.
 import type { MachineConfig } from '../../contract/machines.ts';
 import { spriteName, type UpdateSpriteRequest, type UrlSettings } from '../../contract/sprites.ts';
 import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { randomBytes, randomHex } from '../../core/urandom.ts';
-import { DEFAULT_MEMORY_MB } from '../machines/machine-facts.ts';
-import type { MachineService } from '../machines/machine-service.ts';
-import { createMachineStore, type MachineStore } from '../machines/machine-store.ts';
+import type { Changes } from '../changes.ts';
+import type { MachineService } from '../machines/moves/machine-service.ts';
+import { DEFAULT_MEMORY_MB } from '../machines/records/machine-facts.ts';
+import { createMachineStore, type MachineStore } from '../machines/records/machine-store.ts';
 import type { Organization } from '../organizations/organization-store.ts';
 import type { Sql, Storage } from '../storage/storage.ts';
 import { checkOwnSprite, organizationOf, type Principal } from '../tokens/principal.ts';
@@ -18,6 +19,8 @@ export interface NewSpriteOptions {
   readonly url_settings?: UrlSettings | undefined;
   /** The configuration of its machine; 256 MB of memory and one processor when absent. */
   readonly config?: MachineConfig | undefined;
+  /** Its machine runs outside the platform. */
+  readonly external?: boolean | undefined;
 }
 
 export interface SpriteService {
@@ -25,10 +28,8 @@ export interface SpriteService {
   create(organization: Organization, sprite: NewSpriteOptions): Promise<SpriteRow>;
   /** Replaces the settings and the labels that are given. Throws `not_found`. */
   update(organization: Organization, name: string, change: UpdateSpriteRequest): Promise<SpriteRow>;
-  /** Ends its machine and forgets both. Throws `not_found`; interrupted, it can be asked again. */
+  /** Ends the machine and deletes it and the sprite. Throws `not_found`. After an interruption it can be called again. */
   delete(organization: Organization, name: string): Promise<void>;
-  /** Runs after the labels of a sprite have changed or it is gone. */
-  onChange(listener: () => void): void;
   /** Throws `not_found`, or `forbidden` when a sprite asks for another one. */
   findFor(principal: Principal, name: string): Promise<SpriteRow>;
 }
@@ -38,18 +39,21 @@ export interface SpriteServiceDeps {
   readonly sprites: SpriteStore;
   readonly machines: Pick<MachineStore, 'findBySprite'>;
   readonly machineService: Pick<MachineService, 'destroy'>;
+  /** Gets `sprite_changed` after an update or a deletion. */
+  readonly changes: Pick<Changes, 'publish'>;
   readonly clock: Clock;
 }
 
 const REGION = 'local';
 /** The one that there is. */
 const DRIVER = 'process';
+const DEFAULT_GUEST = { memory_mb: DEFAULT_MEMORY_MB, cpus: 1 } as const;
 
 export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
-  const { storage, sprites, machines, clock } = deps;
+  const { storage, sprites, machines, changes, clock } = deps;
 
   async function create(sql: Sql, organization: Organization, given: NewSpriteOptions): Promise<SpriteRow> {
-    const { name, labels = [], url_settings = { auth: 'sprite' }, config } = given;
+    const { name, labels = [], url_settings = { auth: 'sprite' }, config, external = false } = given;
     const now_ms = clock.wall_ms();
     const sprite = { organization_id: organization.id, name, labels, url_settings };
     const row = await createSpriteStore(sql).insert(sprite, now_ms);
@@ -62,15 +66,10 @@ export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
       name,
       region: REGION,
       private_ip: toPrivateAddress(randomBytes(14)),
-      config: { driver: DRIVER, guest: { memory_mb: DEFAULT_MEMORY_MB, cpus: 1 }, ...config },
+      config: external ? { ...config, external } : { driver: DRIVER, guest: DEFAULT_GUEST, ...config },
     };
     await createMachineStore(sql).insert(machine, now_ms);
-    return { ...row, machine_state: 'stopped' };
-  }
-
-  const listeners: (() => void)[] = [];
-  function tell(): void {
-    for (const listener of listeners) listener();
+    return { ...row, machine_id: machine.id, machine_state: 'stopped' };
   }
 
   async function find(organization: Organization, name: string, from = sprites): Promise<SpriteRow> {
@@ -96,7 +95,7 @@ export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
         return await inside.update(row.id, change, clock.wall_ms());
       }, `sprite ${name} of ${organization.id}`);
       if (updated === undefined) throw notFound();
-      tell();
+      changes.publish({ type: 'sprite_changed' });
       return updated;
     },
     async delete(organization, name) {
@@ -104,10 +103,7 @@ export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
       const machine = await machines.findBySprite(row.id);
       if (machine !== undefined) await deps.machineService.destroy(machine.id);
       if (!(await sprites.delete(row.id))) throw notFound();
-      tell();
-    },
-    onChange(listener) {
-      listeners.push(listener);
+      changes.publish({ type: 'sprite_changed' });
     },
     async findFor(principal, name) {
       const organization = organizationOf(principal);
@@ -121,7 +117,7 @@ function notFound(): RemoraError {
   return new RemoraError('not_found', 'there is no such sprite');
 }
 
-/** An address of its own kind for each machine, in the range that is private to an organization. */
+/** A random address in the private IPv6 range for each machine. */
 function toPrivateAddress(bytes: Buffer): string {
   const groups = Array.from({ length: 7 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16));
   return `fdaa:${groups.join(':')}`;

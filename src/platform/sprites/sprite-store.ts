@@ -14,9 +14,10 @@ export interface SpriteRow {
   readonly updated_at: number;
   readonly last_running_at: number | null;
   readonly last_warming_at: number | null;
-  /** The state of its machine; null when it has none. */
+  /** The id and the state of its machine; null when it has none. */
+  readonly machine_id: string | null;
   readonly machine_state: string | null;
-  /** Of the agent in it, as it was reported last. */
+  /** The version of its agent, from the last report. */
   readonly agent_version: string | null;
 }
 
@@ -42,29 +43,29 @@ export interface SpriteStore {
   insert(sprite: NewSprite, now_ms: number): Promise<SpriteRow | undefined>;
   find(id: string): Promise<SpriteRow | undefined>;
   findByName(organization_id: string, name: string): Promise<SpriteRow | undefined>;
-  /** By name, so that a page begins where the last one ended whatever was inserted in between. */
+  /** Sorted by name, so that a page begins where the last one ended even after insertions. */
   list(page: SpritePage): Promise<readonly SpriteRow[]>;
   /** Undefined when there is no such sprite. */
   update(id: string, change: SpriteChange, now_ms: number): Promise<SpriteRow | undefined>;
-  /** Takes its tokens, its machine and its ports along. False when there is no such sprite. */
+  /** Deletes its tokens, machine and ports too. False when there is no such sprite. */
   delete(id: string): Promise<boolean>;
   markRunning(id: string, now_ms: number): Promise<void>;
   markWarm(id: string, now_ms: number): Promise<void>;
 }
 
-/** As it is stored: two of its fields are JSON. */
+/** The row as the database returns it: two fields are JSON text. */
 export interface StoredSprite extends Omit<SpriteRow, 'labels' | 'url_settings'> {
   readonly labels: string;
   readonly url_settings: string;
 }
 
 const labelList = z.array(z.string());
-/** Above every character that a name can hold. */
+/** Sorts after every character that a name can hold. */
 const AFTER_ALL = '\u{10FFFF}';
 
 /** `s` is the sprite and `m` its machine. */
 export const spriteColumns = `s.id, s.organization_id, s.name, s.labels, s.url_settings, s.created_at, s.updated_at,
-  s.last_running_at, s.last_warming_at, m.state AS machine_state, m.agent_version`;
+  s.last_running_at, s.last_warming_at, m.id AS machine_id, m.state AS machine_state, m.agent_version`;
 const select = `SELECT ${spriteColumns} FROM sprites s LEFT JOIN machines m ON m.sprite_id = s.id`;
 const byId = `${select} WHERE s.id = $1`;
 const byName = `${select} WHERE s.organization_id = $1 AND s.name = $2`;
@@ -86,7 +87,7 @@ export function createSpriteStore(sql: Sql): SpriteStore {
       return toRow(await sql.one<StoredSprite>(byName, [organization_id, name]));
     },
     async list({ organization_id, prefix, after, limit }) {
-      // One lower bound: of two, a database begins with either and reads its way up to the other.
+      // Only one lower bound is given: with two, a database may begin at the smaller one and read all rows between them.
       const [begin, bound] = after < prefix ? ['s.name >= $2', prefix] : ['s.name > $2', after];
       const rows = await sql.all<StoredSprite>(
         `${select} WHERE s.organization_id = $1 AND ${begin} AND s.name < $3 ORDER BY s.name LIMIT $4`,
@@ -121,7 +122,7 @@ export function parseSprite(stored: StoredSprite): SpriteRow {
   };
 }
 
-/** A row that is damaged must not take the list along: without labels and with a closed address it opens nothing. */
+/** A damaged row must not fail the whole list: it counts as a sprite without labels and with a private URL, which allows nothing. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

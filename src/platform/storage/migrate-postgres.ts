@@ -1,4 +1,4 @@
-// Bringing a PostgreSQL database to the schema of this version, by one process at a time and as a whole.
+// Migrates a PostgreSQL database to the schema of this version: in one transaction, and in one process at a time.
 import { postgresMigrations } from './postgres-schema.ts';
 import type { PostgresSession } from './postgres-session.ts';
 

@@ -1,4 +1,4 @@
-// Which database a platform has: SQLite in its directory, or PostgreSQL at an address.
+// Opens the database of a platform: SQLite in its directory, or PostgreSQL at an address.
 import type { Secret } from '../../core/secret.ts';
 import { openPostgresStorage } from './postgres-storage.ts';
 import { openSqliteStorage } from './sqlite-storage.ts';

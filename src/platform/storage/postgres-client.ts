@@ -1,5 +1,5 @@
-// A client of a PostgreSQL server: the address with its password, the deadlines, and how values travel. Nothing is connected until the
-// first query.
+// A client of a PostgreSQL server: the address with its password, the deadlines, and the types of values. It connects at the first
+// query.
 import postgres from 'postgres';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Secret } from '../../core/secret.ts';
@@ -8,18 +8,18 @@ export type PostgresClient = ReturnType<typeof createPostgresClient>;
 
 export interface PostgresClientOptions {
   readonly url: Secret;
-  /** Connections at once. */
+  /** The most connections at once. */
   readonly max: number;
-  /** After which the server gives up a statement. */
+  /** The server cancels a statement after this time. */
   readonly statement_ms: number;
-  /** Runs when a connection has ended, for whatever reason, before anything else can be asked. */
+  /** Runs when a connection has ended, for whatever reason, before another query can be sent. */
   readonly onClose?: () => void;
 }
 
 const CONNECT_S = 5;
 const IDLE_IN_TRANSACTION_MS = 15_000;
 
-/** `bigint` as a number: everything that is stored fits. */
+/** Reads `bigint` as a number: all stored values fit. */
 const bigint = {
   to: 20,
   from: [20],
@@ -34,10 +34,10 @@ export function createPostgresClient({ url, max, statement_ms, onClose = () => u
     ...(host === undefined ? {} : { host }),
     max,
     connect_timeout: CONNECT_S,
-    // A connection in the middle of a transaction would be closed like any other.
+    // No maximum age: it would close a connection in the middle of a transaction too.
     max_lifetime: null,
     idle_timeout: undefined,
-    // Whoever asks is told at once that the server is gone, and the next one finds it back.
+    // No delay between attempts: a query fails at once while the server is gone, and the first one after its return succeeds.
     backoff: () => 0,
     fetch_types: false,
     types: { bigint },
@@ -48,7 +48,7 @@ export function createPostgresClient({ url, max, statement_ms, onClose = () => u
       statement_timeout: statement_ms,
       lock_timeout: statement_ms,
       idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
-      // A host that is gone without a word lets go of its locks within a minute.
+      // The server ends the connection, and with it the locks, of a host that vanished within a minute.
       tcp_keepalives_idle: 30,
       tcp_keepalives_interval: 10,
       tcp_keepalives_count: 3,
@@ -57,7 +57,7 @@ export function createPostgresClient({ url, max, statement_ms, onClose = () => u
   try {
     return postgres(address, options);
   } catch {
-    // The cause holds the address.
+    // The cause is left out: it holds the address with the password.
     throw unreadable();
   }
 }

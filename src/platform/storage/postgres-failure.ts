@@ -1,23 +1,23 @@
-// What an error of PostgreSQL, of its client or of the network means: that the database cannot be asked now, that a value cannot be
-// stored, or a fault of ours.
+// Sorts errors of PostgreSQL, its client and the network: the database cannot be asked now, a value cannot be stored, or a defect of
+// Remora.
 import postgres from 'postgres';
 import { RemoraError } from '../../core/remora-error.ts';
 import { StorageFailure } from './storage.ts';
 
 /**
- * SQLSTATE classes: connection, insufficient resources (a full disk among them), operator intervention (shut down, a deadline),
- * system error, transaction rolled back (deadlock), authorization, unknown database; a lock that was not to be had, and a server
- * that only reads.
+ * SQLSTATE classes of failures that pass: connection, insufficient resources (such as a full disk), operator intervention (shutdown, a
+ * deadline), system error, transaction rolled back (deadlock), authorization, unknown database; also a lock that is not available and a
+ * read-only server.
  */
 const STATES = /^(08|53|57|58|40|28|3D)...$|^55P03$|^25006$|^25P0[34]$/;
 
-/** Text that PostgreSQL does not take: the character NUL. */
+/** SQLSTATE of text that PostgreSQL cannot store: it holds the character NUL. */
 const UNSTORABLE = /^(22021|22P05)$/;
 
-/** The connection is lost, or the server does not answer: the client that said so is not asked again. */
+/** Codes of a lost connection or a server that does not answer. The client with such an error is replaced. */
 const LOST = ['CONNECTION_CLOSED', 'CONNECTION_DESTROYED', 'CONNECT_TIMEOUT', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT'];
 const UNREACHABLE = ['CONNECTION_ENDED', 'ECONNREFUSED', 'ENOENT', 'EACCES', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH'];
-/** A certificate that is not trusted, or not any more. */
+/** Codes of a certificate that is not trusted or has expired. */
 const TLS = /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO)/;
 const NETWORK = [...LOST, ...UNREACHABLE, 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN', 'ECONNABORTED', 'EADDRNOTAVAIL'];
 
@@ -25,7 +25,7 @@ export function isConnectionLost(error: unknown): boolean {
   return LOST.includes(codeOf(error));
 }
 
-/** The error to throw in place of this one. */
+/** The error to throw instead of `error`. */
 export function toStorageError(error: unknown): unknown {
   const code = codeOf(error);
   if (error instanceof postgres.PostgresError) {

@@ -1,12 +1,12 @@
-// Named locks that hold across processes: advisory locks, all of them on one connection, so that the server takes them back from a
-// process that dies. Work that outlives its connection is not told: what it writes is written under conditions.
+// Named locks across processes: advisory locks on one connection, which the server releases when the process dies. Work whose
+// connection is lost goes on without its lock, so its writes must check the state that they expect.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createTurns } from '../turns.ts';
+import { createKeyedMutex } from '../../core/keyed-mutex.ts';
 import type { PostgresSession } from './postgres-session.ts';
 import { StorageFailure } from './storage.ts';
 
 export interface PostgresLocks extends AsyncDisposable {
-  /** One `work` of this name at a time in all processes. Throws `StorageFailure` when another one keeps the lock. */
+  /** Runs one `work` of this name at a time in all processes. Throws `StorageFailure` when another one keeps the lock. */
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
 }
 
@@ -15,15 +15,15 @@ export interface PostgresLocksOptions {
   readonly wait_ms?: number;
 }
 
-/** Longer than a provider may take to answer, which is what locks are held for. */
+/** Longer than a provider may take to answer: locks are held during such calls. */
 const WAIT_MS = 45_000;
 const POLL_MS = 50;
 const TAKE = 'SELECT pg_try_advisory_lock(hashtextextended($1, 0)) AS taken';
 const GIVE = 'SELECT pg_advisory_unlock(hashtextextended($1, 0))';
 
 export function createPostgresLocks({ openSession, wait_ms = WAIT_MS }: PostgresLocksOptions): PostgresLocks {
-  // Within one connection a lock is given to whoever asks again.
-  const turns = createTurns();
+  // PostgreSQL grants a lock again on the connection that holds it, so calls of this process need a mutex of their own.
+  const mutex = createKeyedMutex();
   let current: PostgresSession | undefined;
 
   function session(): PostgresSession {
@@ -35,7 +35,7 @@ export function createPostgresLocks({ openSession, wait_ms = WAIT_MS }: Postgres
     return current;
   }
 
-  async function take(name: string): Promise<PostgresSession> {
+  async function lock(name: string): Promise<PostgresSession> {
     const end_ms = performance.now() + wait_ms;
     for (;;) {
       const asked = session();
@@ -50,15 +50,15 @@ export function createPostgresLocks({ openSession, wait_ms = WAIT_MS }: Postgres
     try {
       await holder.run(GIVE, [name]);
     } catch {
-      // The connection keeps what it cannot give back.
+      // A lock that could not be released ends with its connection.
       await holder.end();
     }
   }
 
   return {
     exclusively: (name, work) =>
-      turns.take(name, async () => {
-        const holder = await take(name);
+      mutex.run(name, async () => {
+        const holder = await lock(name);
         try {
           return await work();
         } finally {

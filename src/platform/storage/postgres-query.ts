@@ -1,16 +1,16 @@
-// One query of a client with a deadline of our own, for a server that does not answer at all.
+// Queries with a deadline on the client's side, for a server that does not answer at all.
 import type { PostgresClient } from './postgres-client.ts';
 import { toStorageError } from './postgres-failure.ts';
 import { type Sql, type SqlValue, StorageFailure } from './storage.ts';
 
-/** Longer than the deadlines of connecting and of a statement together, which say more. */
+/** Longer than the deadlines of connecting and of a statement together, whose errors say more. */
 const ANSWER_MS = 12_000;
 
 export interface QueryOptions {
-  /** Asked before each query; throws when there is nobody to be asked. */
+  /** Returns the client for each query; throws when there is none. */
   readonly client: () => PostgresClient;
   readonly answer_ms?: number;
-  /** Told of what the client, the server or the network said, and of `Unanswered`. */
+  /** Runs with each error of the client, the server or the network, and with `Unanswered`. */
   readonly onError?: (error: unknown, client: PostgresClient) => void;
 }
 

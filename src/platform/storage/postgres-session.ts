@@ -1,5 +1,5 @@
-// One connection of its own, for what belongs together: a transaction, or locks. It is never taken up again: once the connection is
-// lost, every further query fails, because on another one it would mean something else.
+// A connection for one transaction, or for locks. It does not reconnect: once it is lost, every further query fails, because on a new
+// connection the query would run outside the transaction or without the locks.
 import type { Secret } from '../../core/secret.ts';
 import { createPostgresClient } from './postgres-client.ts';
 import { isConnectionLost } from './postgres-failure.ts';
@@ -25,7 +25,7 @@ export function createPostgresSession({ url, statement_ms, ...more }: PostgresSe
   function lose(): void {
     isLost = true;
   }
-  // A reserved connection of a larger client would be written to after its end, which nobody can catch.
+  // A client of one connection: a reserved connection of a larger client is written to after its end, and that error cannot be caught.
   const client = createPostgresClient({ url, statement_ms, max: 1, onClose: lose });
   const sql = createPostgresSql({
     ...more,

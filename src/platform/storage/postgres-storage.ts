@@ -1,5 +1,5 @@
 // The storage of several platform processes: PostgreSQL. Single queries share a few connections; transactions and locks have their
-// own. A server that goes away is an error of whoever asks, and is found again by the next one.
+// own. While the server is gone every query fails; the first one after its return succeeds.
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Secret } from '../../core/secret.ts';
 import { migratePostgres } from './migrate-postgres.ts';
@@ -29,7 +29,7 @@ export async function openPostgresStorage(url: Secret): Promise<Storage> {
   const createClient = () => createPostgresClient({ url, max: QUERIES_MAX, statement_ms: STATEMENT_MS });
   let client = createClient();
 
-  /** A connection that broke may leave its place in the client unusable: another client takes over. */
+  /** Replaces a client after a broken connection, which can leave a slot of its pool unusable. */
   function retire(error: unknown, asked: PostgresClient): void {
     if (asked !== client || !(error instanceof Unanswered || isConnectionLost(error))) return;
     client = createClient();
@@ -61,7 +61,7 @@ async function migrateOnce(url: Secret): Promise<void> {
     await migratePostgres(session);
   } catch (error) {
     if (!(error instanceof StorageFailure) || !(error.cause instanceof Error)) throw error;
-    // Nobody reads a log yet: whoever starts the platform is told the whole reason.
+    // The message holds the whole reason, because at the start it is all that the operator sees.
     throw new StorageFailure(`${error.message}: ${error.cause.message}`, { cause: error.cause });
   } finally {
     await session.end();

@@ -1,4 +1,4 @@
-// Transactions of PostgreSQL, each on a connection that nobody else uses meanwhile; a few are kept for the next ones.
+// Transactions of PostgreSQL, each on a connection that nothing else uses meanwhile; a few connections are kept for the next ones.
 import type { PostgresSession } from './postgres-session.ts';
 import { type Sql, StorageFailure } from './storage.ts';
 
@@ -37,7 +37,7 @@ export function createPostgresTransactions(openSession: () => PostgresSession): 
     await promise;
   }
 
-  /** The place goes to the next one that waits. */
+  /** Gives the place to the next transaction that waits. */
   function leave(): void {
     const next = waiting.shift();
     if (next === undefined) {
@@ -48,7 +48,7 @@ export function createPostgresTransactions(openSession: () => PostgresSession): 
     next.go();
   }
 
-  function take(): PostgresSession {
+  function checkOut(): PostgresSession {
     for (;;) {
       const known = idle.pop();
       if (known === undefined) return openSession();
@@ -60,7 +60,7 @@ export function createPostgresTransactions(openSession: () => PostgresSession): 
   return {
     async run(work, turn) {
       await place();
-      const session = take();
+      const session = checkOut();
       try {
         const result = await perform(session, work, turn);
         idle.push(session);
@@ -82,7 +82,7 @@ export function createPostgresTransactions(openSession: () => PostgresSession): 
 async function perform<T>(session: PostgresSession, work: (sql: Sql) => Promise<T>, turn?: string): Promise<T> {
   await session.run('BEGIN');
   if (turn !== undefined) await session.run(TURN, [turn]);
-  // A query that failed has ended the transaction for PostgreSQL, whatever the work made of it.
+  // PostgreSQL aborts a transaction after a failed query, even when `work` catches the error.
   let fault: unknown;
   async function noted<T>(answer: Promise<T>): Promise<T> {
     try {
@@ -102,7 +102,7 @@ async function perform<T>(session: PostgresSession, work: (sql: Sql) => Promise<
   return result;
 }
 
-/** False for a session that cannot be used any more. */
+/** False when the session can no longer be used. */
 async function rollBack(session: PostgresSession): Promise<boolean> {
   if (session.isLost) return false;
   try {

@@ -153,4 +153,25 @@ CREATE TABLE gateway_usage (
   PRIMARY KEY (organization_id, day, connector_id, sprite)
 ) STRICT, WITHOUT ROWID;
 `,
+  `
+-- What was begun before was closed for less than what is asked now; it would have expired within ten minutes.
+DELETE FROM oauth_states;
+ALTER TABLE oauth_states ADD COLUMN token_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE connectors ADD COLUMN token_lifetime_ms INTEGER;
+`,
+  `
+ALTER TABLE machines ADD COLUMN wanted TEXT NOT NULL DEFAULT 'stopped';
+ALTER TABLE machines ADD COLUMN config_updated_at INTEGER NOT NULL DEFAULT 0;
+UPDATE machines SET config_updated_at = updated_at;
+UPDATE machines SET wanted = 'running' WHERE state IN ('starting', 'running', 'suspending', 'suspended');
+`,
+  `
+ALTER TABLE machines ADD COLUMN life_nonces TEXT;
+ALTER TABLE machines ADD COLUMN adopting INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE machines ADD COLUMN taken_over_at INTEGER;
+`,
+  `
+ALTER TABLE connectors ADD COLUMN name TEXT;
+CREATE UNIQUE INDEX connectors_by_name ON connectors (organization_id, name);
+`,
 ];

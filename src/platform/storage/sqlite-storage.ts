@@ -1,9 +1,9 @@
-// The storage of one platform process: SQLite on its own connection. A query runs at once; while a transaction is open, whatever is
-// not part of it waits, because the connection is the same.
+// The storage of one platform process: SQLite on one connection. A query runs at once; while a transaction is open, queries outside it
+// wait, because the connection is the same.
 import { join } from 'node:path';
+import { createKeyedMutex } from '../../core/keyed-mutex.ts';
 import { openDatabase, type Sqlite } from '../../sqlite/open.ts';
 import { isStorageFailure } from '../../sqlite/storage-failure.ts';
-import { createTurns } from '../turns.ts';
 import { sqliteMigrations } from './sqlite-schema.ts';
 import { type Sql, type SqlValue, type Storage, StorageFailure } from './storage.ts';
 
@@ -13,17 +13,17 @@ type Statement = ReturnType<typeof prepareText>;
 
 interface Prepared {
   readonly statement: Statement;
-  /** Which value stands at each place; undefined when they stand as they come. */
+  /** The index of the value for each placeholder; undefined when they are in order. */
   readonly order: readonly number[] | undefined;
 }
 
-/** Opens `platform.db` in `dir`. Throws whatever SQLite says of a file that is damaged or cannot be written: it is never replaced. */
+/** Opens `platform.db` in `dir`. Throws the error of SQLite for a file that is damaged or cannot be written, and never replaces it. */
 export function openSqliteStorage(dir: string): Storage {
   const { db } = openDatabase(join(dir, SQLITE_FILE), { migrations: sqliteMigrations, onDamage: 'refuse' });
   db.pragma('synchronous = FULL');
   db.pragma('secure_delete = ON');
   const prepared = new Map<string, Prepared>();
-  const turns = createTurns();
+  const mutex = createKeyedMutex();
   let transaction: Promise<void> | undefined;
 
   function query<T>(
@@ -31,7 +31,7 @@ export function openSqliteStorage(dir: string): Storage {
     values: readonly SqlValue[],
     ask: (statement: Statement, given: readonly SqlValue[]) => T,
   ): T {
-    return told(() => {
+    return withStorageFailure(() => {
       const { statement, order } = prepared.get(text) ?? keep(text);
       return ask(statement, order === undefined ? values : order.map((index) => values[index] ?? null));
     });
@@ -68,21 +68,21 @@ export function openSqliteStorage(dir: string): Storage {
     },
     async transaction(work) {
       while (transaction !== undefined) await transaction;
-      told(() => db.exec('BEGIN IMMEDIATE'));
+      withStorageFailure(() => db.exec('BEGIN IMMEDIATE'));
       const { promise, resolve } = Promise.withResolvers<void>();
       transaction = promise;
       try {
         const result = await work(inside);
-        told(() => db.exec('COMMIT'));
+        withStorageFailure(() => db.exec('COMMIT'));
         return result;
       } finally {
-        // SQLite ends a transaction itself after some failures, a full disk among them.
+        // SQLite ends a transaction itself after some failures, such as a full disk.
         if (db.inTransaction) db.exec('ROLLBACK');
         transaction = undefined;
         resolve();
       }
     },
-    exclusively: (name, work) => turns.take(name, work),
+    exclusively: (name, work) => mutex.run(name, work),
     async size_bytes() {
       return Number(db.pragma('page_count', { simple: true })) * Number(db.pragma('page_size', { simple: true }));
     },
@@ -107,7 +107,7 @@ function prepareText(db: Sqlite, text: string) {
   return db.prepare<SqlValue[]>(text);
 }
 
-function told<T>(ask: () => T): T {
+function withStorageFailure<T>(ask: () => T): T {
   try {
     return ask();
   } catch (cause) {

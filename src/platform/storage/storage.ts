@@ -1,13 +1,13 @@
-// What the stores of the platform ask of a database. Their SQL is written once, in what SQLite and PostgreSQL share, with parameters
-// written $1, $2; where the two differ, the adapters and the schemas know.
+// The interface of the platform's database. The stores write their SQL once, in the language that SQLite and PostgreSQL share, with
+// parameters $1, $2; the adapters and the schemas handle the differences.
 
 export type SqlValue = string | number | null | Buffer;
 
-/** Everything throws `StorageFailure` when the database cannot be asked now. */
+/** Every method throws `StorageFailure` while the database cannot be asked. */
 export interface Sql {
-  /** The rows, whose fields are what `T` says: numbers, texts, buffers and null. */
+  /** Resolves with all rows. `T` is not checked; its fields may be numbers, strings, buffers and null. */
   all<T>(text: string, values?: readonly SqlValue[]): Promise<readonly T[]>;
-  /** The first row. */
+  /** Resolves with the first row. */
   one<T>(text: string, values?: readonly SqlValue[]): Promise<T | undefined>;
   /** Resolves with how many rows were written. */
   run(text: string, values?: readonly SqlValue[]): Promise<number>;
@@ -15,16 +15,16 @@ export interface Sql {
 
 export interface Storage extends Sql, AsyncDisposable {
   /**
-   * All that `work` does through its argument, or nothing of it when it throws. It must ask nothing else meanwhile. Transactions
-   * of one `turn` are one after the other, in every process on the database; without it they see what was committed before.
+   * Commits everything that `work` does through its argument, or nothing when it throws. `work` must not use the storage otherwise.
+   * Transactions of one `turn` run one after the other, in all processes; those without one may run at once and see what is committed.
    */
   transaction<T>(work: (sql: Sql) => Promise<T>, turn?: string): Promise<T>;
-  /** One `work` of this name at a time, in every process on the database. A process that dies lets go. */
+  /** Runs one `work` of this name at a time, in all processes on the database. A process that dies releases the name. */
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
   size_bytes(): Promise<number>;
 }
 
-/** The database cannot be asked or written to now. Nothing that the caller did wrong, and it passes. */
+/** The database cannot be read or written now. The caller did nothing wrong, and the failure passes. */
 export class StorageFailure extends Error {
   override readonly name = 'StorageFailure';
 }

@@ -1,42 +1,70 @@
-// How often each token may call: so many at once, then so many a second. What is known of a token is dropped when others push it
-// out, which gives it a full allowance again.
+// The rate limit of each token: a burst, then so many calls a second, through the gateway and otherwise. It is decided before the
+// database is asked, so it knows only tokens that were good recently. A token that newer ones push out of the cache starts with a full
+// allowance again.
 import { RemoraError } from '../../core/remora-error.ts';
 import { createTokenBucket, type TokenBucket } from '../../core/token-bucket.ts';
+import { defaultGatewayLimits, type GatewayLimits } from '../gateway/gateway-limits.ts';
 
-export interface CallRateOptions {
+export interface Rate {
   readonly burst: number;
   readonly perSecond: number;
-  /** Monotonic milliseconds. */
-  readonly now_ms: () => number;
 }
 
+/** Calls through the gateway have a rate of their own. */
+export type CallKind = 'gateway' | 'others';
+
+export type CallRates = Readonly<Record<CallKind, Rate>>;
+
 export interface CallRate {
-  /** Throws `too_many_requests` with the time after which there is room. */
-  take(token_id: string): void;
+  /** The organization of this token, by its hash, if it was good when it was last looked up. */
+  ownerOf(hash: string): string | undefined;
+  /** Call it when the token was found to be good. */
+  learn(hash: string, organization_id: string): void;
+  /** Call it when the token was found to be no longer good. */
+  forget(hash: string): void;
+  /** Counts a call of a token that is known. Throws `too_many_requests` with the time after which there is room. */
+  take(hash: string, kind: CallKind): void;
 }
 
 const TOKENS_KEPT = 10_000;
+const OTHERS: Rate = { burst: 500, perSecond: 100 };
 
-export function createCallRate({ burst, perSecond, now_ms }: CallRateOptions): CallRate {
-  const buckets = new Map<string, TokenBucket>();
+/** Fills in the default rates. Through the gateway a token has the limit of its sprite. */
+export function toCallRates(said: {
+  readonly callRate?: Rate | undefined;
+  readonly gatewayLimits?: GatewayLimits | undefined;
+}): CallRates {
+  const { perSecond } = (said.gatewayLimits ?? defaultGatewayLimits).sprite;
+  return { others: said.callRate ?? OTHERS, gateway: { burst: Math.max(1, perSecond), perSecond } };
+}
+
+/** `now_ms`: monotonic. */
+export function createCallRate(rates: CallRates, now_ms: () => number): CallRate {
+  const known = new Map<string, Record<CallKind, TokenBucket> & { readonly owner: string }>();
+  const toBucket = ({ burst, perSecond }: Rate) =>
+    createTokenBucket({ capacity: burst, refillPerSecond: perSecond, now_ms });
   return {
-    take(token_id) {
-      const bucket =
-        buckets.get(token_id) ?? createTokenBucket({ capacity: burst, refillPerSecond: perSecond, now_ms });
-      buckets.delete(token_id);
-      buckets.set(token_id, bucket);
-      if (buckets.size > TOKENS_KEPT) {
-        const [oldest] = buckets.keys();
-        if (oldest !== undefined) buckets.delete(oldest);
-      }
+    ownerOf: (hash) => known.get(hash)?.owner,
+    learn(hash, owner) {
+      if (known.has(hash)) return;
+      known.set(hash, { owner, gateway: toBucket(rates.gateway), others: toBucket(rates.others) });
+      if (known.size <= TOKENS_KEPT) return;
+      const [oldest] = known.keys();
+      if (oldest !== undefined) known.delete(oldest);
+    },
+    forget(hash) {
+      known.delete(hash);
+    },
+    take(hash, kind) {
+      const buckets = known.get(hash);
+      if (buckets === undefined) return;
+      known.delete(hash);
+      known.set(hash, buckets);
+      const bucket = buckets[kind];
       if (bucket.take()) return;
-      throw new RemoraError(
-        'too_many_requests',
-        `this token may make ${perSecond} calls a second; wait and try again`,
-        {
-          retryAfter_ms: bucket.wait_ms(),
-        },
-      );
+      const where = kind === 'gateway' ? ' through the gateway' : '';
+      const message = `this token may make ${rates[kind].perSecond} calls a second${where}; wait and try again`;
+      throw new RemoraError('too_many_requests', message, { retryAfter_ms: bucket.wait_ms() });
     },
   };
 }

@@ -1,18 +1,18 @@
-// Who is behind a token: the token, its organization, its sprite and the life of the sprite's machine, all in one query, because every
-// call asks.
+// Finds the caller of a token: the token, its organization, its sprite and the incarnation of the sprite's machine. One query reads all
+// of it, because every call needs it.
 import { timingSafeEqual } from 'node:crypto';
-import { parseLife } from '../lives/life-store.ts';
+import { parseKnownIncarnation } from '../fencing/known-incarnation.ts';
 import { parseSprite, type StoredSprite, spriteColumns } from '../sprites/sprite-store.ts';
 import type { Sql } from '../storage/storage.ts';
 import type { Principal } from './principal.ts';
 import { parseTokenAccess, toTokenHash, toTokenLookup } from './token-store.ts';
 
-export type Caller = Exclude<Principal, { type: 'anonymous' }>;
+export type Caller = Exclude<Principal, { type: 'anonymous' | 'operator' }>;
 
 export interface CallerStore {
-  /** Undefined also for a token that has expired. */
+  /** Undefined for a token that is unknown or has expired. */
   find(text: string, now_ms: number): Promise<Caller | undefined>;
-  /** As it is now; undefined when the token that was found before opens nothing any more. */
+  /** Reads the caller of a known token again; undefined when the token has been revoked or has expired. */
   again(token_id: string, now_ms: number): Promise<Caller | undefined>;
 }
 
@@ -23,6 +23,7 @@ interface StoredCaller extends Omit<StoredSprite, 'id'> {
   readonly hash: Buffer;
   readonly access: string;
   readonly user_id: string | null;
+  readonly of_machine: string | null;
   readonly expires_at: number | null;
   readonly of_sprite: string | null;
   readonly owner_id: string;
@@ -31,11 +32,13 @@ interface StoredCaller extends Omit<StoredSprite, 'id'> {
   readonly warm_limit: number | null;
   readonly generation: number | null;
   readonly incarnation: string | null;
+  readonly nonces: string | null;
 }
 
 const select = `
-SELECT t.id AS token_id, t.hash, t.access, t.user_id, t.expires_at, t.sprite_id AS of_sprite, o.id AS owner_id, o.slug,
-  o.running_limit, o.warm_limit, m.generation, m.incarnation, ${spriteColumns}
+SELECT t.id AS token_id, t.hash, t.access, t.user_id, t.expires_at, t.sprite_id AS of_sprite,
+  t.machine_id AS of_machine, o.id AS owner_id, o.slug,
+  o.running_limit, o.warm_limit, m.generation, m.incarnation, m.life_nonces AS nonces, ${spriteColumns}
 FROM tokens t JOIN organizations o ON o.id = t.organization_id
 LEFT JOIN sprites s ON s.id = t.sprite_id LEFT JOIN machines m ON m.sprite_id = s.id`;
 const byLookup = `${select} WHERE t.lookup = $1`;
@@ -59,20 +62,21 @@ export function createCallerStore(sql: Sql): CallerStore {
 
 function toCaller(stored: StoredCaller | undefined, now_ms: number): Caller | undefined {
   if (stored === undefined || (stored.expires_at !== null && stored.expires_at <= now_ms)) return undefined;
-  const { token_id, access, user_id, owner_id, slug, running_limit, warm_limit } = stored;
-  const token = { id: token_id, access: parseTokenAccess(access), user_id };
+  const { token_id, access, user_id, expires_at, owner_id, slug, running_limit, warm_limit } = stored;
+  const token = { id: token_id, access: parseTokenAccess(access), user_id, machine_id: stored.of_machine, expires_at };
   const organization = { id: owner_id, slug, running_limit, warm_limit };
   if (stored.of_sprite === null) return { type: 'organization', organization, token };
   if (stored.id === null) return undefined;
   const { organization_id, name, labels, url_settings, created_at, updated_at } = stored;
-  const { last_running_at, last_warming_at, machine_state, agent_version, generation, incarnation } = stored;
+  const { last_running_at, last_warming_at, machine_id, machine_state, agent_version } = stored;
+  const { generation, incarnation, nonces } = stored;
   const times = { created_at, updated_at, last_running_at, last_warming_at };
-  const sprite = { id: stored.id, organization_id, name, labels, url_settings, ...times, machine_state, agent_version };
+  const sprite = { id: stored.id, organization_id, name, labels, url_settings, ...times };
   return {
     type: 'sprite',
     organization,
-    sprite: parseSprite(sprite),
+    sprite: parseSprite({ ...sprite, machine_id, machine_state, agent_version }),
     token,
-    life: generation === null ? undefined : parseLife({ generation, incarnation }),
+    life: generation === null ? undefined : parseKnownIncarnation({ generation, incarnation, nonces }),
   };
 }

@@ -1,4 +1,4 @@
-// Whether who began something long may go on with it: the token is not revoked, with its sprite or alone, and has not expired.
+// Checks during a long call that its token is still good: not expired, not revoked, and its sprite not deleted.
 import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Caller, CallerStore } from './caller-store.ts';
@@ -8,7 +8,7 @@ export interface RecheckDeps {
   readonly clock: Clock;
 }
 
-/** Who it is as of now. */
+/** Resolves with the present record of the caller. */
 export type Recheck = (caller: Caller) => Promise<Caller>;
 
 /** Throws `unauthorized`. */

@@ -4,10 +4,10 @@ import { Secret } from '../../core/secret.ts';
 import { randomHex, randomToken } from '../../core/urandom.ts';
 import type { Sql } from '../storage/storage.ts';
 
-/** `full`: whatever its owner may do. `read`: what changes nothing, and no calls through the gateway. */
+/** `full`: everything that its owner may do. `read`: only operations that change nothing, and no calls through the gateway. */
 export type TokenAccess = 'full' | 'read';
 
-/** Whom a token stands for: a whole organization, or one sprite of it. */
+/** The owner of a token: a whole organization, or one sprite of it. */
 export interface TokenOwner {
   readonly organization_id: string;
   readonly sprite_id: string | null;
@@ -17,34 +17,52 @@ export interface TokenRow extends TokenOwner {
   readonly id: string;
   readonly access: TokenAccess;
   readonly name: string | null;
-  /** The person that it was made for; connectors made with it name them. */
+  /** The person that the token was made for. Connectors made with it name that person. */
   readonly user_id: string | null;
-  /** The machine whose life the token belongs to; null for one made by a person. */
+  /** The machine that the platform made the token for; null for a token that a caller made. */
   readonly machine_id: string | null;
   readonly created_at: number;
-  /** From then on it opens nothing; null = never. */
+  /** The time from which the token is no longer good; null = never. */
   readonly expires_at: number | null;
 }
 
 export type NewToken = TokenOwner &
   Partial<Pick<TokenRow, 'access' | 'name' | 'user_id' | 'machine_id' | 'expires_at'>>;
 
+/** A token with the name of its sprite; null for a token of the whole organization. */
+export interface ListedToken extends TokenRow {
+  readonly sprite: string | null;
+}
+
+/** The last token of a page, where the next page begins. */
+export type TokenPosition = Pick<TokenRow, 'created_at' | 'id'>;
+
+export interface TokenPage {
+  readonly organization_id: string;
+  readonly after: TokenPosition | undefined;
+  readonly limit: number;
+}
+
 export interface TokenStore {
   create(token: NewToken, now_ms: number): Promise<{ readonly id: string; readonly text: Secret }>;
-  /** In the order in which they were made, with those that have expired. */
+  /** Lists the tokens in the order in which they were made, expired ones too. */
   list(organization_id: string): Promise<readonly TokenRow[]>;
+  /** The same, a page at a time. */
+  page(page: TokenPage): Promise<readonly ListedToken[]>;
   /** False when the organization has no such token. */
   revoke(organization_id: string, id: string): Promise<boolean>;
-  /** Revokes what earlier lives of a machine were given. */
+  /** Revokes the tokens that the platform made for a machine. */
   revokeOfMachine(machine_id: string): Promise<void>;
 }
 
-/** Found by part of the hash, compared as a whole in constant time: the index tells nothing about the rest. */
+/** The index holds this much of the hash; the rest is compared in constant time, so that timing reveals nothing about it. */
 const LOOKUP_BYTES = 8;
 const TOKEN_BYTES = 32;
 const columns = 'id, organization_id, sprite_id, access, name, user_id, machine_id, created_at, expires_at';
 
 type Stored = Omit<TokenRow, 'access'> & { readonly access: string };
+
+const POSITION = /^(\d{1,15})-(\w{1,64})$/;
 
 export function createTokenStore(sql: Sql): TokenStore {
   return {
@@ -68,6 +86,16 @@ export function createTokenStore(sql: Sql): TokenStore {
         access: parseTokenAccess(row.access),
       }));
     },
+    async page({ organization_id, after = { created_at: -1, id: '' }, limit }) {
+      const listed = columns.replaceAll(/\w+/g, 't.$&');
+      const rows = await sql.all<Stored & Pick<ListedToken, 'sprite'>>(
+        `SELECT ${listed}, s.name AS sprite FROM tokens t LEFT JOIN sprites s ON s.id = t.sprite_id
+         WHERE t.organization_id = $1 AND (t.created_at > $2 OR (t.created_at = $2 AND t.id > $3))
+         ORDER BY t.created_at, t.id LIMIT $4`,
+        [organization_id, after.created_at, after.id, limit],
+      );
+      return rows.map((row) => ({ ...row, access: parseTokenAccess(row.access) }));
+    },
     async revoke(organization_id, id) {
       return (await sql.run('DELETE FROM tokens WHERE organization_id = $1 AND id = $2', [organization_id, id])) > 0;
     },
@@ -77,7 +105,18 @@ export function createTokenStore(sql: Sql): TokenStore {
   };
 }
 
-/** What cannot be read opens as little as there is. */
+/** A position as text, which callers pass back unchanged. */
+export function toTokenPosition({ created_at, id }: TokenPosition): string {
+  return `${created_at}-${id}`;
+}
+
+/** Undefined for what is no position. */
+export function parseTokenPosition(text: string): TokenPosition | undefined {
+  const [, created_at, id] = POSITION.exec(text) ?? [];
+  return created_at === undefined || id === undefined ? undefined : { created_at: Number(created_at), id };
+}
+
+/** A value that cannot be read counts as `read`, the lesser access. */
 export function parseTokenAccess(stored: string): TokenAccess {
   return stored === 'full' ? 'full' : 'read';
 }

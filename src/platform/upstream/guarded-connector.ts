@@ -1,12 +1,12 @@
-// Connecting to an address that a user gave: every address that its name has now is judged, and only those that were judged are
-// dialled. A name that is answered otherwise a moment later changes nothing.
+// Connects to a host that a user gave: every address of its name is judged, and only judged addresses are dialled. A name that
+// resolves to another address a moment later changes nothing.
 import { type LookupAddress, lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
 import { RemoraError } from '../../core/remora-error.ts';
 import { isPublicAddress } from './public-address.ts';
 
-/** All addresses of a name, like `dns.lookup` with `all`. */
+/** Resolves a name to all its addresses, as `dns.lookup` does with `all`. */
 export type Resolve = (
   hostname: string,
   done: (error: NodeJS.ErrnoException | null, addresses: readonly LookupAddress[]) => void,
@@ -14,12 +14,12 @@ export type Resolve = (
 
 export const resolveBySystem: Resolve = (hostname, done) => lookup(hostname, { all: true }, done);
 
-/** Fails with `upstream_refused` where any address is not public: a name with both kinds is not to be trusted with either. */
+/** Fails with `upstream_refused` when any address is not public: a name with both kinds is not trusted at all. */
 export function createGuardedConnector(timeout_ms: number, resolve: Resolve): buildConnector.connector {
   const connect = buildConnector({ timeout: timeout_ms, lookup: toGuardedLookup(resolve) });
   return (options, callback) => {
     const host = options.hostname.replaceAll(/[[\]]/g, '');
-    // A literal is dialled without a look-up.
+    // An address in the URL itself is dialled without a look-up.
     if (isIP(host) !== 0 && !isPublicAddress(host)) callback(refused(), null);
     else connect(options, callback);
   };

@@ -1,5 +1,6 @@
-// Short calls of the platform itself to a provider: a deadline, a cap on the answer, no redirects, no cookies.
+// Short calls that the platform itself makes to a provider, with a deadline, a cap on the answer, no redirects and no cookies.
 import type { Dispatcher } from 'undici';
+import { Pieces } from '../../core/http/pieces.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 
 export interface ProviderRequest {
@@ -34,16 +35,13 @@ export function createProviderFetch(dispatcher: Dispatcher, deadline_ms = DEADLI
         signal: AbortSignal.timeout(deadline_ms),
       });
       const type = answer.headers['content-type'] ?? '';
-      const chunks: Buffer[] = [];
-      let size_bytes = 0;
+      const pieces = new Pieces();
       for await (const chunk of answer.body) {
-        const bytes = Buffer.from(chunk);
-        size_bytes += bytes.length;
-        if (size_bytes > ANSWER_CAP_BYTES)
+        pieces.push(chunk);
+        if (pieces.bytes > ANSWER_CAP_BYTES)
           throw new RemoraError('upstream_failed', 'the answer of the provider is too long');
-        chunks.push(bytes);
       }
-      const text = Buffer.concat(chunks).toString('utf8');
+      const text = pieces.take().toString('utf8');
       return { status: answer.statusCode, type: Array.isArray(type) ? (type[0] ?? '') : type, text };
     } catch (cause) {
       if (cause instanceof RemoraError) throw cause;

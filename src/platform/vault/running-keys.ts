@@ -1,9 +1,9 @@
-// Which vault keys the platforms have that run, or ran last, on a database: a rotation to another one would take the credentials away
-// from them.
+// Records the vault keys of every platform process on a database: a rotation to a key that one of them lacks would make credentials
+// unreadable to it.
 import { RemoraError } from '../../core/remora-error.ts';
 import { type Sql, type Storage, StorageFailure } from '../storage/storage.ts';
 
-/** The lock under which a platform starts with its keys, and a rotation goes on: not both at once. */
+/** The lock that a starting platform and a rotation hold, so that they do not run at once. */
 export const VAULT_KEYS = 'vault keys';
 
 /** Forgets authorizations that were begun under a key that is gone: nobody can finish them. */
@@ -16,7 +16,7 @@ export async function writeRunningKeys(storage: Storage, host: string, key_ids: 
   }, 'running keys');
 }
 
-/** A platform that has ended well stands in the way of nothing. That this cannot be written is the trouble of nobody now. */
+/** Deletes the record of a platform that ends, so that it stops no rotation. A failure to write is ignored. */
 export async function forgetRunningKeys(sql: Sql, host: string): Promise<void> {
   try {
     await sql.run('DELETE FROM running_keys WHERE host = $1', [host]);

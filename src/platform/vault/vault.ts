@@ -1,13 +1,18 @@
 // Keeps the credentials of providers at rest. Envelope encryption: each secret has a data key of its own, which is closed with
-// one of the vault's keys, so that a change of vault key touches 61 bytes a row. Every part is bound to its row.
+// one of the vault's keys, so that a change of vault key, or of what a secret is bound to, touches 61 bytes a row.
 import { hkdfSync } from 'node:crypto';
 import { RemoraError } from '../../core/remora-error.ts';
 import { Secret } from '../../core/secret.ts';
 import { randomBytes } from '../../core/urandom.ts';
-import { IV_BYTES, seal, unseal } from './sealed.ts';
+import { IV_BYTES, type SealVersion, seal, unseal } from './sealed.ts';
+import { type SecretPlace, toBoundPlace, toRowPlace, toSecretPlace } from './secret-place.ts';
 import { parseVaultKey, VAULT_KEY_ID, type VaultKey } from './vault-key.ts';
 
 const DATA_KEY_BYTES = 32;
+const SECRET_VERSION: SealVersion = 1;
+/** The seal version of data keys that are bound to their row only; they open nothing until `bind`. */
+export const UNBOUND_VERSION: SealVersion = 1;
+const BOUND_VERSION: SealVersion = 2;
 
 /** What a row stores: which vault key, the data key closed with it, and the secret closed with the data key. */
 export interface ClosedSecret {
@@ -16,18 +21,17 @@ export interface ClosedSecret {
   readonly secret: Buffer;
 }
 
-/** Where a secret belongs. A closed secret that is moved to another row or organization does not open. */
-export interface SecretPlace {
-  readonly organization_id: string;
-  readonly connector_id: string;
-}
-
 export interface Vault {
   close(place: SecretPlace, secret: Secret): ClosedSecret;
-  /** Throws `internal` when the row was changed or moved, or its key is gone. */
+  /** Throws `record_altered` when the row was changed, moved or damaged, `internal` when its key is gone. */
   open(place: SecretPlace, closed: ClosedSecret): Secret;
-  /** The same with the data key closed by the current key; undefined when it does not open. The secret stays closed. */
-  rewrap(place: SecretPlace, closed: ClosedSecret): ClosedSecret | undefined;
+  /**
+   * The same with the data key closed by the current key, for `to` where the place changes; undefined when it does not open. The
+   * secret stays closed.
+   */
+  rewrap(place: SecretPlace, closed: ClosedSecret, to?: SecretPlace): ClosedSecret | undefined;
+  /** What was closed by a version that bound it to its row alone, bound to `place`; by the same key, so that others open it. */
+  bind(place: SecretPlace, closed: ClosedSecret): ClosedSecret | undefined;
   /** The key that closes. */
   readonly currentKeyId: string;
   /** Every key that was given. */
@@ -48,38 +52,43 @@ export function createVault(keys: readonly Secret[]): Vault {
     );
   }
   const byId = new Map<string, VaultKey>(parsed.map((key) => [key.id, key]));
-  const closeDataKey = (place: SecretPlace, dataKey: Buffer) =>
-    seal(current.bytes, randomBytes(IV_BYTES), `${toPlaceName(place, current.id)}/data_key`, dataKey);
   return {
     currentKeyId: current.id,
     keyIds: [...byId.keys()],
-    rewrap(place, closed) {
+    rewrap(place, closed, to = place) {
+      const key = byId.get(closed.key_id);
+      const dataKey = key === undefined ? undefined : unseal(toBoundSeal(place, key), closed.data_key);
+      if (dataKey === undefined) return undefined;
+      return { key_id: current.id, data_key: closeDataKey(to, current, dataKey), secret: closed.secret };
+    },
+    bind(place, closed) {
       const key = byId.get(closed.key_id);
       if (key === undefined) return undefined;
-      const dataKey = unseal(key.bytes, `${toPlaceName(place, key.id)}/data_key`, closed.data_key);
-      if (dataKey === undefined) return undefined;
-      return { key_id: current.id, data_key: closeDataKey(place, dataKey), secret: closed.secret };
+      const options = { key: key.bytes, place: toRowPlace(place, key.id), version: UNBOUND_VERSION };
+      const dataKey = unseal(options, closed.data_key);
+      return dataKey === undefined ? undefined : { ...closed, data_key: closeDataKey(place, key, dataKey) };
     },
     close(place, secret) {
-      const dataKey = randomBytes(DATA_KEY_BYTES);
+      const key = randomBytes(DATA_KEY_BYTES);
+      const options = { key, place: toSecretPlace(place), version: SECRET_VERSION };
       return {
         key_id: current.id,
-        data_key: closeDataKey(place, dataKey),
-        secret: seal(
-          dataKey,
-          randomBytes(IV_BYTES),
-          `${toPlaceName(place)}/secret`,
-          Buffer.from(secret.reveal(), 'utf8'),
-        ),
+        data_key: closeDataKey(place, current, key),
+        secret: seal(options, randomBytes(IV_BYTES), Buffer.from(secret.reveal(), 'utf8')),
       };
     },
     open(place, closed) {
       const key = byId.get(closed.key_id);
-      if (key === undefined) throw unreadable(place, `the vault key ${closed.key_id} was not given`);
-      const dataKey = unseal(key.bytes, `${toPlaceName(place, key.id)}/data_key`, closed.data_key);
-      if (dataKey === undefined) throw unreadable(place, 'its data key does not open');
-      const secret = unseal(dataKey, `${toPlaceName(place)}/secret`, closed.secret);
-      if (secret === undefined) throw unreadable(place, 'its secret does not open');
+      if (key === undefined) {
+        throw new RemoraError('internal', `the credential of ${place.kind} ${place.id} cannot be read`, {
+          cause: new Error(`the vault key ${closed.key_id} was not given`),
+        });
+      }
+      const dataKey = unseal(toBoundSeal(place, key), closed.data_key);
+      if (dataKey === undefined) throw altered(place, 'its data key does not open');
+      const options = { key: dataKey, place: toSecretPlace(place), version: SECRET_VERSION };
+      const secret = unseal(options, closed.secret);
+      if (secret === undefined) throw altered(place, 'its secret does not open');
       return new Secret(secret.toString('utf8'));
     },
     derive: (purpose) => Buffer.from(hkdfSync('sha256', current.bytes, Buffer.alloc(0), `remora ${purpose}`, 32)),
@@ -87,9 +96,17 @@ export function createVault(keys: readonly Secret[]): Vault {
   };
 }
 
+function toBoundSeal(place: SecretPlace, { id, bytes }: VaultKey) {
+  return { key: bytes, place: toBoundPlace(place, id), version: BOUND_VERSION };
+}
+
+function closeDataKey(place: SecretPlace, key: VaultKey, dataKey: Uint8Array): Buffer {
+  return seal(toBoundSeal(place, key), randomBytes(IV_BYTES), dataKey);
+}
+
 /** Throws `not_configured` naming every key that stored secrets need and that was not given. */
 export function checkKeysInUse(vault: Vault, key_ids: readonly string[]): void {
-  // An id that no key can have is damage to its row, and only that one's trouble.
+  // An id that no key can have means a damaged row, which must not keep the platform from starting.
   const missing = key_ids.filter((key_id) => VAULT_KEY_ID.test(key_id) && !vault.has(key_id));
   if (missing.length === 0) return;
   throw new RemoraError(
@@ -98,12 +115,12 @@ export function checkKeysInUse(vault: Vault, key_ids: readonly string[]): void {
   );
 }
 
-function toPlaceName(place: SecretPlace, key_id?: string): string {
-  return JSON.stringify([place.organization_id, place.connector_id, key_id ?? null]);
-}
-
-function unreadable(place: SecretPlace, reason: string): RemoraError {
-  return new RemoraError('internal', `the credential of connector ${place.connector_id} cannot be read`, {
-    cause: new Error(reason),
-  });
+/** Damage and a change look the same: either way the row is not what the secret was closed for, and nothing is sent. */
+function altered({ kind, id }: SecretPlace, reason: string): RemoraError {
+  return new RemoraError(
+    'record_altered',
+    `the record of ${kind} ${id} was changed outside the platform, or is damaged: its credential stays closed. Put the record ` +
+      'back as it was, or delete it and create it again',
+    { cause: new Error(reason) },
+  );
 }

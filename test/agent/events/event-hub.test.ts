@@ -1,9 +1,9 @@
-// The agent's events: numbers that never go back, rings that never lose or repeat, and the lines of GET /v1/events
-// (lessons.md, 9).
+// The agent's events: numbers that never go back, a ring that never loses or repeats one, and the lines of GET /v1/events.
 import { request } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createEventHandlers, toGap } from '../../../src/agent/events/event-handlers.ts';
 import { createEventHub, type EventHub, type EventReader } from '../../../src/agent/events/event-hub.ts';
+import { lifeNonceSchema } from '../../../src/agent/resume/incarnation-store.ts';
 import { openStore } from '../../../src/agent/store.ts';
 import { eventLine, eventOperations } from '../../../src/contract/local/events.ts';
 import { ask } from '../../support/ask.ts';
@@ -14,7 +14,7 @@ import { tempDir } from '../../support/temp-dir.ts';
 
 const clock = { wall_ms: () => 1_700_000_000_000, mono_ms: () => 0 };
 
-function createHub(ringSize = 8, first = 0): { hub: EventHub; reserved: number[]; errors: unknown[] } {
+function createHub(ringSize = 8, first = 0): { hub: EventHub<string>; reserved: number[]; errors: unknown[] } {
   const reserved: number[] = [];
   const errors: unknown[] = [];
   const sequence = { load: () => first, reserve: (upTo: number) => void reserved.push(upTo) };
@@ -33,7 +33,7 @@ function createReader(also: (seq: number) => void = () => undefined): EventReade
   };
 }
 
-const publish = (hub: EventHub, count: number) => {
+const publish = (hub: EventHub<string>, count: number) => {
   for (let n = 0; n < count; n += 1) hub.publish('tick');
 };
 
@@ -137,7 +137,7 @@ describe('the hub', () => {
       }
       expect(highest).toBeGreaterThan(first);
     }
-    const store = openStore(directory, [], { set: () => undefined, state: 'ok' });
+    const store = openStore(directory, [lifeNonceSchema], { set: () => undefined, state: 'ok' });
     expect(store.sequence.load()).toBeGreaterThanOrEqual(highest);
     store[Symbol.dispose]();
   });

@@ -172,7 +172,7 @@ describe('the credential', () => {
     expect(agent.written()).toContain('upstream_failed');
     expect(seen.join('\n')).not.toContain(SPRITE_TOKEN);
     expect(agent.written()).not.toContain(SPRITE_TOKEN);
-    const log = openDatabase(join(agent.dir, 'gateway-log.db'), { migrations: [auditSchema] }).db;
+    const log = openDatabase(join(agent.dir, 'gateway-log.db'), { migrations: auditSchema }).db;
     const rows = log.prepare('SELECT * FROM gateway_log').all();
     log.close();
     expect(rows.length).toBeGreaterThan(4);

@@ -1,7 +1,7 @@
 // Which path the lines of a connector show: one that works when it is pasted.
 import { expect, it } from 'vitest';
 import { toConnectorList } from '../../../src/agent/gateway/connector-list.ts';
-import { toSnapshot } from '../../../src/agent/gateway/policy-snapshot.ts';
+import { toSnapshot } from '../../../src/agent/gateway/policies/policy-snapshot.ts';
 import type { AccessPolicy } from '../../../src/contract/access-policy.ts';
 
 const address = 'https://p.test/v1/gateway/github/c';
@@ -13,6 +13,7 @@ function sampleOf(policy: Partial<AccessPolicy>, usage_snippet?: string): string
     connections: [
       { id: 'c', provider: 'github', provider_account_id: 'a', access_policy: { allow_all: true, ...policy } },
     ],
+    denied: [],
     list: {
       connections: [{ ...described, ...(usage_snippet === undefined ? {} : { usage_snippet }) }],
       available: [],

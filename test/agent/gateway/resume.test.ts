@@ -1,4 +1,4 @@
-// Calls that are in flight while the machine is suspended and resumed (lessons.md, 28).
+// Calls that are in flight while the machine is suspended and resumed.
 import { describe, expect, it } from 'vitest';
 import { ask } from '../../support/ask.ts';
 import { openGatewayAgent } from '../../support/gateway-agent.ts';

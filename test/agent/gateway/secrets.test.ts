@@ -1,5 +1,5 @@
-// Lesson 43 in the real daemon: what callers carry, what the agent carries and what the platform puts in shows up in no log, answer,
-// metric, event or file of the agent, whichever way a call ends.
+// Secrets in the real daemon: those of callers, of the agent and of the platform show up in no log, answer, metric, event or file
+// of the agent, whichever way a call ends.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';

@@ -4,6 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { toSnippets } from '../../../src/agent/gateway/snippets.ts';
 import { localListResponse } from '../../../src/contract/local/gateway.ts';
 import { loudly } from '../../support/loudly.ts';
@@ -67,6 +68,40 @@ describe('a snippet', () => {
       expect({ name, target: stack.provider.calls.at(-1)?.target }).toEqual({ name, target: '/v1/models' });
     }
     expect(stack.provider.calls).toHaveLength(ways.filter(([, , isThere]) => isThere).length);
+  });
+});
+
+describe('the line of every row that shows one', () => {
+  it.skipIf(!hasCurl)('works as pasted, without a token', async () => {
+    const stack = await openStack();
+    const shown = z.object({ usage_snippet: z.string() });
+    const [connections, connection, providers, guide] = await Promise.all(
+      [
+        '/v1/oauth/connections',
+        '/v1/oauth/connections/conn_openai',
+        '/v1/gateway/providers?provider=openai',
+        '/v1/gateway/guide',
+      ].map(async (path) => await stack.agent.get(path)),
+    );
+    const lines = [
+      ...z
+        .object({ connections: z.array(shown) })
+        .parse(connections?.json)
+        .connections.map((one) => one.usage_snippet),
+      z.object({ connection: shown }).parse(connection?.json).connection.usage_snippet,
+      ...z
+        .object({ providers: z.array(shown) })
+        .parse(providers?.json)
+        .providers.map((one) => one.usage_snippet),
+      ...[...(guide?.text ?? '').matchAll(/try: `(curl .*)`$/gm)].map(([, line]) => line ?? ''),
+    ];
+    expect(lines).toHaveLength(3 + 1 + 1 + 3);
+    for (const line of lines) {
+      const before = stack.provider.calls.length;
+      await paste('sh', ['-c', line]);
+      expect({ line, calls: stack.provider.calls.length - before }).toEqual({ line, calls: 1 });
+      expect(stack.provider.calls.at(-1)?.target).toBe('/v1/models');
+    }
   });
 });
 

@@ -70,9 +70,26 @@ describe('/v1/tasks', () => {
     expect((await call('GET', '/v1/tasks/build')).status).toBe(404);
   });
 
-  it('takes more than an hour as an hour', async () => {
+  it.each([18_000, '5h', 3_601, 1e9, '3601s'])('refuses a hold of %j, and says the limit', async (expire) => {
     const { call } = await setUp();
-    expect((await call('PUT', '/v1/tasks/long', { expire: 1e9 })).json).toMatchObject({ expire: 3_600 });
+    for (const [method, target] of [
+      ['PUT', '/v1/tasks/long'],
+      ['POST', '/v1/tasks'],
+    ] as const) {
+      expect(await call(method, target, { name: 'long', expire })).toMatchObject({
+        status: 400,
+        json: { error: 'invalid_request', message: expect.stringMatching(/body\.expire.*at most 1 hour/) },
+      });
+    }
+    expect((await call('PUT', '/v1/tasks/long', { expire: '1h' })).json).toMatchObject({ expire: 3_600 });
+  });
+
+  it('says when to try again once there are too many', async () => {
+    const { call } = await setUp();
+    for (let n = 0; n < 1_000; n += 1) await call('PUT', `/v1/tasks/hold-${n}`, { expire: 600 });
+    const answer = await call('POST', '/v1/tasks', { name: 'one-more', expire: 600 });
+    expect(answer).toMatchObject({ status: 429, json: { error: 'too_many_requests' } });
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
   });
 
   it.each([

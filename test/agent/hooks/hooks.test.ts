@@ -1,9 +1,10 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createHooks } from '../../../src/agent/hooks/hooks.ts';
 import { listHooks } from '../../../src/agent/hooks/list-hooks.ts';
+import { loudly } from '../../support/loudly.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 function hookDir() {
@@ -92,6 +93,47 @@ describe('after a resume', () => {
     expect(results.map((result) => result.ok)).toEqual([false, false, false]);
     expect(results[2]?.reason).toMatch(/not run|within 1?\d\d ms|within \d\d? ms/);
   });
+});
+
+describe('hooks that somebody else may have written', () => {
+  const told = (directory: string) => JSON.stringify(hooksIn(directory).describe().skipped);
+
+  it.each([
+    ['the file', 'post-resume.d/10', 0o757],
+    ['the file by its group', 'post-resume.d/10', 0o775],
+    ['the directory of the phase', 'post-resume.d', 0o777],
+    ['the directory of the hooks', '.', 0o777],
+  ])('are not run when others may write to %s, and that is said', async (_name, path, mode) => {
+    const { directory, add, lines } = hookDir();
+    add('post-resume.d/10', note('10'));
+    chmodSync(join(directory, path), mode);
+    expect(await hooksIn(directory).postResume({})).toEqual([]);
+    expect(lines()).toEqual([]);
+    expect(told(directory)).toMatch(/others may write to .*chmod go-w/);
+    expect(hooksIn(directory).refusal()).toMatch(/^not run: 10 \(others may write to/);
+  });
+
+  it('are not run through a link either, and those beside them are', async () => {
+    const { directory, add, lines } = hookDir();
+    add('evil', note('evil'), 0o777);
+    symlinkSync('../evil', join(directory, 'pre-suspend.d/10-evil'));
+    add('pre-suspend.d/20', note('20'));
+    await hooksIn(directory).preSuspend({});
+    expect(lines()).toEqual(['20 pre-suspend']);
+    expect(told(directory)).toMatch(/10-evil/);
+  });
+
+  it.skipIf(loudly(process.getuid?.() !== 0, 'not root: files of other users cannot be made'))(
+    'are not run when others own them',
+    async () => {
+      const { directory, add, lines } = hookDir();
+      add('post-resume.d/10', note('10'));
+      chownSync(join(directory, 'post-resume.d/10'), 4_711, 4_711);
+      await hooksIn(directory).postResume({});
+      expect(lines()).toEqual([]);
+      expect(told(directory)).toMatch(/belongs to user 4711/);
+    },
+  );
 });
 
 it('tells a hook what happens on its stdin and in its environment, and nothing of the agent', async () => {

@@ -67,7 +67,7 @@ test('each change of the primary runs the hooks in order, whatever one of them d
   connection.open({ type: 'init', data: { isPrimary: true } });
 
   expect(await events.next()).toMatchObject({ primary: 'self', previous: { primary: 'unknown' } });
-  await eventually(() => hooks.has('pid'));
+  await eventually(() => hooks.has('pid') && hooks.read('pid') !== '');
   const pid = hooks.read('pid').trim();
   expect(isRunning(pid)).toBe(true);
   const environment = Object.fromEntries(

@@ -4,7 +4,7 @@ import { runPostResume } from '../../../src/agent/hooks/run-post-resume.ts';
 import { createPartBoard } from '../../../src/agent/parts.ts';
 import { systemClock } from '../../../src/core/clock.ts';
 
-function setUp(results: HookResult[]) {
+function setUp(results: HookResult[], refusal?: string) {
   const board = createPartBoard(systemClock);
   const part = board.part('hooks');
   const hooks = {
@@ -12,8 +12,9 @@ function setUp(results: HookResult[]) {
     undo: async () => [],
     postResume: async () => results,
     describe: () => ({}),
+    refusal: () => refusal,
   };
-  return { part, run: () => runPostResume(hooks, undefined, part), report: () => board.report().hooks };
+  return { part, run: () => runPostResume(hooks, undefined, part), report: () => board.statuses().hooks };
 }
 
 it('leaves the part degraded after a hook that failed, until all work again', async () => {
@@ -25,6 +26,13 @@ it('leaves the part degraded after a hook that failed, until all work again', as
   results[0] = { name: '10-mount', ok: true, ms: 5 };
   await run();
   expect(report().state).toBe('ok');
+});
+
+it('leaves the part degraded while hooks are not trusted', async () => {
+  const { part, run, report } = setUp([], 'not run: 10 (others may write to it)');
+  part.set('ok');
+  await run();
+  expect(report()).toMatchObject({ state: 'degraded', reason: 'not run: 10 (others may write to it)' });
 });
 
 it('leaves the part off where there are no hooks', async () => {

@@ -29,7 +29,7 @@ function setUp(script: string) {
     return lines.map((line) => JSON.parse(line));
   };
   const tell = createPrimaryChangeHooks(hooks, part);
-  return { directory, put, tell, told, hooks, report: () => board.report().hooks };
+  return { directory, put, tell, told, hooks, report: () => board.statuses().hooks };
 }
 
 test('a hook is told who the primary is and who it was', async () => {

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { idleReport } from '../../../src/contract/local/tasks.ts';
+import { idleStatus } from '../../../src/contract/local/tasks.ts';
 import { ask } from '../../support/ask.ts';
 import { startChild } from '../../support/child-lines.ts';
 import { readLines } from '../../support/read-lines.ts';
@@ -59,7 +59,7 @@ it('suspends an idle machine, not one that is held, and serves on when the platf
       ...(body === undefined ? {} : { body: JSON.stringify(body), headers }),
     });
   };
-  const report = async () => idleReport.parse((await call('GET', '/v1/idle')).json);
+  const report = async () => idleStatus.parse((await call('GET', '/v1/idle')).json);
   const health = async () => (await call('GET', '/v1/health').catch(() => undefined))?.json;
   await expect.poll(health, UNTIL).toEqual({ status: 'ok' });
   await call('PUT', '/v1/tasks/build', { expire: '10m', reason: 'compiling' });

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createEventHub } from '../../../src/agent/events/event-hub.ts';
+import { createSuspendProgress } from '../../../src/agent/machine/suspend-progress.ts';
 import { createSuspender, type SuspenderOptions } from '../../../src/agent/machine/suspender.ts';
 import { systemClock } from '../../../src/core/clock.ts';
 import { RemoraError } from '../../../src/core/remora-error.ts';
@@ -24,7 +25,7 @@ function setUp(parts: Partial<SuspenderOptions> = {}) {
     prepare: async () => undefined,
     undo: async (reason) => void undone.push(reason),
     check: () => undefined,
-    onFence: (up) => fences.push(up),
+    progress: createSuspendProgress((up) => fences.push(up)),
     ...parts,
     async ask() {
       asks += 1;
@@ -42,7 +43,7 @@ describe('a suspend that is accepted', () => {
     const { suspender, types, fences } = setUp();
     await suspender.suspend(false);
     expect(suspender.state).toBe('fenced');
-    suspender.onWake();
+    suspender.onResumed();
     expect(suspender.state).toBe('resuming');
     expect(suspender.last?.outcome).toBe('resumed');
     suspender.onRecovered();
@@ -64,7 +65,7 @@ describe('a suspend that is accepted', () => {
   it('is not called interrupted by a timer that is late because of the resume itself', async () => {
     const { suspender, types } = setUp({
       interruptedAfter_ms: 30,
-      check: () => suspender.onWake(),
+      check: () => suspender.onResumed(),
     });
     await suspender.suspend(false);
     await expect.poll(() => suspender.state).toBe('resuming');
@@ -86,7 +87,7 @@ describe('an answer that is lost in the snapshot', () => {
     const { suspender, asks } = setUp({ ask: never });
     const answered = suspender.suspend(false);
     await expect.poll(() => suspender.state).toBe('preparing');
-    suspender.onWake();
+    suspender.onResumed();
     await answered;
     expect(suspender.last?.outcome).toBe('resumed');
     expect(asks()).toBe(1);
@@ -97,7 +98,7 @@ describe('an answer that is lost in the snapshot', () => {
     const { suspender, types } = setUp({ ask: () => late.promise });
     const answered = suspender.suspend(false);
     await expect.poll(() => suspender.state).toBe('preparing');
-    suspender.onWake();
+    suspender.onResumed();
     late.reject(new RemoraError('upstream_timeout', 'late'));
     await answered;
     expect(suspender.state).toBe('resuming');
@@ -156,7 +157,7 @@ describe('a suspend that fails', () => {
     const { suspender, asks, undone } = setUp({ prepare: () => prepared.promise });
     const answered = suspender.suspend(false);
     await expect.poll(() => suspender.state).toBe('preparing');
-    suspender.onWake();
+    suspender.onResumed();
     prepared.resolve();
     await expect(answered).rejects.toMatchObject({ code: 'conflict' });
     expect([suspender.state, asks(), undone]).toEqual(['resuming', 0, []]);

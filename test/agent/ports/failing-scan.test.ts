@@ -23,11 +23,11 @@ describe('a table that cannot be read', () => {
       expect(answer, target).toMatchObject({ status: 503, json: { error: 'not_ready' } });
       expect(answer.text).toContain('/net/tcp cannot be read: ENOENT');
     }
-    expect(agent.board.report().ports).toMatchObject({ state: 'failed', reason: expect.stringContaining('ENOENT') });
+    expect(agent.board.statuses().ports).toMatchObject({ state: 'failed', reason: expect.stringContaining('ENOENT') });
     proc.listen(80);
     proc.hold(80);
     expect(await ask(agent.socketPath, { target: '/v1/ports' })).toMatchObject({ json: { ports: [{ port: 80 }] } });
-    expect(agent.board.report().ports).toMatchObject({ state: 'ok' });
+    expect(agent.board.statuses().ports).toMatchObject({ state: 'ok' });
   });
 
   it.each([
@@ -48,7 +48,7 @@ describe('a table that cannot be read', () => {
       ports: [{ port: 80 }, { port: 81 }],
       problem: expect.stringContaining('/net/tcp cannot be read'),
     });
-    expect(agent.board.report().ports).toMatchObject({
+    expect(agent.board.statuses().ports).toMatchObject({
       state: 'degraded',
       reason: expect.stringContaining('cannot be read'),
     });
@@ -56,7 +56,7 @@ describe('a table that cannot be read', () => {
     proc.listen(81);
     await agent.ports.onResume();
     expect(said(agent)).toEqual(['port_opened 80 100', 'port_opened 81 100', 'port_closed 80 100']);
-    expect(agent.board.report().ports).toMatchObject({ state: 'ok' });
+    expect(agent.board.statuses().ports).toMatchObject({ state: 'ok' });
   });
 
   it('for IPv6 alone: the IPv4 listeners stay as they were', async () => {

@@ -36,7 +36,7 @@ describe('the outbox', () => {
       target: 'POST /v1/sprites/dev-1/ports/notices',
       authorization: 'Bearer sprite-token',
     });
-    expect(agent.board.report().notices).toMatchObject({ state: 'ok' });
+    expect(agent.board.statuses().notices).toMatchObject({ state: 'ok' });
     await expect.poll(() => agent.ports.status().notices?.depth, soon).toBe(0);
   });
 
@@ -45,7 +45,7 @@ describe('the outbox', () => {
     const agent = await startFor(platform);
     const first = await child.listen();
     const second = await child.listen();
-    const report = () => agent.board.report().notices;
+    const report = () => agent.board.statuses().notices;
     await expect
       .poll(report, soon)
       .toMatchObject({ state: 'degraded', reason: expect.stringContaining('503 not_ready') });
@@ -98,7 +98,7 @@ describe('the outbox', () => {
     const [platform, child] = await Promise.all([openNoticePlatform(mode), startListenerProcess()]);
     const agent = await startFor(platform);
     const ports = [await child.listen(), await child.listen()];
-    const report = () => agent.board.report().notices;
+    const report = () => agent.board.statuses().notices;
     await expect.poll(report, soon).toMatchObject({ state: 'degraded', reason: expect.stringContaining(reason) });
     platform.mode = 'up';
     await agent.ports.onResume();
@@ -147,7 +147,7 @@ describe('the outbox', () => {
   it('says when it cannot keep notices, and catches up when it can', async () => {
     const [platform, child] = await Promise.all([openNoticePlatform(), startListenerProcess()]);
     const agent = await startFor(platform);
-    const report = () => agent.board.report().notices;
+    const report = () => agent.board.statuses().notices;
     await expect.poll(() => agent.ports.status().scans ?? 0, soon).toBeGreaterThan(0);
     agent.db.pragma('query_only = ON');
     const port = await child.listen();
@@ -164,7 +164,7 @@ describe('the outbox', () => {
     const [agent, child] = await Promise.all([startPortsAgent({ withoutTables: true }), startListenerProcess()]);
     const port = await child.listen();
     await expect.poll(() => agent.events.some((event) => event.port === port), soon).toBe(true);
-    expect(agent.board.report().notices).toMatchObject({
+    expect(agent.board.statuses().notices).toMatchObject({
       state: 'failed',
       reason: expect.stringContaining('no such table'),
     });
@@ -174,7 +174,7 @@ describe('the outbox', () => {
     const [agent, child] = await Promise.all([startPortsAgent(), startListenerProcess()]);
     const port = await child.listen();
     await expect.poll(() => agent.events.some((event) => event.port === port), soon).toBe(true);
-    expect(agent.board.report().notices).toMatchObject({ state: 'off' });
+    expect(agent.board.statuses().notices).toMatchObject({ state: 'off' });
     expect(agent.ports.status().notices).toMatchObject({ depth: 0 });
   });
 });

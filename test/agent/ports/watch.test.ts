@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { readProcessStart } from '../../../src/agent/holds/process-start.ts';
+import { readProcessStart } from '../../../src/linux/processes/process-start.ts';
 import { ask } from '../../support/ask.ts';
 import { startListenerProcess } from '../../support/listener-process.ts';
 import { type PortsAgent, startPortsAgent } from '../../support/ports-agent.ts';
@@ -64,7 +64,7 @@ describe('watching the ports', () => {
     expect(await reader.about(port)).toEqual({ type: 'port_closed', ...message });
     expect(await listed(agent, port)).toBeUndefined();
     expect(published(agent, port)).toEqual(['port_opened', 'port_closed']);
-    expect(agent.board.report().ports).toMatchObject({ state: 'ok' });
+    expect(agent.board.statuses().ports).toMatchObject({ state: 'ok' });
   });
 
   it('closes every port of a process that is killed', async () => {

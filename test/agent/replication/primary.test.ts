@@ -1,4 +1,4 @@
-// Lesson 16: what is told of the primary, to programs at once and to hooks when it lasted.
+// Changes of the primary: programs hear of them at once, hooks when they lasted.
 import { expect, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import { startReplicationAgent } from '../../support/replication-agent.ts';

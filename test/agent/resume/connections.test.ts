@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createEventHub } from '../../../src/agent/events/event-hub.ts';
 import { createLog } from '../../../src/agent/log.ts';
 import { createPartBoard } from '../../../src/agent/parts.ts';
+import { createIncarnation } from '../../../src/agent/resume/incarnation.ts';
 import { createResume, type ResumePart } from '../../../src/agent/resume/resume.ts';
 import { createUpstream } from '../../../src/agent/upstream.ts';
 import { systemClock } from '../../../src/core/clock.ts';
@@ -35,11 +36,10 @@ test('after a restore pooled connections are new, and what hung on the old ones 
     part: createPartBoard(systemClock).part('resume'),
     log: createLog('silent'),
     upstream,
-    lifeStore: { load: () => undefined, save: () => undefined },
-    steps: () => [],
+    incarnation: createIncarnation({ load: () => undefined, save: () => undefined }),
   });
   const stop = new AbortController();
-  resume.start(stop.signal);
+  resume.start(stop.signal, () => []);
   onTestFinished(async () => {
     stop.abort();
     await resume[Symbol.asyncDispose]();

@@ -1,4 +1,14 @@
-import { existsSync, readFileSync, watch } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  watch,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { createGenerationFile } from '../../../src/agent/resume/generation-file.ts';
@@ -29,6 +39,41 @@ it('is never seen empty or in part', () => {
   }
 });
 
+it('may be read by everybody, whatever the mask of the process', () => {
+  const path = join(tempDir(), 'generation');
+  const mask = process.umask(0o077);
+  try {
+    createGenerationFile(path).write(1);
+  } finally {
+    process.umask(mask);
+  }
+  expect((statSync(path).mode & 0o777).toString(8)).toBe('644');
+});
+
+it('follows no link that lies in its place, and writes itself all the same', () => {
+  const dir = tempDir();
+  const path = join(dir, 'generation');
+  const victim = join(dir, 'victim');
+  writeFileSync(victim, 'precious');
+  symlinkSync(victim, `${path}~`);
+  symlinkSync(victim, path);
+  createGenerationFile(path).write(3);
+  expect(readFileSync(victim, 'utf8')).toBe('precious');
+  expect(readFileSync(path, 'utf8')).toBe('3\n');
+  expect(readdirSync(dir).sort()).toEqual(['generation', 'victim']);
+});
+
+it.each(['777', '775'])('is not written to a directory of mode %s, which is said', (mode) => {
+  const dir = join(tempDir(), 'open');
+  mkdirSync(dir);
+  chmodSync(dir, Number.parseInt(mode, 8));
+  const path = join(dir, 'generation');
+  const file = createGenerationFile(path);
+  expect(() => file.write(1)).toThrow(/is not written: others may write to /);
+  expect(existsSync(path)).toBe(false);
+  expect(file.describe().problem).toMatch(/chmod go-w/);
+});
+
 it('says when it cannot be written', () => {
-  expect(() => createGenerationFile(join(tempDir(), 'none', 'generation')).write(1)).toThrow(/ENOENT/);
+  expect(() => createGenerationFile(join(tempDir(), 'none', 'generation')).write(1)).toThrow(/is not written: ENOENT/);
 });

@@ -3,30 +3,38 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createGate } from '../../../src/agent/resume/gate.ts';
 import { createRecovery, type Recovery } from '../../../src/agent/resume/recovery.ts';
 import type { Step } from '../../../src/agent/resume/run-step.ts';
-import type { StepReport } from '../../../src/contract/local/resume.ts';
+import type { StepResult } from '../../../src/contract/local/resume.ts';
 import { systemClock } from '../../../src/core/clock.ts';
 
 interface Rig {
   readonly recovery: Recovery;
   readonly gate: ReturnType<typeof createGate>;
-  readonly done: StepReport[][];
+  readonly done: StepResult[][];
   /** Resolves when a recovery has ended. */
-  ended(): Promise<StepReport[]>;
+  ended(): Promise<StepResult[]>;
 }
 
-function rig(gated: readonly Step[], afterwards: readonly Step[] = [], check: () => void = () => undefined): Rig {
+interface RigOptions {
+  readonly check?: () => void;
+  readonly renew?: () => void;
+}
+
+function rig(gated: readonly Step[], afterwards: readonly Step[] = [], options: RigOptions = {}): Rig {
+  const { check = () => undefined, renew = () => undefined } = options;
   const gate = createGate({ check: () => undefined });
-  const done: StepReport[][] = [];
-  const waiting: ((reports: StepReport[]) => void)[] = [];
+  const done: StepResult[][] = [];
+  const waiting: ((reports: StepResult[]) => void)[] = [];
   const recovery = createRecovery({
     clock: systemClock,
     gate,
     check,
+    renew: { name: 'renew', deadline_ms: 1_000, run: renew },
     gated: () => gated,
     afterwards: () => afterwards,
-    onDone(reports) {
-      done.push([...reports]);
-      for (const resolve of waiting.splice(0)) resolve([...reports]);
+    onDone([renewed, ...reports]) {
+      expect(renewed?.name).toBe('renew');
+      done.push(reports);
+      for (const resolve of waiting.splice(0)) resolve(reports);
     },
   });
   onTestFinished(() => recovery[Symbol.asyncDispose]());
@@ -37,23 +45,45 @@ function step(name: string, run: Step['run'] = () => undefined, deadline_ms = 1_
   return { name, deadline_ms, run };
 }
 
+function busy(ms: number): void {
+  const end_ms = performance.now() + ms;
+  while (performance.now() < end_ms);
+}
+
 const forever = () => new Promise<void>(() => undefined);
 
-test('steps run one after the other, the first of them before begin returns', async () => {
+test('the renewal is done before begin returns, and the steps run one after the other after it', async () => {
   const order: string[] = [];
   const note = (name: string) => step(name, async () => void order.push(name));
-  const { recovery, ended } = rig([note('a'), note('b')], [note('c')]);
+  const { recovery, gate, ended } = rig([note('a'), note('b')], [note('c')], {
+    renew: () => void order.push(`renewed, ${gate.closed}`),
+  });
   recovery.begin();
-  expect(order).toEqual(['a']);
+  expect(order).toEqual(['renewed, resuming']);
   expect(recovery.running).toBe(true);
   expect((await ended()).map(({ name, ok }) => [name, ok])).toEqual([
     ['a', true],
     ['b', true],
     ['c', true],
   ]);
-  expect(order).toEqual(['a', 'b', 'c']);
+  expect(order).toEqual(['renewed, resuming', 'a', 'b', 'c']);
   expect(recovery.running).toBe(false);
 });
+
+test.each([
+  ['at once', () => busy(60)],
+  ['after a wait', () => sleep(1).then(() => busy(60))],
+])(
+  'a step that keeps the loop busy %s until after its deadline is told as late, and the next one runs',
+  async (_when, run) => {
+    const { recovery, ended } = rig([step('sockets', run, 20)], [step('next')]);
+    recovery.begin();
+    const [late, next] = await ended();
+    expect(late).toMatchObject({ name: 'sockets', ok: false, reason: expect.stringMatching(/20 ms/) });
+    expect(late?.ms).toBeGreaterThan(20);
+    expect(next).toMatchObject({ name: 'next', ok: true });
+  },
+);
 
 test('the gate is closed from the start, and open before the steps that follow it', async () => {
   const seen: (string | undefined)[] = [];
@@ -142,6 +172,7 @@ test('what a former attempt left behind cannot open the gate of the next one', a
   const waits = [first, second];
   const { recovery, gate, ended } = rig([step('a', () => waits.shift()?.promise)]);
   recovery.begin();
+  await expect.poll(() => waits.length).toBe(1);
   const end = ended();
   recovery.begin();
   first.resolve();
@@ -154,11 +185,12 @@ test('what a former attempt left behind cannot open the gate of the next one', a
 
 test('a deadline that is overdue because of another resume starts over instead of failing the step', async () => {
   let away = true;
-  const rigged = rig([step('a', () => (away ? forever() : undefined), 20)], [], () => {
+  const check = () => {
     if (!away) return;
     away = false;
     rigged.recovery.begin();
-  });
+  };
+  const rigged = rig([step('a', () => (away ? forever() : undefined), 20)], [], { check });
   const end = rigged.ended();
   rigged.recovery.begin();
   expect(await end).toMatchObject([{ name: 'a', ok: true }]);
@@ -167,8 +199,10 @@ test('a deadline that is overdue because of another resume starts over instead o
 
 test('the end of the agent aborts the step under way and reports nothing', async () => {
   let aborted = false;
+  const begun = Promise.withResolvers<void>();
   const { recovery, done } = rig([
     step('a', (signal) => {
+      begun.resolve();
       signal.addEventListener('abort', () => {
         aborted = true;
       });
@@ -176,10 +210,38 @@ test('the end of the agent aborts the step under way and reports nothing', async
     }),
   ]);
   recovery.begin();
+  await begun.promise;
   await recovery[Symbol.asyncDispose]();
   expect(aborted).toBe(true);
   expect(done).toEqual([]);
   recovery.begin();
   await sleep(10);
   expect(done).toEqual([]);
+});
+
+test('a renewal that fails is reported with its reason, and the steps run', async () => {
+  const gate = createGate({ check: () => undefined });
+  const ended = Promise.withResolvers<readonly StepResult[]>();
+  const recovery = createRecovery({
+    clock: systemClock,
+    gate,
+    check: () => undefined,
+    renew: {
+      name: 'gate',
+      deadline_ms: 1_000,
+      run: () => {
+        throw new Error('no random numbers');
+      },
+    },
+    gated: () => [step('a')],
+    afterwards: () => [],
+    onDone: ended.resolve,
+  });
+  onTestFinished(() => recovery[Symbol.asyncDispose]());
+  recovery.begin();
+  expect(await ended.promise).toMatchObject([
+    { name: 'gate', ok: false, reason: 'no random numbers' },
+    { name: 'a', ok: true },
+  ]);
+  expect(gate.closed).toBeUndefined();
 });

@@ -2,11 +2,12 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { type AgentEvent, createEventHub } from '../../../src/agent/events/event-hub.ts';
 import { createLog } from '../../../src/agent/log.ts';
 import { createPartBoard } from '../../../src/agent/parts.ts';
+import { createIncarnation } from '../../../src/agent/resume/incarnation.ts';
 import { createResume, type ResumePart } from '../../../src/agent/resume/resume.ts';
 import type { Step } from '../../../src/agent/resume/run-step.ts';
 import { lastResume } from '../../../src/contract/local/machine.ts';
-import { resumedFields, resumeOperations, signalReport } from '../../../src/contract/local/resume.ts';
-import type { MachineLife } from '../../../src/contract/resume-reports.ts';
+import { resumedFields, resumeOperations, signalStatus } from '../../../src/contract/local/resume.ts';
+import type { MachineIncarnation } from '../../../src/contract/resume-reports.ts';
 import { systemClock } from '../../../src/core/clock.ts';
 import { ask } from '../../support/ask.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -31,7 +32,7 @@ interface Rig {
   readonly kernel: ScriptedKernel;
   readonly resume: ResumePart;
   readonly events: AgentEvent[];
-  readonly saved: MachineLife[];
+  readonly saved: MachineIncarnation[];
   readonly board: ReturnType<typeof createPartBoard>;
   /** Ordinary time, looked at every second. */
   pass(seconds: number): void;
@@ -45,7 +46,7 @@ interface Rig {
 function rig(options: RigOptions = {}): Rig {
   const kernel = createScriptedKernel(options.kernel);
   const events: AgentEvent[] = [];
-  const saved: MachineLife[] = [];
+  const saved: MachineIncarnation[] = [];
   let replaced = 0;
   const hub = createEventHub({
     clock: systemClock,
@@ -65,15 +66,14 @@ function rig(options: RigOptions = {}): Rig {
         replaced += 1;
       },
     },
-    lifeStore: {
-      load: () => ({ generation: options.generation ?? 7, incarnation: KEPT }),
+    incarnation: createIncarnation({
+      load: () => ({ generation: options.generation ?? 7, incarnation: KEPT, nonce: undefined, isKnown: true }),
       save: (life) => void saved.push(life),
-    },
-    steps: () => options.steps ?? [],
+    }),
     tick_ms: options.tick_ms ?? 3_600_000,
   });
   const stop = new AbortController();
-  resume.start(stop.signal);
+  resume.start(stop.signal, () => options.steps ?? []);
   onTestFinished(async () => {
     stop.abort();
     await resume[Symbol.asyncDispose]();
@@ -100,11 +100,32 @@ function rig(options: RigOptions = {}): Rig {
 const ranOnce = (name: string, ran: string[]): Step => ({ name, deadline_ms: 1_000, run: () => void ran.push(name) });
 
 describe('a restore', () => {
+  test('is told to every listener, also after one that throws', async () => {
+    const { kernel, resume, resumed } = rig();
+    const told: string[] = [];
+    const fail = () => {
+      throw new Error('this listener fails');
+    };
+    resume.onResumed(fail);
+    resume.onResumed(() => void told.push(`noticed ${resume.generation()}`));
+    resume.onRecovered(fail);
+    resume.onRecovered(() => void told.push('done'));
+    kernel.restore(14_000);
+    resume.check();
+    expect(told).toEqual(['noticed 8']);
+    expect((await resumed(0)).steps).toMatchObject([
+      { name: 'gate', ok: true },
+      { name: 'identity', ok: true },
+      { name: 'sockets', ok: true },
+    ]);
+    expect(told).toEqual(['noticed 8', 'done']);
+  });
+
   test('raises the generation, renews the incarnation and closes the gate before the look returns', async () => {
     const { kernel, resume, saved, resumed } = rig();
     expect(resume.incarnation()).toBe(KEPT);
     let woken = 0;
-    resume.onWake(() => {
+    resume.onResumed(() => {
       woken += 1;
     });
     kernel.restore(14_000);
@@ -115,7 +136,7 @@ describe('a restore', () => {
     expect(resume.incarnation()).not.toBe(KEPT);
     expect(resume.gate.closed).toBe('resuming');
     await resumed(0);
-    expect(saved).toEqual([{ generation: 8, incarnation: resume.incarnation() }]);
+    expect(saved).toEqual([{ generation: 8, incarnation: resume.incarnation(), nonce: undefined, isKnown: true }]);
     expect(resume.gate.closed).toBeUndefined();
     expect(resume.identityHeaders()).toEqual({
       'remora-generation': '8',
@@ -245,7 +266,7 @@ describe('what is no resume', () => {
       ['clock_stepped', 3_600_000],
       ['clock_stepped', -600_000],
     ]);
-    expect(signalReport.parse(resume.signals())).toMatchObject({
+    expect(signalStatus.parse(resume.signals())).toMatchObject({
       stalls: { busy: 1, starved: 1, longest_ms: 5_000 },
       clock_steps: 2,
     });
@@ -268,14 +289,14 @@ describe('what is no resume', () => {
 describe('the counter', () => {
   test('that is lost degrades the part until it is found, and nothing throws', () => {
     const { kernel, resume, board, events } = rig();
-    expect(board.report().resume.state).toBe('ok');
+    expect(board.statuses().resume.state).toBe('ok');
     kernel.lose('generation');
     resume.check();
-    expect(board.report().resume).toMatchObject({ state: 'degraded', reason: expect.stringMatching(/counter/) });
+    expect(board.statuses().resume).toMatchObject({ state: 'degraded', reason: expect.stringMatching(/counter/) });
     expect(resume.signals().missing).toContain('generation');
     kernel.find('generation');
     resume.check();
-    expect(board.report().resume.state).toBe('ok');
+    expect(board.statuses().resume.state).toBe('ok');
     expect(events.map(({ type, signal }) => [type, signal])).toEqual([
       ['signal_lost', 'generation'],
       ['signal_found', 'generation'],
@@ -284,7 +305,7 @@ describe('the counter', () => {
 
   test('that this machine never had is a note and no fault', () => {
     const { resume, board } = rig({ kernel: { without: ['generation'] } });
-    expect(board.report().resume).toMatchObject({ state: 'ok', reason: expect.stringMatching(/no VM generation/) });
+    expect(board.statuses().resume).toMatchObject({ state: 'ok', reason: expect.stringMatching(/no VM generation/) });
     expect(resume.signals().blind_spots.join()).toMatch(/no VM generation counter/);
   });
 });
@@ -294,7 +315,7 @@ describe('POST /v1/machine/resumed', () => {
     const it = rig(options);
     const { machineResumed } = it.resume.handlers;
     const { path } = await serveEdge(resumeOperations, {
-      machineResumed: (call) => machineResumed({ ...call, principal: { door: 'socket' } }),
+      machineResumed: (call) => machineResumed({ ...call, principal: { listener: 'socket' } }),
     });
     const post = (body?: unknown) =>
       ask(path, {
@@ -346,7 +367,7 @@ describe('the fence', () => {
   test('makes a short stop that SIGCONT ends a resume', async () => {
     const { resume, kernel, resumed } = rig();
     resume.setFence(true);
-    resume.onWake(() => resume.setFence(false));
+    resume.onResumed(() => resume.setFence(false));
     kernel.stop(400);
     expect(await resumed(0)).toMatchObject({ cause: 'process_stopped', signals: ['continued', 'fence'] });
     expect(resume.gate.closed).toBeUndefined();
@@ -367,14 +388,13 @@ test('before it is started and after it ended a look finds nothing and throws no
     part: board.part('resume'),
     log: createLog('silent'),
     upstream: { replace: async () => undefined },
-    lifeStore: { load: () => ({ generation: 1, incarnation: 'ab'.repeat(16) }), save: () => undefined },
-    steps: () => [],
+    incarnation: createIncarnation({ load: () => undefined, save: () => undefined }),
   });
   resume.check();
-  resume.start(new AbortController().signal);
+  resume.start(new AbortController().signal, () => []);
   await resume[Symbol.asyncDispose]();
   kernel.restore();
   resume.check();
   await resume.gate.wait();
-  expect([resume.generation(), resume.lastResume()]).toEqual([1, undefined]);
+  expect([resume.generation(), resume.lastResume()]).toEqual([0, undefined]);
 });

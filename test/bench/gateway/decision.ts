@@ -1,6 +1,6 @@
 // What one decision on a plain path costs: the target read, the policy asked, as for each call.
-import { compilePolicy, decide } from '../../../src/core/access-policy.ts';
-import { parseGatewayTarget } from '../../../src/core/gateway-target.ts';
+import { compilePolicy, decide } from '../../../src/core/gateway/access-policy.ts';
+import { parseGatewayTarget } from '../../../src/core/gateway/gateway-target.ts';
 
 const ROUNDS = 200_000;
 

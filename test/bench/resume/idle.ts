@@ -35,7 +35,7 @@ export async function measureIdle(run_ms: number, transaction_ms: number): Promi
       agentCommand: agentProgram,
       version: '0',
       signal: new AbortController().signal,
-      say: () => undefined,
+      print: () => undefined,
     }),
   );
   const dispatcher = new Agent({ connect: { socketPath: dev.record.socket } });

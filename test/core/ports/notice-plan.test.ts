@@ -27,10 +27,10 @@ function plan(
   room = 100,
 ) {
   const counts = new Map(Object.entries(waiting).map(([port, count]) => [Number(port), count]));
-  const made = planNotices({ told: table(told), open: table(open), waiting: counts, room });
+  const made = planNotices({ announced: table(told), open: table(open), waiting: counts, room });
   return {
     said: made.changes.map(({ type, open: { port, pid } }) => `${type === 'port_opened' ? '+' : '-'}${port}/${pid}`),
-    told: Object.fromEntries([...made.told].map(([port, { pid }]) => [port, pid])),
+    told: Object.fromEntries([...made.announced].map(([port, { pid }]) => [port, pid])),
     behind: made.behind,
   };
 }
@@ -63,8 +63,8 @@ describe('planNotices', () => {
     const now = new Map([
       [80, { port: 80, pid: 7, start_ticks: undefined, command: 'y', uid: 0, addresses: ['::'], sockets: [1, 2] }],
     ]);
-    const made = planNotices({ told: before, open: now, waiting: new Map([[80, 2]]), room: 0 });
-    expect(made).toEqual({ changes: [], told: now, behind: false });
+    const made = planNotices({ announced: before, open: now, waiting: new Map([[80, 2]]), room: 0 });
+    expect(made).toEqual({ changes: [], announced: now, behind: false });
   });
 });
 

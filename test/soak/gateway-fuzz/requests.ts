@@ -178,7 +178,7 @@ function toBody(dice: Dice): { headers: (readonly [string, string])[]; tail: str
   }
 }
 
-/** `credential`: headers that this door wants, before all others. */
+/** `credential`: headers that this target wants, before all others. */
 export function toFuzzedRequest(
   id: string,
   credential: readonly (readonly [string, string])[],

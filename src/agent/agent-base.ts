@@ -1,0 +1,70 @@
+// What every part of the agent stands on: the board of their states, the store, the connections to the platform, the clocks, the
+// incarnation of the machine, and the events.
+import { systemClock } from '../core/clock.ts';
+import { createRunClock } from '../core/run-clock.ts';
+import { randomFraction } from '../core/urandom.ts';
+import { LoopWatch } from '../http/loop-watch.ts';
+import type { Config } from './config/load-config.ts';
+import { createEventHub } from './events/event-hub.ts';
+import { gatewayLogSchema, gatewaySchema, gatewayUsageSchema } from './gateway/gateway.ts';
+import { holdsSchema } from './holds/hold-store.ts';
+import type { RestartState } from './hot-restart/restart-state.ts';
+import type { Log } from './log.ts';
+import { createPartBoard } from './parts.ts';
+import { portsSchema } from './ports/ports.ts';
+import { createIncarnation } from './resume/incarnation.ts';
+import { lifeNonceSchema } from './resume/incarnation-store.ts';
+import { toKeptLife } from './resume/resume-restart-state.ts';
+import { createOwnCostMeter } from './status/own-cost.ts';
+import { openStore } from './store.ts';
+import { createUpstream } from './upstream.ts';
+
+/** One migration each, appended only. */
+const SCHEMAS = [gatewaySchema, portsSchema, holdsSchema, gatewayUsageSchema, gatewayLogSchema, lifeNonceSchema];
+
+export interface AgentBaseOptions {
+  readonly config: Config;
+  readonly log: Log;
+  readonly restartState?: RestartState | undefined;
+}
+
+export type AgentBase = ReturnType<typeof openAgentBase>;
+
+/** `stack` disposes of what was opened. */
+export function openAgentBase({ config, log, restartState }: AgentBaseOptions, stack: AsyncDisposableStack) {
+  const clock = systemClock;
+  const board = createPartBoard(clock);
+  const settings = toSettingsReason(config);
+  board.part('settings').set(settings === undefined ? 'ok' : 'degraded', settings);
+  const store = stack.use(openStore(config.stateDir, SCHEMAS, board.part('store')));
+  if (restartState !== undefined) store.incarnation.save(toKeptLife(restartState.resume.life));
+  const upstream = stack.use(createUpstream({ connect_ms: config.connect_ms }));
+  const loop = stack.use(new LoopWatch((hold) => log.warn(hold, 'an operation held the event loop')));
+  const cost = stack.use(createOwnCostMeter(loop));
+  const incarnation = createIncarnation(store.incarnation);
+  const hub = createEventHub({
+    clock,
+    generation: () => incarnation.generation,
+    sequence: store.sequence,
+    kept: restartState?.events,
+  });
+  return {
+    clock,
+    random: randomFraction,
+    runClock: createRunClock(clock),
+    log,
+    board,
+    store,
+    upstream,
+    loop,
+    cost,
+    incarnation,
+    hub,
+  };
+}
+
+/** Names the settings that are not used, with the reason; undefined when all are used. */
+function toSettingsReason(config: Config): string | undefined {
+  if (config.warnings.length === 0) return undefined;
+  return config.warnings.map((warning) => `${warning.setting}: ${warning.message}`).join('; ');
+}

@@ -1,0 +1,84 @@
+// What the agent serves: the operations of its parts and those about itself, at every listener that is opened on the edge.
+import { agentOperations } from '../contract/agent-operations.ts';
+import type { SignalStatus } from '../contract/local/resume.ts';
+import { createEdge, type Edge } from '../http/edge.ts';
+import { createAuthenticator } from './access/authenticator.ts';
+import type { AgentBase } from './agent-base.ts';
+import type { AgentParts } from './agent-parts.ts';
+import type { Config } from './config/load-config.ts';
+import { createEventHandlers } from './events/event-handlers.ts';
+import { createHoldHandlers } from './holds/hold-handlers.ts';
+import { findSharedRandomness } from './resume/shared-randomness.ts';
+import { createStatus } from './status/status.ts';
+
+/** Open event streams for each caller and each listener. All callers of one Unix socket count as one. */
+const STREAM_LIMITS = { ofCaller: 64, ofListener: 512 };
+
+export interface AgentEdgeOptions {
+  readonly config: Config;
+  readonly version: string;
+  /** Checks every answer against the schema of its operation, for tests. */
+  readonly checkAnswers?: boolean;
+}
+
+export function createAgentEdge(base: AgentBase, parts: AgentParts, options: AgentEdgeOptions): Edge {
+  const { clock, board, cost, hub, loop, log, incarnation } = base;
+  const { gateway, ports, replication, resume, resumeReports } = parts;
+  const { config, version } = options;
+  const status = createStatus({
+    version,
+    clock,
+    config,
+    board,
+    cost,
+    operations: () => agentOperations,
+    live: () => ({
+      generation: incarnation.generation,
+      incarnation: incarnation.incarnation,
+      state: parts.progress.state,
+      // The status is served by the edge whose streams it counts.
+      streams: edge.streams,
+      seq: hub.seq,
+      gatewayCalls: gateway.callCounts(),
+      details: {
+        ports: ports.status(),
+        replication: replication.status(),
+        resume: toSignals(parts, incarnation.generation),
+        report: resumeReports.status(),
+        hooks: parts.hooks.describe(),
+        generation_file: parts.generationFile.describe(),
+      },
+    }),
+  });
+  const edge = createEdge({
+    operations: agentOperations,
+    handlers: {
+      ...status,
+      ...createEventHandlers(hub),
+      ...parts.machine.handlers,
+      ...createHoldHandlers(parts.holds),
+      ...parts.idle.handlers,
+      ...resume.handlers,
+      ...gateway.handlers,
+      ...ports.handlers,
+      ...replication.handlers,
+    },
+    authenticate: createAuthenticator({ verifyToken: gateway.verifyToken, onRefused: gateway.onAccessRefusal }),
+    until: (caller) => caller.until,
+    // Each capability token has its own signal. Callers of a Unix socket cannot be distinguished.
+    callerOf: (caller) => caller.until,
+    streamLimits: STREAM_LIMITS,
+    loop,
+    log,
+    ...(options.checkAnswers === undefined ? {} : { checkAnswers: options.checkAnswers }),
+  });
+  return edge;
+}
+
+/** The signals of the detector, with what goes unnoticed for other reasons. */
+function toSignals({ resume, resumeReports, generationPath }: AgentParts, generation: number): SignalStatus {
+  const signals = resume.signals();
+  const shared = findSharedRandomness({ generationFile: generationPath }, generation);
+  const more = [...resumeReports.blindSpots(), ...(shared === undefined ? [] : [shared])];
+  return { ...signals, blind_spots: [...signals.blind_spots, ...more] };
+}

@@ -1,0 +1,172 @@
+// The parts of the agent, each made after those that it needs. Nothing runs until agent.ts starts it.
+import { dirname, join } from 'node:path';
+import { createKernel, type Kernel } from '../linux/kernel/kernel.ts';
+import type { AgentBase, AgentBaseOptions } from './agent-base.ts';
+import { createGateway, type Gateway } from './gateway/gateway.ts';
+import { createHolds } from './holds/holds.ts';
+import { createHooks } from './hooks/hooks.ts';
+import { createPrimaryChangeHooks } from './hooks/run-primary-change.ts';
+import { setHooksPart } from './hooks/set-hooks-part.ts';
+import { createIdle } from './idle/idle.ts';
+import { createInterlock } from './machine/interlock.ts';
+import { createMachine } from './machine/machine.ts';
+import { createMachineStatus } from './machine/machine-status.ts';
+import { createMachinesApi } from './machine/machines-api.ts';
+import { createSuspendProgress } from './machine/suspend-progress.ts';
+import { createPorts } from './ports/ports.ts';
+import { createReplication, type Replication } from './replication/replication.ts';
+import { createGenerationFile, type GenerationFile } from './resume/generation-file.ts';
+import { createResume } from './resume/resume.ts';
+import { createStaleSockets } from './resume/stale-connections.ts';
+import { createResumeReports } from './resume-reports/resume-reports.ts';
+
+export interface AgentPartsOptions extends AgentBaseOptions {
+  readonly env: NodeJS.ProcessEnv;
+  readonly version: string;
+  /** Replaces the kernel of this machine, for benchmarks. */
+  readonly kernel?: Kernel;
+}
+
+export interface Stacks {
+  /** Disposes of what ends with this image of the process. */
+  readonly stack: AsyncDisposableStack;
+  /** Disposes of what stays in the file system when the image of this process is replaced. */
+  readonly files: AsyncDisposableStack;
+}
+
+export type AgentParts = ReturnType<typeof createAgentParts>;
+
+export function createAgentParts(base: AgentBase, options: AgentPartsOptions, { stack, files }: Stacks) {
+  const { clock, random, runClock, hub, upstream, log, board, store, incarnation } = base;
+  const { config, restartState } = options;
+  const common = { clock, random, hub, upstream, log };
+
+  const resume = stack.use(
+    createResume({
+      ...common,
+      kernel: options.kernel ?? createKernel(),
+      part: board.part('resume'),
+      incarnation,
+      before: restartState?.resume,
+    }),
+  );
+  const identity = () => resume.identityHeaders();
+  const check = () => resume.check();
+  const staleSockets = createStaleSockets({ hub, choice: { ports: config.killPorts, cgroups: config.killCgroups } });
+  const generationPath = config.generationFile ?? join(dirname(config.socket), 'generation');
+  const generationFile = files.use(createGenerationFile(generationPath));
+  const writeGeneration = () => writeOrLog(generationFile, base);
+
+  const holds = stack.use(createHolds({ clock, runClock, hub, db: store.db, log, check }));
+  const machineStatus = createMachineStatus({
+    part: board.part('machine'),
+    identity: config,
+    hasApi: config.machinesApi !== undefined,
+  });
+  const resumeReports = stack.use(
+    createResumeReports({
+      ...common,
+      config,
+      resume,
+      holds: () => holds.inForce().map((hold) => hold.name),
+      spreadStore: store.reconnectSpread,
+      version: options.version,
+      onFence: machineStatus.setFencedOff,
+      onAdopted: writeGeneration,
+    }),
+  );
+  const gateway = stack.use(
+    createGateway({
+      ...common,
+      part: board.part('gateway'),
+      db: store.db,
+      config,
+      identity,
+      gate: () => resume.gate.wait().then(resumeReports.mayCall),
+      mayDraw: resumeReports.mayDraw,
+      onTurn: () => base.loop.enter('gateway'),
+      refreshGate: () => resume.gate.wait().then(() => resumeReports.mayGoOut()),
+    }),
+  );
+  const ports = stack.use(
+    createPorts({
+      ...common,
+      part: board.part('ports'),
+      noticesPart: board.part('notices'),
+      db: store.db,
+      config: { ...config, spriteUrl: () => gateway.spriteUrl() },
+      identity,
+      mayGoOut: resumeReports.mayGoOut,
+    }),
+  );
+  const hooks = createHooks({ directory: config.hooksDir, generation: () => incarnation.generation });
+  if (config.hooksDir !== undefined) setHooksPart(board.part('hooks'), hooks);
+  const progress = createSuspendProgress((up) => resume.setFence(up));
+  const replication = stack.use(
+    createReplication({
+      ...common,
+      part: board.part('replication'),
+      config,
+      mayConnect: () => progress.state !== 'fenced' && !resumeReports.isHeldBack,
+      onPrimaryChange: createPrimaryChangeHooks(hooks, board.part('hooks')),
+    }),
+  );
+  const interlock = createInterlock({
+    holds: holds.inForce,
+    openStreams: () => gateway.openStreams(),
+    isPrimary: () => replication.isPrimary(),
+    streams: config.suspendStreams,
+  });
+  const api = config.machinesApi;
+  const machine = stack.use(
+    createMachine({
+      clock,
+      hub,
+      identity: config,
+      api: api === undefined ? undefined : createMachinesApi({ address: api, token: config.token, upstream, identity }),
+      sources: { procRoot: '/proc', env: options.env },
+      interlock,
+      hooks,
+      settle: () => settle(base, gateway, replication),
+      check,
+      progress,
+      generation: () => incarnation.generation,
+      lastResume: () => resume.lastResume(),
+      lastSuspend: restartState?.lastSuspend,
+    }),
+  );
+  const idle = stack.use(
+    createIdle({
+      ...common,
+      runClock,
+      config,
+      holds: holds.inForce,
+      calls: () => gateway.calls(),
+      suspendState: () => progress.state,
+      isPrimary: () => replication.isPrimary(),
+      ports: () => ports.listening().keys(),
+      check,
+      suspend: (recheck) => machine.suspender.suspend(false, recheck),
+    }),
+  );
+  return {
+    ...{ resume, staleSockets, generationPath, generationFile, writeGeneration, holds, machineStatus, resumeReports },
+    ...{ gateway, ports, hooks, progress, replication, interlock, machine, idle },
+  };
+}
+
+/** A file that cannot be written only costs the programs that watch it. */
+function writeOrLog(file: GenerationFile, { incarnation, log }: AgentBase): void {
+  try {
+    file.write(incarnation.generation);
+  } catch (error) {
+    log.warn({ err: error }, 'the generation file cannot be written');
+  }
+}
+
+/** Prepares a suspend: what is on disk is complete, and no idle connection is left to freeze. */
+async function settle({ store, upstream }: AgentBase, gateway: Gateway, replication: Replication): Promise<void> {
+  store.checkpoint();
+  await Promise.all([gateway.settle(), replication.checkpoint()]);
+  upstream.retire();
+}

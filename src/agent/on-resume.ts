@@ -1,0 +1,28 @@
+// What each part does at the moment a resume is noticed, and at the moment its recovery is done. What takes longer is a step of the
+// recovery: see recovery-steps.ts.
+import type { RunClock } from '../core/run-clock.ts';
+import type { AgentParts } from './agent-parts.ts';
+import type { LastResume } from './resume/last-resume.ts';
+
+/** Registers them in the order in which they run. One that throws is logged and keeps none of the others from running. */
+export function listenForResumes(parts: AgentParts, runClock: RunClock, onMaybeCloned: () => void): void {
+  const { resume, staleSockets, resumeReports, holds, idle, machine } = parts;
+  resume.onResumed(() => staleSockets.onResumed());
+  resume.onResumed(() => resumeReports.onResumed());
+  resume.onResumed(() => parts.writeGeneration());
+  resume.onResumed(() => runClock.skip(toRunningGap(resume.lastResume())));
+  resume.onResumed(() => holds.onResumed());
+  resume.onResumed(() => idle.onResumed());
+  resume.onResumed(() => machine.suspender.onResumed());
+
+  resume.onRecovered(() => machine.suspender.onRecovered());
+  resume.onRecovered(() => {
+    if (resume.mayBeClone()) onMaybeCloned();
+  });
+}
+
+/** How long the monotonic clock ran while the processes stood still. It is 0 on a machine that was restored or slept. */
+function toRunningGap(resume: LastResume | undefined): number {
+  const ranOn = resume?.cause === 'process_stopped' || resume?.cause === 'vm_paused';
+  return ranOn ? (resume.gap_ms ?? 0) : 0;
+}

@@ -1,0 +1,23 @@
+// What the recovery from a resume does once the gate is open, in this order; what comes before is in resume/resume.ts.
+import type { AgentParts } from './agent-parts.ts';
+import { HOOKS_DEADLINE_MS } from './hooks/hooks.ts';
+import { runPostResume } from './hooks/run-post-resume.ts';
+import type { Part } from './parts.ts';
+import type { Step } from './resume/run-step.ts';
+
+/** The function is called at each resume, because the platform may have changed the spread of the reports. */
+export function createRecoverySteps(parts: AgentParts, hooksPart: Part): () => readonly Step[] {
+  const { staleSockets, resumeReports, gateway, replication, ports, hooks, resume } = parts;
+  return () => [
+    ...staleSockets.steps,
+    ...resumeReports.steps(),
+    { name: 'policy', deadline_ms: 2_000, run: () => gateway.onResume() },
+    { name: 'stream', deadline_ms: 5_000, run: () => replication.onResume() },
+    { name: 'ports', deadline_ms: 1_000, run: () => ports.onResume() },
+    {
+      name: 'hooks',
+      deadline_ms: HOOKS_DEADLINE_MS + 1_000,
+      run: () => runPostResume(hooks, resume.lastResume(), hooksPart),
+    },
+  ];
+}

@@ -1,0 +1,34 @@
+// What the resume part leaves to the next image of this process. Run time starts at 0 there, so a moment is passed on as its age.
+
+import type { DetectorMemory } from '../../core/resume/resume-detector.ts';
+import { Secret } from '../../core/secret.ts';
+import type { RestartResume } from '../hot-restart/restart-state.ts';
+import type { KeptLife } from './incarnation.ts';
+
+export function toHandedLife({ nonce, ...life }: KeptLife): RestartResume['life'] {
+  return nonce === undefined ? life : { ...life, nonce: nonce.reveal() };
+}
+
+export function toKeptLife({ nonce, ...life }: RestartResume['life']): KeptLife {
+  return { ...life, nonce: nonce === undefined ? undefined : new Secret(nonce) };
+}
+
+/** `mono_ms` is the run time of this image. */
+export function toRestartMemory(
+  memory: DetectorMemory | undefined,
+  mono_ms: number,
+): Pick<RestartResume, 'counts' | 'recent'> {
+  if (memory?.recent === undefined) return memory === undefined ? {} : { counts: { ...memory.counts } };
+  const { noticed_mono_ms, signals, ...recent } = memory.recent;
+  return {
+    counts: { ...memory.counts },
+    recent: { ...recent, signals: [...signals], age_ms: mono_ms - noticed_mono_ms },
+  };
+}
+
+export function toDetectorMemory(handed: RestartResume | undefined, mono_ms: number): DetectorMemory | undefined {
+  if (handed?.counts === undefined) return undefined;
+  if (handed.recent === undefined) return { counts: handed.counts, recent: undefined };
+  const { age_ms, ...recent } = handed.recent;
+  return { counts: handed.counts, recent: { ...recent, noticed_mono_ms: mono_ms - age_ms } };
+}

@@ -1,0 +1,15 @@
+// The settings of the agent as a table. Pure.
+import type { Setting } from '../../agent/config/settings.ts';
+import { toMarkdownTable } from './markdown-table.ts';
+
+export function toSettingTable(settings: Readonly<Record<string, Setting>>): string {
+  return toMarkdownTable(
+    ['variable', 'key in the file', 'default', 'what it is'],
+    Object.values(settings).map(({ env, key, fallback, summary }) => [
+      `\`${env}\``,
+      `\`${key}\``,
+      fallback === undefined || fallback === '' ? '' : `\`${fallback}\``,
+      summary,
+    ]),
+  );
+}

@@ -1,0 +1,77 @@
+// The commands of machines, as data.
+import type { Word } from './operator-command.ts';
+
+const app = { type: 'string', value: 'NAME', summary: 'the app of the machine (that of the organization)' } as const;
+
+/** The same command is also `remora platform logs`. */
+export const machineLogsRow: Word = {
+  name: 'machine logs',
+  summary: 'what the agent of a machine has logged; --follow stays for what comes',
+  operands: ['MACHINE'],
+  flags: {
+    app,
+    follow: { type: 'boolean', short: 'f', summary: 'stay and print what comes' },
+    tail: { type: 'string', value: 'N', summary: 'how many of the newest lines to begin with (100)' },
+  },
+  load: async () => (await import('./machine-commands.ts')).machineLogs,
+};
+
+export const machineRows: readonly Word[] = [
+  machineLogsRow,
+  {
+    name: 'machine list',
+    summary: 'the machines with their states',
+    flags: { app },
+    load: async () => (await import('./machine-commands.ts')).listMachines,
+  },
+  {
+    name: 'machine show',
+    summary: 'one machine, by its id or the name of its sprite',
+    operands: ['MACHINE'],
+    flags: { app },
+    load: async () => (await import('./machine-commands.ts')).showMachine,
+  },
+  {
+    name: 'machine start',
+    summary: 'boot or resume a machine; done when its agent has reported',
+    operands: ['MACHINE'],
+    flags: { app },
+    load: async () => (await import('./machine-commands.ts')).startMachine,
+  },
+  {
+    name: 'machine stop',
+    summary: 'stop a machine; a snapshot is discarded',
+    operands: ['MACHINE'],
+    flags: {
+      app,
+      signal: { type: 'string', value: 'NAME', summary: 'how its agent is asked to end (SIGTERM)' },
+      timeout: { type: 'string', value: 'TIME', summary: 'after how long it is made to, such as 30s (5s)' },
+    },
+    load: async () => (await import('./machine-commands.ts')).stopMachine,
+  },
+  {
+    name: 'machine suspend',
+    summary: 'suspend a machine; accepted when this ends, frozen soon after',
+    operands: ['MACHINE'],
+    flags: { app },
+    load: async () => (await import('./machine-commands.ts')).suspendMachine,
+  },
+  {
+    name: 'machine wait',
+    summary: 'wait until a machine is in a state',
+    operands: ['MACHINE'],
+    flags: {
+      app,
+      state: { type: 'string', value: 'STATE', summary: 'running, suspended or stopped (running)' },
+      timeout: { type: 'string', value: 'SECONDS', summary: 'for how long, at most 60 (60)' },
+    },
+    load: async () => (await import('./machine-commands.ts')).waitMachine,
+  },
+  {
+    name: 'machine adopt',
+    summary: 'let the next agent that reports as the machine, and is not the one that is served, take its place',
+    operands: ['MACHINE'],
+    flags: { app },
+    load: async () => (await import('./machine-commands.ts')).adoptMachine,
+  },
+];

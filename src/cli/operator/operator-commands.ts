@@ -1,0 +1,36 @@
+// Every command that works on a platform: under its own name, from anywhere with a token or on the platform's machine, and under
+// `remora platform` for the platform of this machine.
+import type { Command } from '../command.ts';
+import { connectorRows } from './connector-rows.ts';
+import { machineLogsRow, machineRows } from './machine-rows.ts';
+import { toCommand, toPinnedCommand, toPlatformCommand, type Word } from './operator-command.ts';
+import { organizationRows, ownRows } from './organization-rows.ts';
+import { spriteRows } from './sprite-rows.ts';
+import { tokenRows } from './token-rows.ts';
+
+const words: readonly Word[] = [
+  ...spriteRows,
+  ...connectorRows,
+  ...machineRows,
+  ...tokenRows,
+  ...ownRows,
+  ...organizationRows,
+];
+
+/** The first words, for the overview; `remora sprite --help` lists what follows. */
+export const kinds: readonly (readonly [name: string, summary: string])[] = [
+  ['sprite', 'list, show, create, update, delete'],
+  ['connector', 'list, show, create, name, policy, delete: credentials for providers, and who may use them'],
+  ['machine', 'list, show, start, stop, suspend, wait, logs, adopt'],
+  ['token', 'list, create, delete'],
+  ['usage', 'list: what was called through the gateway'],
+  ['organization', 'show; on the machine of the platform also list, create, update'],
+  ['host', 'list, forget: the platform processes on one database'],
+];
+
+export const wordCommands: readonly Command[] = words.map(toCommand);
+
+export const platformWordCommands: readonly Command[] = [
+  ...words.map(toPlatformCommand),
+  toPinnedCommand(machineLogsRow, 'platform logs'),
+];

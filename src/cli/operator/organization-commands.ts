@@ -1,0 +1,93 @@
+// `remora organization …`, `remora host …` and `remora usage list`: each function is one command.
+import { gatewayUsageRequest } from '../../contract/gateway-usage.ts';
+import type { OrganizationRecord } from '../../contract/organizations.ts';
+import type { Invocation } from '../command.ts';
+import { UsageError } from '../exit-code.ts';
+import { parseWhole } from '../number-flag.ts';
+import { askPlatform } from '../target/platform-client.ts';
+import { print } from './print.ts';
+
+const LIMIT_MAX = 1_000_000;
+
+export async function listOrganizations(invocation: Invocation): Promise<number> {
+  const answer = await askPlatform(invocation, (client) => client.call('listOrganizations'));
+  return print(invocation, answer, [
+    ['NAME', 'RUNNING LIMIT', 'WARM LIMIT'],
+    ...answer.organizations.map(({ name, running_limit, warm_limit }) => [
+      name,
+      String(running_limit ?? '-'),
+      String(warm_limit ?? '-'),
+    ]),
+  ]);
+}
+
+export async function createOrganization(invocation: Invocation): Promise<number> {
+  const [name = ''] = invocation.operands;
+  const body = { name, ...toLimits(invocation) };
+  const made = await askPlatform(invocation, (client) => client.call('createOrganization', { body }));
+  return print(invocation, made, [[made.name]]);
+}
+
+export async function updateOrganization(invocation: Invocation): Promise<number> {
+  const [name = ''] = invocation.operands;
+  const body = toLimits(invocation);
+  const changed = await askPlatform(invocation, (client) =>
+    client.call('updateOrganization', { params: { name }, body }),
+  );
+  return print(invocation, changed, [toLine(changed)]);
+}
+
+export async function showOrganization(invocation: Invocation): Promise<number> {
+  const own = await askPlatform(invocation, (client) => client.call('readOwnOrganization'));
+  return print(invocation, own, [toLine(own)]);
+}
+
+export async function listHosts(invocation: Invocation): Promise<number> {
+  const answer = await askPlatform(invocation, (client) => client.call('listHosts'));
+  const rows = answer.hosts.map(({ host, machines }) => [host, String(machines)]);
+  return print(invocation, answer, [['HOST', 'MACHINES'], ...rows]);
+}
+
+export async function forgetHost(invocation: Invocation): Promise<number> {
+  const [host = ''] = invocation.operands;
+  await askPlatform(invocation, (client) => client.call('forgetHost', { params: { host } }));
+  const line = `${host} is forgotten; its machines are stopped, and start on whichever host is asked`;
+  return print(invocation, { forgotten: host }, [[line]]);
+}
+
+export async function listUsage(invocation: Invocation): Promise<number> {
+  const { text } = invocation;
+  const day = (flag: 'since' | 'until') => {
+    const given = text(flag);
+    if (given === undefined || gatewayUsageRequest.shape[flag].safeParse(given).success) return given;
+    throw new UsageError(`--${flag} takes a day such as 2026-01-31, not ${given}`);
+  };
+  const query = { since: day('since'), until: day('until'), connector_id: text('connector'), sprite: text('sprite') };
+  const answer = await askPlatform(invocation, (client) => client.call('readGatewayUsage', { query }));
+  return print(invocation, answer, [
+    ['DAY', 'CONNECTOR', 'PROVIDER', 'CALLS', 'REFUSED', 'SENT', 'RECEIVED', 'TOKENS IN', 'TOKENS OUT'],
+    ...answer.usage.map((row) => [
+      row.day,
+      row.connector_id,
+      row.provider,
+      ...[row.calls, row.refused, row.request_bytes, row.response_bytes, row.input_tokens, row.output_tokens].map(
+        String,
+      ),
+    ]),
+  ]);
+}
+
+function toLine({ name, running_limit, warm_limit }: OrganizationRecord): string[] {
+  return [name, `running ${running_limit ?? 'any'}`, `warm ${warm_limit ?? 'any'}`];
+}
+
+function toLimits({ text }: Invocation) {
+  const read = (flag: string) => {
+    const given = text(flag);
+    return given === 'none' ? null : parseWhole(flag, given, 0, 0, LIMIT_MAX);
+  };
+  return {
+    ...(text('running-limit') === undefined ? {} : { running_limit: read('running-limit') }),
+    ...(text('warm-limit') === undefined ? {} : { warm_limit: read('warm-limit') }),
+  };
+}

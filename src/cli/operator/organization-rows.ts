@@ -1,0 +1,66 @@
+// The commands of organizations, of the platform's hosts, and of usage, as data.
+import type { Word } from './operator-command.ts';
+
+const limits = {
+  'running-limit': { type: 'string', value: 'N', summary: 'sprites that may run at once, or none for any number' },
+  'warm-limit': { type: 'string', value: 'N', summary: 'sprites kept warm at once, or none for any number' },
+} as const;
+
+export const organizationRows: readonly Word[] = [
+  {
+    name: 'organization list',
+    scope: 'operator',
+    summary: 'the organizations of a platform, on its own machine',
+    load: async () => (await import('./organization-commands.ts')).listOrganizations,
+  },
+  {
+    name: 'organization create',
+    scope: 'operator',
+    summary: 'make an organization, on the machine of the platform',
+    operands: ['NAME'],
+    flags: limits,
+    load: async () => (await import('./organization-commands.ts')).createOrganization,
+  },
+  {
+    name: 'organization update',
+    also: ['organization limit'],
+    scope: 'operator',
+    summary: 'change its limits, on the machine of the platform',
+    operands: ['NAME'],
+    flags: limits,
+    load: async () => (await import('./organization-commands.ts')).updateOrganization,
+  },
+  {
+    name: 'host list',
+    scope: 'operator',
+    summary: 'the platform processes on one PostgreSQL database',
+    load: async () => (await import('./organization-commands.ts')).listHosts,
+  },
+  {
+    name: 'host forget',
+    scope: 'operator',
+    summary: 'give up a platform process that is gone for good; its machines start where they are asked',
+    operands: ['HOST'],
+    load: async () => (await import('./organization-commands.ts')).forgetHost,
+  },
+];
+
+/** The commands of the organization that the token belongs to; `organization show NAME` of the operator takes the name as an operand. */
+export const ownRows: readonly Word[] = [
+  {
+    name: 'organization show',
+    summary: 'the organization of the token, with its limits',
+    load: async () => (await import('./organization-commands.ts')).showOrganization,
+  },
+  {
+    name: 'usage list',
+    summary: 'what was called through the gateway, by day and connector',
+    flags: {
+      since: { type: 'string', value: 'DAY', summary: 'first day, such as 2026-01-31 (thirty days ago)' },
+      until: { type: 'string', value: 'DAY', summary: 'last day (today)' },
+      connector: { type: 'string', value: 'ID', summary: 'of this connector' },
+      sprite: { type: 'string', value: 'NAME', summary: 'of this sprite' },
+    },
+    load: async () => (await import('./organization-commands.ts')).listUsage,
+  },
+];

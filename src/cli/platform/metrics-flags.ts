@@ -1,0 +1,29 @@
+// The flags of `remora platform` that say where `/metrics` is served, and with which token.
+import { Secret } from '../../core/secret.ts';
+import type { MetricsAccess } from '../../platform/observability/metrics-listener.ts';
+import type { Invocation } from '../command.ts';
+import { UsageError } from '../exit-code.ts';
+import { readSecretFile } from '../secret-file.ts';
+
+/** Throws UsageError, and what `readSecretFile` throws. */
+export function readMetricsFlags(text: Invocation['text']): MetricsAccess {
+  const listen = text('metrics-listen');
+  const file = text('metrics-token-file');
+  return {
+    ...(listen === undefined ? {} : { listen: parseListen(listen) }),
+    ...(file === undefined ? {} : { token: readToken(file) }),
+  };
+}
+
+function parseListen(text: string): { host: string; port: number } {
+  const [, bracketed, plain, port = ''] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  if (host !== undefined && Number(port) <= 65_535) return { host, port: Number(port) };
+  throw new UsageError(`platform: --metrics-listen takes HOST:PORT such as 127.0.0.1:4190, not ${text}`);
+}
+
+function readToken(path: string): Secret {
+  const token = readSecretFile(path).trim();
+  if (/^[\x21-\x7e]{16,512}$/.test(token)) return new Secret(token);
+  throw new UsageError(`platform: ${path} must hold a token of 16 to 512 visible characters and nothing else`);
+}

@@ -1,0 +1,71 @@
+// Finds the platform that a command works on: one at an address, with a token, or one in a directory of this machine.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { Secret } from '../../core/secret.ts';
+import type { Invocation } from '../command.ts';
+import { readDevRecord } from '../dev/read-dev-record.ts';
+import { UsageError } from '../exit-code.ts';
+import { DEFAULT_PLATFORM_DIR } from '../platform/platform-dir.ts';
+import { readFlagFile } from '../read-flag-file.ts';
+import { readContext } from './context-file.ts';
+
+export type Target =
+  | { readonly type: 'remote'; readonly url: string; readonly token: Secret }
+  | { readonly type: 'local'; readonly dir: string };
+
+type Words = Pick<Invocation, 'text' | 'env'>;
+
+/**
+ * The first of: --url or --dir; REMORA_URL; REMORA_PLATFORM_DIR or a database; the file of `remora login`; the installed platform; a
+ * running `remora dev` of this user. Throws UsageError when there is none, or no token for it.
+ */
+export function findTarget({ text, env }: Words): Target {
+  const url = text('url');
+  const dir = text('dir');
+  if (url !== undefined && dir !== undefined) {
+    throw new UsageError('--url is a platform elsewhere and --dir one of this machine; give one of them');
+  }
+  if (url !== undefined) return toRemote(url, { text, env });
+  if (dir !== undefined) return { type: 'local', dir };
+  if (text('database') !== undefined) return { type: 'local', dir: env.REMORA_PLATFORM_DIR ?? DEFAULT_PLATFORM_DIR };
+  if (env.REMORA_URL) return toRemote(env.REMORA_URL, { text, env });
+  if (env.REMORA_PLATFORM_DIR || env.REMORA_DATABASE_URL) {
+    return { type: 'local', dir: env.REMORA_PLATFORM_DIR ?? DEFAULT_PLATFORM_DIR };
+  }
+  const context = readContext(env);
+  if (context !== undefined) return { type: 'remote', ...context };
+  if (existsSync(join(DEFAULT_PLATFORM_DIR, 'platform.db'))) return { type: 'local', dir: DEFAULT_PLATFORM_DIR };
+  const { platform_url, token } = readDevRecord() ?? {};
+  if (platform_url !== undefined && token !== undefined) {
+    return { type: 'remote', url: platform_url, token: new Secret(token) };
+  }
+  throw new UsageError(
+    'no platform is known: `remora login --url URL` keeps one, --url URL or REMORA_URL names one, --dir DIR is one of this machine',
+  );
+}
+
+function toRemote(given: string, { text, env }: Words): Target {
+  const url = parseUrl(given);
+  const token = findToken(url, { text, env });
+  if (token !== undefined) return { type: 'remote', url, token };
+  throw new UsageError(
+    `there is no token for ${url}: --token-file FILE, REMORA_API_TOKEN, or \`remora login --url ${url}\``,
+  );
+}
+
+/** Throws UsageError for what is no http or https address. */
+export function parseUrl(given: string): string {
+  const url = URL.parse(given);
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.search + url.hash !== '') {
+    throw new UsageError(`${given} is no address of a platform; expected https://HOST or http://HOST:PORT`);
+  }
+  return url.href.replace(/\/$/, '');
+}
+
+function findToken(url: string, { text, env }: Words): Secret | undefined {
+  const file = text('token-file') ?? env.REMORA_API_TOKEN_FILE;
+  if (file !== undefined) return new Secret(readFlagFile('--token-file', file).trim());
+  if (env.REMORA_API_TOKEN) return new Secret(env.REMORA_API_TOKEN);
+  const context = readContext(env);
+  return context?.url === url ? context.token : undefined;
+}

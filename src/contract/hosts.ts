@@ -1,0 +1,37 @@
+// The platform processes on one database, as the operator sees them.
+import { z } from 'zod';
+import { definePlatformOperation } from './operation.ts';
+
+/** `host` is the text of its `host-id` file; `machines` counts the machines that it runs or whose disks it has. */
+export const platformHost = z.object({ host: z.string(), machines: z.int().nonnegative() });
+
+export const hostListResponse = z.object({ hosts: z.array(platformHost) });
+
+const tag = 'Administration';
+const source = 'Remora';
+
+export const hostOperations = {
+  listHosts: definePlatformOperation({
+    method: 'GET',
+    path: '/v1/hosts',
+    summary: "List the platform processes on this database; at the platform's own socket only",
+    source,
+    tag,
+    servedAt: ['operator'],
+    access: 'operator',
+    answer: { kind: 'json', status: 200, schema: hostListResponse },
+    errors: ['unauthorized', 'forbidden', 'invalid_state'],
+  }),
+  forgetHost: definePlatformOperation({
+    method: 'DELETE',
+    path: '/v1/hosts/{host}',
+    summary: "Give up a platform process that is gone for good; at the platform's own socket only",
+    source,
+    tag,
+    servedAt: ['operator'],
+    access: 'operator',
+    params: z.object({ host: z.string().min(1) }),
+    answer: { kind: 'empty', status: 204 },
+    errors: ['unauthorized', 'forbidden', 'not_found', 'invalid_state'],
+  }),
+} as const;

@@ -1,0 +1,96 @@
+// Organizations: an organization reads its own record, the operator of a platform works with all of them.
+import { z } from 'zod';
+import { definePlatformOperation } from './operation.ts';
+
+/** Names the organization that a call concerns. Read only at the platform's own socket. */
+export const ORGANIZATION_HEADER = 'remora-organization';
+
+/** The socket of the operator, in the directory of the platform. */
+export const OPERATOR_SOCKET = 'platform.sock';
+
+const limit = z.int().min(0).max(1_000_000).nullable();
+
+/** How many sprites may be running or warm at once; null = any number. */
+export const organizationRecord = z.object({
+  name: z.string(),
+  running_limit: limit,
+  warm_limit: limit,
+});
+export type OrganizationRecord = z.infer<typeof organizationRecord>;
+
+export const organizationListResponse = z.object({ organizations: z.array(organizationRecord) });
+
+export const createOrganizationRequest = z.object({
+  name: z.string().min(1).max(63),
+  running_limit: limit.optional(),
+  warm_limit: limit.optional(),
+});
+
+/** Fields that are absent stay as they are. */
+export const updateOrganizationRequest = z.object({ running_limit: limit.optional(), warm_limit: limit.optional() });
+
+const tag = 'Administration';
+const source = 'Remora';
+const params = z.object({ name: z.string().min(1) });
+
+export const organizationOperations = {
+  readOwnOrganization: definePlatformOperation({
+    method: 'GET',
+    path: '/v1/organization',
+    summary: 'Read the organization that the token belongs to',
+    source,
+    tag,
+    servedAt: ['tcp', 'operator'],
+    access: 'organization',
+    answer: { kind: 'json', status: 200, schema: organizationRecord },
+    errors: ['unauthorized', 'forbidden'],
+  }),
+  listOrganizations: definePlatformOperation({
+    method: 'GET',
+    path: '/v1/organizations',
+    summary: "List the organizations by name; at the platform's own socket only",
+    source,
+    tag,
+    servedAt: ['operator'],
+    access: 'operator',
+    answer: { kind: 'json', status: 200, schema: organizationListResponse },
+    errors: ['unauthorized', 'forbidden'],
+  }),
+  createOrganization: definePlatformOperation({
+    method: 'POST',
+    path: '/v1/organizations',
+    summary: "Make an organization; at the platform's own socket only",
+    source,
+    tag,
+    servedAt: ['operator'],
+    access: 'operator',
+    body: createOrganizationRequest,
+    answer: { kind: 'json', status: 201, schema: organizationRecord },
+    errors: ['invalid_request', 'unauthorized', 'forbidden', 'already_exists'],
+  }),
+  readOrganization: definePlatformOperation({
+    method: 'GET',
+    path: '/v1/organizations/{name}',
+    summary: "Read one organization; at the platform's own socket only",
+    source,
+    tag,
+    servedAt: ['operator'],
+    access: 'operator',
+    params,
+    answer: { kind: 'json', status: 200, schema: organizationRecord },
+    errors: ['unauthorized', 'forbidden', 'not_found'],
+  }),
+  updateOrganization: definePlatformOperation({
+    method: 'PATCH',
+    path: '/v1/organizations/{name}',
+    summary: "Change the limits of an organization; at the platform's own socket only",
+    source,
+    tag,
+    servedAt: ['operator'],
+    access: 'operator',
+    params,
+    body: updateOrganizationRequest,
+    answer: { kind: 'json', status: 200, schema: organizationRecord },
+    errors: ['invalid_request', 'unauthorized', 'forbidden', 'not_found'],
+  }),
+} as const;

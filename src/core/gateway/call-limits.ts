@@ -1,0 +1,63 @@
+// How many calls one user of the gateway (a connector, a sprite) may begin each second and have in flight, so that a loop gone
+// wild in one of them harms no other.
+import { RemoraError } from '../remora-error.ts';
+import { createTokenBucket, type TokenBucket } from '../token-bucket.ts';
+
+export interface CallLimit {
+  /** Calls that may begin each second; the same number may begin at once. */
+  readonly perSecond: number;
+  readonly inFlight: number;
+}
+
+export interface CallLimitsOptions {
+  readonly limit: CallLimit;
+  /** What the keys are, for messages: `connector`. */
+  readonly noun: string;
+  /** Monotonic milliseconds. */
+  readonly now_ms: () => number;
+}
+
+export interface CallLimits {
+  /** Throws `too_many_requests` with the time to wait. Dispose when the call is over. */
+  admit(key: string): Disposable;
+}
+
+/** The number of keys at which those without a call in flight are forgotten. */
+const KEYS_MAX = 1_000;
+const IN_FLIGHT_RETRY_MS = 1_000;
+
+export function createCallLimits({ limit, noun, now_ms }: CallLimitsOptions): CallLimits {
+  const users = new Map<string, { readonly bucket: TokenBucket; open: number }>();
+
+  function userOf(key: string) {
+    const known = users.get(key);
+    if (known !== undefined) return known;
+    if (users.size >= KEYS_MAX) for (const [name, { open }] of users) if (open === 0) users.delete(name);
+    const options = { capacity: Math.max(1, limit.perSecond), refillPerSecond: limit.perSecond, now_ms };
+    const user = { bucket: createTokenBucket(options), open: 0 };
+    users.set(key, user);
+    return user;
+  }
+
+  return {
+    admit(key) {
+      const user = userOf(key);
+      if (user.open >= limit.inFlight) {
+        const message = `this ${noun} has ${limit.inFlight} calls in flight, which is its limit; let some finish`;
+        throw new RemoraError('too_many_requests', message, { retryAfter_ms: IN_FLIGHT_RETRY_MS });
+      }
+      if (!user.bucket.take()) {
+        const message = `this ${noun} may begin ${limit.perSecond} calls a second; wait`;
+        throw new RemoraError('too_many_requests', message, { retryAfter_ms: user.bucket.wait_ms() });
+      }
+      user.open += 1;
+      let isOpen = true;
+      return {
+        [Symbol.dispose]() {
+          if (isOpen) user.open -= 1;
+          isOpen = false;
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,194 @@
+// Which headers cross the gateway, in both directions, on flat lists (name, value, name, value) as they were sent. Names are
+// compared folded, because some servers read them so.
+
+import { foldHeaderName } from '../http/header-name.ts';
+import type { AnswerGuard } from './answer-guard.ts';
+import { holdsCapability } from './capability-text.ts';
+import { withoutCredentials } from './subprotocols.ts';
+
+/** These belong to one connection (RFC 9110, section 7.6.1), or are written again for the next one. */
+const connectionHeaders = [
+  'connection',
+  'expect',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+] as const;
+
+/** These carry a credential of the caller or of its user. The gateway adds its own, and no other may reach the provider. */
+const credentialHeaders = [
+  'api-key',
+  'apikey',
+  'authentication',
+  'authorization',
+  'cookie',
+  'cookie2',
+  'dd-api-key',
+  'dd-application-key',
+  'deploy-token',
+  'job-token',
+  'ocp-apim-subscription-key',
+  'openai-api-key',
+  'private-token',
+  'x-access-token',
+  'x-amz-security-token',
+  'x-api-key',
+  'x-api-token',
+  'x-apikey',
+  'x-auth-email',
+  'x-auth-key',
+  'x-auth-token',
+  'x-authorization',
+  'x-functions-key',
+  'x-gitlab-token',
+  'x-goog-api-key',
+  'x-goog-iam-authorization-token',
+  'x-rapidapi-key',
+  'x-sentry-auth',
+  'x-shopify-access-token',
+  'x-vault-token',
+] as const;
+
+/** These say where a request came from, or name another path or method than the one that was judged. */
+const forwardingHeaders = [
+  'base-url',
+  'cf-connecting-ip',
+  'client-ip',
+  'fastly-client-ip',
+  'forwarded',
+  'http-url',
+  'real-ip',
+  'request-uri',
+  'true-client-ip',
+  'uri',
+  'url',
+  'via',
+  'x-authenticated-user',
+  'x-azure-clientip',
+  'x-base-url',
+  'x-client-ip',
+  'x-cluster-client-ip',
+  'x-forward-for',
+  'x-forwarded',
+  'x-host',
+  'x-http-destinationurl',
+  'x-http-host-override',
+  'x-http-method',
+  'x-http-method-override',
+  'x-http-path-override',
+  'x-invoke-path',
+  'x-matched-path',
+  'x-method-override',
+  'x-override-url',
+  'x-path-info',
+  'x-proxy-url',
+  'x-proxyuser-ip',
+  'x-real-ip',
+  'x-request-uri',
+  'x-script-name',
+  'x-sendfile-type',
+  'x-uri',
+  'x-url',
+  'x-webauth-user',
+] as const;
+
+const droppedFromRequest: ReadonlySet<string> = new Set([
+  ...connectionHeaders,
+  ...credentialHeaders,
+  ...forwardingHeaders,
+]);
+/**
+ * Prefixes of the headers that proxies and frameworks send to the servers behind them: the caller, its address, and another
+ * route.
+ */
+const droppedFamilies = [
+  'proxy-',
+  'fly-',
+  'remora-',
+  'remote-',
+  'x-accel-',
+  'x-auth-request-',
+  'x-envoy-',
+  'x-forwarded-',
+  'x-middleware-',
+  'x-original-',
+  'x-remote-',
+  'x-rewrite-',
+] as const;
+
+const droppedFromResponse: ReadonlySet<string> = new Set([...connectionHeaders, 'set-cookie', 'set-cookie2']);
+
+/** The marker of Remora's own errors, which distinguishes them from the provider's. Its value is the error code. */
+export const ERROR_MARKER = 'remora-error';
+
+/** This header passes without those elements of its list that are credentials. */
+const SUBPROTOCOLS = 'sec-websocket-protocol';
+
+const nothing: ReadonlySet<string> = new Set();
+
+/**
+ * The caller's headers that go upstream, then `injected`, which no header of the caller can remove, repeat or precede. Both are
+ * flat; `injected` is trusted. `content-length` passes in its exact spelling only.
+ */
+export function toUpstreamHeaders(caller: readonly string[], injected: readonly string[] = []): string[] {
+  const nominated = toNominated(caller);
+  const taken = new Set<string>();
+  for (let index = 0; index < injected.length; index += 2) taken.add(foldHeaderName(injected[index] ?? ''));
+  const kept: string[] = [];
+  const subprotocols: string[] = [];
+  for (let index = 0; index + 1 < caller.length; index += 2) {
+    const name = caller[index] ?? '';
+    const key = foldHeaderName(name);
+    if (droppedFromRequest.has(key) || nominated.has(key) || taken.has(key)) continue;
+    if (droppedFamilies.some((prefix) => key.startsWith(prefix))) continue;
+    if (key === 'content-length' && name.toLowerCase() !== key) continue;
+    const value = caller[index + 1] ?? '';
+    if (key === SUBPROTOCOLS) subprotocols.push(value);
+    else if (!holdsCapability(value) && !holdsCapability(name)) kept.push(name, value);
+  }
+  const harmless = subprotocols.length === 0 ? '' : withoutCredentials(subprotocols);
+  if (harmless !== '') kept.push('Sec-WebSocket-Protocol', harmless);
+  kept.push(...injected);
+  return kept;
+}
+
+/**
+ * The headers of an answer that go to the caller; trailers pass the same rules. From a `provider` the marker of Remora's own
+ * errors is dropped as well, because only the platform may set it. `guard` has the last word.
+ */
+export function toCallerHeaders(
+  upstream: readonly string[],
+  from: 'provider' | 'platform',
+  guard?: AnswerGuard,
+): string[] {
+  const nominated = toNominated(upstream);
+  const kept: string[] = [];
+  for (let index = 0; index + 1 < upstream.length; index += 2) {
+    const name = upstream[index] ?? '';
+    const key = foldHeaderName(name);
+    if (droppedFromResponse.has(key) || key.startsWith('proxy-') || nominated.has(key)) continue;
+    if (from === 'provider' && key.startsWith('remora-')) continue;
+    kept.push(name, upstream[index + 1] ?? '');
+  }
+  return guard === undefined ? kept : guard.headers(kept);
+}
+
+/**
+ * The names that a Connection header declares to belong to this connection only. A sender cannot nominate the framing headers.
+ */
+function toNominated(headers: readonly string[]): ReadonlySet<string> {
+  let nominated: Set<string> | undefined;
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = headers[index] ?? '';
+    if (name.length !== 10 || name.toLowerCase() !== 'connection') continue;
+    nominated ??= new Set();
+    for (const item of (headers[index + 1] ?? '').split(',')) nominated.add(foldHeaderName(item.trim()));
+  }
+  nominated?.delete('content-length');
+  nominated?.delete('content-type');
+  return nominated ?? nothing;
+}

@@ -1,0 +1,25 @@
+// What the resume detector reads of the machine. Every method is cheap, synchronous and never throws. A figure that the machine
+// does not have, or that cannot be read just now, is undefined.
+
+/** Interrupts counted by each line that fires when the VM gets a new generation, by name of the line. */
+export type GenerationCounts = Readonly<Record<string, number>>;
+
+export interface ResumeSources {
+  /** CLOCK_MONOTONIC: runs on while this process is stopped, stands still while the guest sleeps. */
+  mono_ms(): number;
+  /** Unix time. */
+  wall_ms(): number;
+  /** CLOCK_BOOTTIME: like CLOCK_MONOTONIC, but runs on while the guest sleeps. */
+  boot_ms(): number | undefined;
+  /** The hardware clock as Unix time, to the second. May be in a local time zone. */
+  rtc_ms(): number | undefined;
+  generation(): GenerationCounts | undefined;
+  /** Local timer interrupts of all CPUs since the boot. */
+  timerInterrupts(): number | undefined;
+  /** Time that the hypervisor gave to others, one figure for each CPU. */
+  steal_ms(): readonly number[] | undefined;
+  /** Time for which this thread was ready to run and had no CPU. */
+  runQueueWait_ms(): number | undefined;
+  /** CPU time of this thread. */
+  ownCpu_ms(): number | undefined;
+}

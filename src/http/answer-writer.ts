@@ -1,0 +1,59 @@
+// The body of an upstream's answer on its way to the caller: bytes that arrived in one read leave in one write, and a slow
+// caller stops the upstream.
+import type { ServerResponse } from 'node:http';
+import { Pieces } from '../core/http/pieces.ts';
+import { Backlog } from './backlog.ts';
+
+/**
+ * How many bytes may wait here for a slow caller. With fewer than two pieces, fast peers would wait for each other at every
+ * piece.
+ */
+const AHEAD_BYTES = 128 * 1024;
+
+export interface AnswerSource {
+  pause(): void;
+  resume(): void;
+}
+
+export class AnswerWriter {
+  readonly #response: ServerResponse;
+  readonly #backlog: Backlog;
+  readonly #source: AnswerSource;
+  readonly #onBytes: ((bytes: Buffer) => void) | undefined;
+  readonly #pieces = new Pieces();
+  #isDue = false;
+
+  /** `onBytes` gets the bytes that are written, and must neither keep nor change them. */
+  constructor(response: ServerResponse, source: AnswerSource, onBytes: ((bytes: Buffer) => void) | undefined) {
+    this.#response = response;
+    this.#source = source;
+    this.#onBytes = onBytes;
+    this.#backlog = new Backlog(response, AHEAD_BYTES, () => source.resume());
+    // Headers alone go out at once, but in one write with a body that came in the same read.
+    this.#soon();
+  }
+
+  push(piece: Buffer): void {
+    this.#pieces.push(piece);
+    if (!this.#isDue) this.#soon();
+  }
+
+  /** Writes the bytes that have arrived. */
+  flush(): void {
+    if (this.#pieces.bytes === 0 || this.#response.destroyed) return;
+    const bytes = this.#pieces.take();
+    if (!this.#backlog.write(bytes)) this.#source.pause();
+    this.#onBytes?.(bytes);
+  }
+
+  #soon(): void {
+    this.#isDue = true;
+    process.nextTick(AnswerWriter.#onTick, this);
+  }
+
+  static #onTick(writer: AnswerWriter): void {
+    writer.#isDue = false;
+    if (writer.#pieces.bytes > 0) writer.flush();
+    else if (!writer.#response.writableEnded) writer.#response.flushHeaders();
+  }
+}

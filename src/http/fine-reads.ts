@@ -1,0 +1,71 @@
+// Passes the bytes that a socket reads to its parser, through a joiner. Reads that are cut finely cost more than they weigh,
+// even joined: only one of them is taken in each turn of the event loop, which leaves the rest of the turn to other
+// connections.
+import type { Socket } from 'node:net';
+
+export interface Joiner {
+  push(read: Buffer): Buffer;
+  /** Whether the last read was cut so finely that the next one has to wait. */
+  readonly isFine: boolean;
+  /** The part of the last read that has to wait until `resume`; undefined for none. */
+  takeRest?(): Buffer | undefined;
+  /** The bytes that are left at the end of the connection. */
+  takeLast?(): readonly Buffer[];
+}
+
+const waiting: (() => void)[] = [];
+
+function defer(run: () => void): void {
+  if (waiting.length === 0) setImmediate(next);
+  waiting.push(run);
+}
+
+function next(): void {
+  waiting.shift()?.();
+  if (waiting.length > 0) setImmediate(next);
+}
+
+/** Sends every later read of `socket` through `joiner`. `resume` of the result goes on with the bytes that had to wait. */
+export function joinReads(socket: Socket, joiner: Joiner): { readonly resume: () => void } {
+  const push = socket.push.bind(socket);
+  const held: (Buffer | null)[] = [];
+  let isBlocked = false;
+
+  function pass(chunk: Buffer | null): boolean {
+    if (chunk === null) {
+      for (const bytes of joiner.takeLast?.() ?? []) push(bytes);
+      return push(null);
+    }
+    const bytes = joiner.push(chunk);
+    const rest = joiner.takeRest?.();
+    if (rest !== undefined) {
+      held.unshift(rest);
+      isBlocked = true;
+    }
+    const isRoomy = push(bytes);
+    return isRoomy && rest === undefined;
+  }
+
+  function passHeld(): void {
+    if (isBlocked || socket.destroyed) return;
+    const chunk = held.shift();
+    if (chunk !== undefined) pass(chunk);
+    if (held.length > 0 && !isBlocked) defer(passHeld);
+  }
+
+  socket.push = (chunk: Buffer | null) => {
+    if (held.length === 0 && !joiner.isFine) return pass(chunk);
+    held.push(chunk);
+    if (held.length === 1) defer(passHeld);
+    // Reading stops until these bytes have been passed on.
+    return false;
+  };
+
+  return {
+    resume() {
+      if (!isBlocked) return;
+      isBlocked = false;
+      defer(passHeld);
+    },
+  };
+}

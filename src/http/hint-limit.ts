@@ -1,0 +1,25 @@
+// How many informational answers (1xx) an upstream may send before its answer. They pass at once and without back-pressure, so
+// that a slow caller would leave all of them waiting in memory.
+import { RemoraError } from '../core/remora-error.ts';
+
+const HINTS_MAX = 16;
+const HINTS_CAP_BYTES = 64 * 1024;
+
+export class HintLimit {
+  readonly #from: 'provider' | 'platform';
+  #count = 0;
+  #bytes = 0;
+
+  constructor(from: 'provider' | 'platform') {
+    this.#from = from;
+  }
+
+  /** Counts one informational answer by its headers, flat; returns `upstream_failed` for one too many. */
+  take(headers: readonly string[]): RemoraError | undefined {
+    this.#count += 1;
+    for (const text of headers) this.#bytes += text.length;
+    if (this.#count <= HINTS_MAX && this.#bytes <= HINTS_CAP_BYTES) return undefined;
+    const most = `more than ${HINTS_MAX} informational answers, or more than ${HINTS_CAP_BYTES} bytes of them`;
+    return new RemoraError('upstream_failed', `the ${this.#from} sent ${most}`);
+  }
+}

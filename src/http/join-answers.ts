@@ -1,0 +1,76 @@
+// Joins small chunks of answers before the parser of undici sees them: the parser makes one call for each chunk, which would
+// make one byte cost a hundred times its weight.
+import { subscribe } from 'node:diagnostics_channel';
+import type { Socket } from 'node:net';
+import type { buildConnector } from 'undici';
+import { AnswerJoiner } from '../core/http/answer-joiner.ts';
+import { joinReads } from './fine-reads.ts';
+import { toTexts } from './raw-headers.ts';
+
+/** Published before the head of a request is written, with the connection that takes it. */
+const SENT = 'undici:client:sendHeaders';
+/** Published for each head of an answer, before anything of its body is read. */
+const ANSWERED = 'undici:request:headers';
+
+const bySocket = new WeakMap<object, AnswerJoiner>();
+const byRequest = new WeakMap<object, AnswerJoiner>();
+let isListening = false;
+
+/** A connector for HTTP/1.1 whose connections join the chunks that arrive. */
+export function joinAnswers(connect: buildConnector.connector): buildConnector.connector {
+  listen();
+  return (options, callback) => {
+    connect(options, (...[error, socket]) => {
+      if (error !== null) {
+        callback(error, null);
+        return;
+      }
+      follow(socket);
+      callback(null, socket);
+    });
+  };
+}
+
+function follow(socket: Socket): void {
+  const push = socket.push.bind(socket);
+  // The callback runs within the parser, which cannot be entered again; so the bytes follow in the next tick.
+  const joiner = new AnswerJoiner((bytes) => process.nextTick(push, bytes));
+  bySocket.set(socket, joiner);
+  joinReads(socket, joiner);
+}
+
+interface Sent {
+  readonly request: { readonly method: string };
+  readonly socket: Socket;
+}
+
+interface Answered {
+  readonly request: { readonly method: string };
+  readonly response: { readonly statusCode: number; readonly headers: Parameters<typeof toTexts>[0] };
+}
+
+function listen(): void {
+  if (isListening) return;
+  isListening = true;
+  subscribe(SENT, (message) => {
+    const { request, socket } = message as Sent;
+    const joiner = bySocket.get(socket);
+    if (joiner === undefined) return;
+    joiner.begin();
+    byRequest.set(request, joiner);
+  });
+  subscribe(ANSWERED, (message) => {
+    const { request, response } = message as Answered;
+    const joiner = byRequest.get(request);
+    if (joiner === undefined) return;
+    joiner.onHead(response.statusCode, request.method !== 'HEAD' && isChunked(toTexts(response.headers)));
+  });
+}
+
+function isChunked(headers: readonly string[]): boolean {
+  for (let index = 0; index + 1 < headers.length; index += 2) {
+    const name = headers[index] ?? '';
+    if (name.length === 17 && name.toLowerCase() === 'transfer-encoding') return true;
+  }
+  return false;
+}

@@ -1,0 +1,45 @@
+// Joins small chunks of request bodies before the parser of a server sees them: the parser makes one call for each chunk, which
+// would make one byte cost a thousand times its weight.
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { RequestJoiner, type SeenRequest } from '../core/http/request-joiner.ts';
+import { RemoraError } from '../core/remora-error.ts';
+import { joinReads } from './fine-reads.ts';
+
+/**
+ * Call it with every request in its order, before it is served. Returns `invalid_request` for a request that the parser has
+ * read in another way than the joiner. A connection that is no longer followed is closed after its answer.
+ */
+export type CheckFraming = (request: IncomingMessage, response: ServerResponse) => RemoraError | undefined;
+
+/** Must be called before the server accepts. */
+export function joinRequests(server: Server): CheckFraming {
+  const joiners = new WeakMap<Socket, { readonly joiner: RequestJoiner; readonly resume: () => void }>();
+  server.on('connection', (socket: Socket) => {
+    const joiner = new RequestJoiner();
+    joiners.set(socket, { joiner, ...joinReads(socket, joiner) });
+    // A listener of `data` makes node:http read through the stream; without one its parser takes the bytes from the kernel by
+    // itself.
+    socket.on('data', ignore).off('data', ignore);
+  });
+  return (request, response) => {
+    const { joiner, resume } = joiners.get(request.socket) ?? {};
+    const seen = joiner?.next();
+    response.once('close', () => {
+      joiner?.onAnswered();
+      resume?.();
+    });
+    const isKnown = seen !== undefined && isSame(request, seen);
+    if (!isKnown || joiner?.isAtEnd === true) response.shouldKeepAlive = false;
+    if (isKnown) return undefined;
+    return new RemoraError('invalid_request', 'where this request begins and ends cannot be told for certain');
+  };
+}
+
+function isSame({ method, url, httpVersion, headers }: IncomingMessage, seen: SeenRequest): boolean {
+  if (seen.line !== `${method} ${url} HTTP/${httpVersion}`) return false;
+  if (seen.isChunked) return headers['transfer-encoding'] !== undefined;
+  return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === seen.length_bytes;
+}
+
+function ignore(): void {}

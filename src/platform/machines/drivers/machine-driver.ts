@@ -1,0 +1,61 @@
+// The interface of a driver: the code that really runs machines. A driver starts, freezes and ends machines and reports their state;
+// it holds no policy and no record.
+
+/** What a driver needs to boot a machine. */
+export interface MachineSpec {
+  readonly id: string;
+  readonly app: string;
+  /** The id of this instance; every boot has a new one. */
+  readonly instance_id: string;
+  readonly region: string;
+  readonly private_ip: string;
+  readonly memory_mb: number;
+  readonly sprite: string;
+}
+
+export type DriverState = 'running' | 'suspended' | 'stopped';
+
+/** How an instance ended. Either `exit_code` or `signal` is set; both are null when the platform did not see the end. */
+export interface InstanceEnd {
+  readonly exit_code: number | null;
+  readonly signal: string | null;
+}
+
+/**
+ * The last instance of a machine, as an earlier platform process left it. `over`: it ended while no platform ran. `lost`: it ended
+ * because the host was restarted.
+ */
+export interface FoundInstance {
+  readonly id: string;
+  readonly instance_id: string;
+  readonly state: 'running' | 'suspended' | 'over' | 'lost';
+}
+
+/** Disposing of a driver leaves machines as they are, or ends them, by its setting. */
+export interface MachineDriver extends AsyncDisposable {
+  /** Takes over what an earlier platform process left running. Resolves with each machine's last instance. Called once, before anything else. */
+  recover(): Promise<readonly FoundInstance[]>;
+  /** Boots a machine. Resolves when it runs; throws `internal` when it cannot be started. */
+  start(spec: MachineSpec): Promise<void>;
+  /** Resolves when nothing of the machine runs any more. Throws when it cannot be frozen; it then runs on. */
+  suspend(id: string): Promise<void>;
+  /** Continues a frozen machine. */
+  resume(id: string): Promise<void>;
+  /** Ends a machine, frozen or not: first with `signal`, by force after `timeout_ms`. Resolves when nothing is left of it. */
+  stop(id: string, options: StopOptions): Promise<void>;
+  /** Deletes the files of a machine that does not run. */
+  discard(id: string): Promise<void>;
+  state(id: string): DriverState;
+  /** The end of what the machine wrote to its log, the newest line last. */
+  lastLines(id: string): readonly string[];
+  /** Runs after an instance has ended, for whatever reason, and nothing of it runs. When `listener` rejects, `stop` rejects with that. */
+  onExit(listener: (id: string, exit: InstanceEnd) => Promise<void>): void;
+}
+
+export interface StopOptions {
+  readonly signal: StopSignal;
+  readonly timeout_ms: number;
+}
+
+export const stopSignals = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGKILL'] as const;
+export type StopSignal = (typeof stopSignals)[number];

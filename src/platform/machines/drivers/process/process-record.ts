@@ -1,0 +1,51 @@
+// A note in a machine's directory that names the process of its last instance. It is written before and after the spawn, so that the
+// next platform finds the process whenever this one is killed. The note of an instance stays until the next boot and shows that it began.
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { readBootId } from '../../../../linux/processes/process-table.ts';
+
+/** The environment variable that marks every process of a machine with the id of its instance. */
+export const INSTANCE_VARIABLE = 'FLY_MACHINE_VERSION';
+
+const note = z.object({
+  instance_id: z.string(),
+  boot_id: z.string(),
+  pid: z.int().positive().optional(),
+  start_ticks: z.int().nonnegative().optional(),
+});
+export type ProcessNote = z.infer<typeof note>;
+
+export interface NewProcessNote {
+  readonly instance_id: string;
+  readonly pid?: number;
+  readonly start_ticks?: number;
+}
+
+const NOTE = 'process.json';
+
+export function writeProcessNote(dir: string, id: string, fields: NewProcessNote): void {
+  const path = join(dir, id, NOTE);
+  mkdirSync(join(dir, id), { recursive: true, mode: 0o700 });
+  writeFileSync(`${path}~`, JSON.stringify({ ...fields, boot_id: readBootId() }), { mode: 0o600 });
+  renameSync(`${path}~`, path);
+}
+
+/** The notes by machine id. A note that cannot be read is left out. */
+export function listProcessNotes(dir: string): ReadonlyMap<string, ProcessNote> {
+  const notes = new Map<string, ProcessNote>();
+  if (!existsSync(dir)) return notes;
+  for (const id of readdirSync(dir)) {
+    const found = readNote(join(dir, id, NOTE));
+    if (found !== undefined) notes.set(id, found);
+  }
+  return notes;
+}
+
+function readNote(path: string): ProcessNote | undefined {
+  try {
+    return note.parse(JSON.parse(readFileSync(path, 'utf8')));
+  } catch {
+    return undefined;
+  }
+}

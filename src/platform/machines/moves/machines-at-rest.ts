@@ -1,0 +1,22 @@
+// The machine service of a platform that does not run: no machine can be moved.
+import { RemoraError } from '../../../core/remora-error.ts';
+import type { MachineService } from './machine-service.ts';
+
+/** Every method but `carryOn` and the disposal throws `invalid_state`. */
+export function createMachinesAtRest(): MachineService {
+  const refuse = () => {
+    const message = 'no platform serves this directory, and machines are moved by a platform that serves; start it';
+    return Promise.reject(new RemoraError('invalid_state', message));
+  };
+  return {
+    recover: refuse,
+    carryOn: () => undefined,
+    suspend: refuse,
+    start: refuse,
+    stop: refuse,
+    reported: refuse,
+    wait: refuse,
+    destroy: refuse,
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}

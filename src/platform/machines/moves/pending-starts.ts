@@ -1,0 +1,100 @@
+// Machines that were started and whose agent has not reported yet: callers that wait for the first report, and the end of a machine
+// that does not report in time.
+import { RemoraError } from '../../../core/remora-error.ts';
+import type { MachineDriver, StopOptions } from '../drivers/machine-driver.ts';
+import type { MachineStore } from '../records/machine-store.ts';
+import { awaitFirstReport, isStopRequested, toStartFailed } from './first-report.ts';
+
+export interface BootsOptions {
+  readonly machines: Pick<MachineStore, 'find'>;
+  readonly driver: Pick<MachineDriver, 'stop' | 'lastLines'>;
+  readonly deadline_ms: number;
+  /** Aborting it ends every wait. */
+  readonly signal: AbortSignal;
+  readonly onReported: (id: string, instance_id: string) => void;
+  /** Runs when an awaited start has failed; the restart policy does not apply to it. */
+  readonly onFailed: (id: string, error: RemoraError) => void;
+  readonly takeTurn: (id: string, step: () => Promise<void>) => Promise<void>;
+}
+
+export interface ExpectedBoot {
+  /** Call it when the machine runs: its agent must report within the deadline from then. */
+  follow(): void;
+  /** Call it when the machine could not be started. */
+  giveUp(): void;
+}
+
+export interface Boots {
+  /** `isAwaited`: see `Boots.isAwaited`. */
+  expect(id: string, instance_id: string, isAwaited: boolean): ExpectedBoot;
+  /** Whether a report is still to come. */
+  isExpected(id: string): boolean;
+  /** Whether a caller waits for the start; the restart policy then does not start the machine again. */
+  isAwaited(id: string): boolean;
+  /** Call it when the first report was recorded here: the start has succeeded, even where the machine ends at once. */
+  reported(id: string, instance_id: string): void;
+  /** Resolves when the agent has reported, or at once when no report is expected. Rejects with `start_failed`, with `invalid_state` when
+   * the machine was stopped meanwhile, or with the reason of the signal. */
+  ready(id: string): Promise<void>;
+}
+
+/** SIGKILL, because an end with exit code 0 would not count as a failure. */
+const END: StopOptions = { signal: 'SIGKILL', timeout_ms: 0 };
+
+const STOPPED = 'the machine was stopped before its agent had reported';
+
+interface Boot {
+  readonly instance_id: string;
+  readonly isAwaited: boolean;
+  hasReported: boolean;
+  ready: Promise<void>;
+}
+
+export function createBoots(options: BootsOptions): Boots {
+  const { driver, machines, deadline_ms, signal } = options;
+  const boots = new Map<string, Boot>();
+
+  async function follow(id: string, instance_id: string, boot: Boot): Promise<void> {
+    const asked = { machines, id, instance_id, deadline_ms, signal };
+    try {
+      let outcome = await awaitFirstReport(asked);
+      if (outcome === 'late') {
+        await options.takeTurn(id, async () => {
+          outcome = await awaitFirstReport({ ...asked, deadline_ms: 0 });
+          if (outcome === 'late') await driver.stop(id, END);
+        });
+      }
+      if (outcome === 'reported' || boot.hasReported) return options.onReported(id, instance_id);
+      if (outcome === 'ended' && (await isStopRequested(asked))) throw new RemoraError('invalid_state', STOPPED);
+      const error = toStartFailed(outcome, deadline_ms, driver.lastLines(id));
+      if (boot.isAwaited) options.onFailed(id, error);
+      throw error;
+    } finally {
+      if (boots.get(id) === boot) boots.delete(id);
+    }
+  }
+
+  return {
+    expect(id, instance_id, isAwaited) {
+      const boot: Boot = { instance_id, isAwaited, hasReported: false, ready: Promise.resolve() };
+      boots.set(id, boot);
+      return {
+        follow() {
+          boot.ready = follow(id, instance_id, boot);
+          // Callers of `ready` get the rejection; without one it must not count as unhandled.
+          boot.ready.catch(() => undefined);
+        },
+        giveUp() {
+          if (boots.get(id) === boot) boots.delete(id);
+        },
+      };
+    },
+    isExpected: (id) => boots.has(id),
+    isAwaited: (id) => boots.get(id)?.isAwaited === true,
+    reported(id, instance_id) {
+      const boot = boots.get(id);
+      if (boot?.instance_id === instance_id) boot.hasReported = true;
+    },
+    ready: async (id) => await boots.get(id)?.ready,
+  };
+}

@@ -1,0 +1,78 @@
+// Recovers what the platform process before this one left: finds its machines, corrects their records, and finishes moves that were begun.
+import { toDateTime } from '../../../core/clock.ts';
+import type { FoundInstance, MachineDriver, StopOptions } from '../drivers/machine-driver.ts';
+import { toRestartPolicy } from '../records/machine-facts.ts';
+import type { MachineRow, MachineStore } from '../records/machine-store.ts';
+import type { MachineRecords } from './machine-records.ts';
+import { planRecovery, type RecoveryPlan } from './plan-recovery.ts';
+
+export interface RecoveredOptions {
+  readonly host: string;
+  readonly machines: Pick<MachineStore, 'listAwake'>;
+  readonly driver: Pick<MachineDriver, 'recover' | 'state' | 'stop'>;
+  readonly records: Pick<MachineRecords, 'correct' | 'end'>;
+}
+
+/** The functions that do each step that may be left. */
+export interface CarryOn {
+  readonly thaw: (id: string) => Promise<void>;
+  readonly end: (id: string) => Promise<void>;
+  readonly follow: (id: string, instance_id: string) => void;
+  readonly boot: (id: string) => Promise<void>;
+}
+
+export interface Recovered {
+  /** Ends machines without a record, and records what was found of the others. */
+  find(): Promise<void>;
+  /** Does the steps that are left. Boots a few machines at a time: after a restart of the host all of them are to run. */
+  carryOn(steps: CarryOn): Promise<void>;
+}
+
+const STRAY: StopOptions = { signal: 'SIGKILL', timeout_ms: 0 };
+const BOOTS_AT_ONCE = 4;
+
+export function createRecovered({ host, machines, driver, records }: RecoveredOptions): Recovered {
+  const left: { readonly row: MachineRow; readonly next: RecoveryPlan['next'] }[] = [];
+
+  /** The state of the instance that the record names. Another instance of the same machine is ended. */
+  async function toLife(row: MachineRow, life: FoundInstance | undefined): Promise<FoundInstance['state'] | undefined> {
+    if (life === undefined || life.instance_id === row.instance_id) return life?.state;
+    await driver.stop(row.id, STRAY);
+    return undefined;
+  }
+
+  async function settle(row: MachineRow, life: FoundInstance | undefined): Promise<void> {
+    const { state, wanted, config } = row;
+    const plan = planRecovery({ state, wanted, policy: toRestartPolicy(config) }, await toLife(row, life));
+    if (plan.isOver) {
+      const exit = { exit_code: null, signal: null, requested: wanted === 'stopped', at: toDateTime(Date.now()) };
+      await records.end(row.id, exit, () => (plan.next === 'boot' ? 'running' : 'stopped'));
+    } else await records.correct(row, plan.state);
+    if (plan.next !== 'nothing') left.push({ row, next: plan.next });
+  }
+
+  return {
+    async find() {
+      const lives = new Map((await driver.recover()).map((life) => [life.id, life]));
+      for (const row of await machines.listAwake(host)) {
+        if (row.config.external === true) continue;
+        await settle(row, lives.get(row.id));
+        lives.delete(row.id);
+      }
+      await Promise.all([...lives.keys()].map((id) => driver.stop(id, STRAY)));
+    },
+    async carryOn(steps) {
+      const boots: string[] = [];
+      for (const { row, next } of left.splice(0)) {
+        if (next === 'boot') boots.push(row.id);
+        if (next === 'follow') steps.follow(row.id, row.instance_id);
+        if (next === 'thaw') await steps.thaw(row.id);
+        if (next === 'end') await steps.end(row.id);
+      }
+      const worker = async () => {
+        for (let id = boots.shift(); id !== undefined; id = boots.shift()) await steps.boot(id);
+      };
+      await Promise.all(Array.from({ length: BOOTS_AT_ONCE }, worker));
+    },
+  };
+}

@@ -1,0 +1,54 @@
+// A machine record turned into what others ask about it: the rule for suspend, the driver, and the caller. Pure.
+import type { Machine, MachineConfig, RestartPolicy } from '../../../contract/machines.ts';
+import { toDateTime } from '../../../core/clock.ts';
+import type { MachineFacts } from '../../../core/machine/suspend-eligibility.ts';
+import type { MachineSpec } from '../drivers/machine-driver.ts';
+import type { MachineRow } from './machine-store.ts';
+import { DEFAULT_RESTART } from './restart-policy.ts';
+
+export const DEFAULT_MEMORY_MB = 256;
+
+/** The facts of the suspend rule (Suspend and Replication, Suspend eligibility). No swap and no schedule in the configuration means none. */
+export function toMachineFacts(row: MachineRow): MachineFacts {
+  return {
+    memory_mb: row.config.guest?.memory_mb ?? DEFAULT_MEMORY_MB,
+    swap_mb: row.config.init?.swap_size_mb ?? 0,
+    schedule: row.config.schedule ?? null,
+    updated_at: toDateTime(row.config_updated_at),
+  };
+}
+
+export function toMachineSpec(row: MachineRow): MachineSpec {
+  const { id, app, sprite, instance_id, region, private_ip } = row;
+  return {
+    id,
+    app,
+    instance_id,
+    region,
+    private_ip,
+    memory_mb: row.config.guest?.memory_mb ?? DEFAULT_MEMORY_MB,
+    sprite,
+  };
+}
+
+export function toRestartPolicy(config: MachineConfig): RestartPolicy {
+  return config.restart?.policy ?? DEFAULT_RESTART;
+}
+
+export function toMachineRecord(row: MachineRow): Machine {
+  const { id, name, sprite, state, region, instance_id, private_ip, config } = row;
+  return {
+    id,
+    name,
+    sprite,
+    state,
+    region,
+    instance_id,
+    private_ip,
+    config,
+    ...(row.role === null ? {} : { metadata: { role: row.role } }),
+    ...(row.last_exit === null ? {} : { last_exit: row.last_exit }),
+    created_at: toDateTime(row.created_at),
+    updated_at: toDateTime(row.updated_at),
+  };
+}

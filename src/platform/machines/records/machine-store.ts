@@ -1,0 +1,190 @@
+// The machines of every organization: their configuration and their last recorded state.
+import {
+  type MachineConfig,
+  type MachineExit,
+  type MachineRole,
+  type MachineStatus,
+  machineConfig,
+  machineExit,
+  machineRole,
+  machineStatus,
+} from '../../../contract/machines.ts';
+import type { Sql } from '../../storage/storage.ts';
+
+/** The state that was requested last. A machine that ended by itself or with its host is started again only when this is `running`. */
+export type WantedState = 'running' | 'stopped';
+
+export interface MachineRow {
+  readonly id: string;
+  readonly app: string;
+  readonly organization_id: string;
+  readonly sprite_id: string;
+  /** The name of the sprite. */
+  readonly sprite: string;
+  readonly name: string;
+  readonly region: string;
+  readonly private_ip: string;
+  readonly config: MachineConfig;
+  readonly state: MachineStatus;
+  readonly wanted: WantedState;
+  /** The id of the last instance; empty before the first boot. */
+  readonly instance_id: string;
+  readonly last_exit: MachineExit | null;
+  readonly role: MachineRole | null;
+  /** The version of the agent that reported last; null before the first report. */
+  readonly agent_version: string | null;
+  /** The platform process that runs it and has its disk; null until it starts for the first time. */
+  readonly host: string | null;
+  readonly created_at: number;
+  /** The time of the last change that callers can see. */
+  readonly updated_at: number;
+  /** The time of the last change of the configuration. */
+  readonly config_updated_at: number;
+}
+
+export type NewMachine = Omit<
+  MachineRow,
+  | 'sprite'
+  | 'state'
+  | 'wanted'
+  | 'instance_id'
+  | 'last_exit'
+  | 'role'
+  | 'agent_version'
+  | 'host'
+  | 'created_at'
+  | 'updated_at'
+  | 'config_updated_at'
+>;
+
+export interface MachinePage {
+  readonly after: string;
+  readonly limit: number;
+}
+
+export interface MachineStore {
+  insert(machine: NewMachine, now_ms: number): Promise<void>;
+  find(id: string): Promise<MachineRow | undefined>;
+  findBySprite(sprite_id: string): Promise<MachineRow | undefined>;
+  /** Sorted by id; the first `limit` after `after`. */
+  list(organization_id: string, app: string, page: MachinePage): Promise<readonly MachineRow[]>;
+  /** The machines of a host, and those that never had one, whose recorded or wanted state is not `stopped`. */
+  listAwake(host: string): Promise<readonly MachineRow[]>;
+  /** How many machines of an organization are in one of these states. */
+  count(organization_id: string, states: readonly MachineStatus[]): Promise<number>;
+  /** False when the machine is no longer in the state `from`. */
+  move(id: string, from: MachineStatus, to: MachineStatus, now_ms: number): Promise<boolean>;
+  /** Records that the machine is stopped, from any state, with its exit. */
+  end(id: string, exit: MachineExit, wanted: WantedState, now_ms: number): Promise<void>;
+  want(id: string, wanted: WantedState): Promise<void>;
+  /** Makes the machine one of this host. False when it belongs to another one. */
+  claim(id: string, host: string): Promise<boolean>;
+  setInstance(id: string, instance_id: string): Promise<void>;
+  setRole(id: string, role: MachineRole, now_ms: number): Promise<void>;
+  setAgentVersion(id: string, version: string): Promise<void>;
+  delete(id: string): Promise<void>;
+}
+
+interface StoredMachine extends Omit<MachineRow, 'config' | 'state' | 'wanted' | 'role' | 'last_exit'> {
+  readonly config: string;
+  readonly role: string | null;
+  readonly state: string;
+  readonly wanted: string;
+  readonly last_exit: string | null;
+}
+
+const KNOWN_STATES = "'starting', 'running', 'suspending', 'suspended', 'stopped'";
+
+const select = 'SELECT m.*, s.name AS sprite FROM machines m JOIN sprites s ON s.id = m.sprite_id';
+
+export function createMachineStore(sql: Sql): MachineStore {
+  return {
+    async insert(machine, now_ms) {
+      const { id, app, organization_id, sprite_id, name, region, private_ip } = machine;
+      await sql.run(
+        `INSERT INTO machines (id, app, organization_id, sprite_id, name, region, private_ip, config, state, instance_id,
+                               created_at, updated_at, config_updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'stopped', '', $9, $9, $9)`,
+        [id, app, organization_id, sprite_id, name, region, private_ip, JSON.stringify(machine.config), now_ms],
+      );
+    },
+    async find(id) {
+      return toRow(await sql.one<StoredMachine>(`${select} WHERE m.id = $1`, [id]));
+    },
+    async findBySprite(sprite_id) {
+      return toRow(await sql.one<StoredMachine>(`${select} WHERE m.sprite_id = $1`, [sprite_id]));
+    },
+    async list(organization_id, app, { after, limit }) {
+      const text = `${select} WHERE m.organization_id = $1 AND m.app = $2 AND m.id > $3 ORDER BY m.id LIMIT $4`;
+      return (await sql.all<StoredMachine>(text, [organization_id, app, after, limit])).map(parseRow);
+    },
+    async listAwake(host) {
+      const text = `${select}
+                    WHERE (m.state <> 'stopped' OR m.wanted = 'running') AND (m.host = $1 OR m.host IS NULL)`;
+      return (await sql.all<StoredMachine>(text, [host])).map(parseRow);
+    },
+    async count(organization_id, states) {
+      const places = states.map((_, index) => `$${index + 2}`).join(', ');
+      const found = await sql.one<{ count: number }>(
+        `SELECT count(*) AS count FROM machines WHERE organization_id = $1 AND state IN (${places})`,
+        [organization_id, ...states],
+      );
+      return found?.count ?? 0;
+    },
+    // A state that cannot be read counts as `stopped`, so that the machine can be started.
+    async move(id, from, to, now_ms) {
+      const text = `UPDATE machines SET state = $1, updated_at = CASE WHEN state = $1 THEN updated_at ELSE $4 END
+                    WHERE id = $2 AND CASE WHEN state IN (${KNOWN_STATES}) THEN state ELSE 'stopped' END = $3`;
+      return (await sql.run(text, [to, id, from, now_ms])) > 0;
+    },
+    async end(id, exit, wanted, now_ms) {
+      const text = "UPDATE machines SET state = 'stopped', last_exit = $1, wanted = $2, updated_at = $3 WHERE id = $4";
+      await sql.run(text, [JSON.stringify(exit), wanted, now_ms, id]);
+    },
+    async want(id, wanted) {
+      await sql.run('UPDATE machines SET wanted = $1 WHERE id = $2', [wanted, id]);
+    },
+    async claim(id, host) {
+      const text = 'UPDATE machines SET host = $1 WHERE id = $2 AND (host IS NULL OR host = $1)';
+      return (await sql.run(text, [host, id])) > 0;
+    },
+    async setInstance(id, value) {
+      await sql.run('UPDATE machines SET instance_id = $1 WHERE id = $2', [value, id]);
+    },
+    async setRole(id, value, now_ms) {
+      const text = `UPDATE machines SET role = $1, updated_at = $3 WHERE id = $2 AND (role IS NULL OR role <> $1)`;
+      await sql.run(text, [value, id, now_ms]);
+    },
+    async setAgentVersion(id, value) {
+      await sql.run('UPDATE machines SET agent_version = $1 WHERE id = $2', [value, id]);
+    },
+    async delete(id) {
+      await sql.run('DELETE FROM machines WHERE id = $1', [id]);
+    },
+  };
+}
+
+function toRow(stored: StoredMachine | undefined): MachineRow | undefined {
+  return stored === undefined ? undefined : parseRow(stored);
+}
+
+function parseRow(stored: StoredMachine): MachineRow {
+  return {
+    ...stored,
+    config: machineConfig.safeParse(parseJson(stored.config)).data ?? {},
+    state: machineStatus.safeParse(stored.state).data ?? 'stopped',
+    wanted: stored.wanted === 'running' ? 'running' : 'stopped',
+    role: machineRole.safeParse(stored.role).data ?? null,
+    last_exit: machineExit.safeParse(parseJson(stored.last_exit)).data ?? null,
+  };
+}
+
+/** A damaged row must not keep the platform from starting: it counts as a stopped machine with an empty configuration. */
+function parseJson(text: string | null): unknown {
+  if (text === null) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

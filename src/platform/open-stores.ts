@@ -1,0 +1,66 @@
+// Opens the directory and the database of a platform: the lock, the storage, and one store for each table of records.
+import { join } from 'node:path';
+import { openLock } from '../sqlite/lock.ts';
+import { type ConnectorStore, createConnectorStore } from './connectors/connector-store.ts';
+import { createIncarnationStore, type IncarnationStore } from './fencing/incarnation-store.ts';
+import { openHostId } from './hosts/host-id.ts';
+import { createMachineStore, type MachineStore } from './machines/records/machine-store.ts';
+import { createOrganizationStore, type OrganizationStore } from './organizations/organization-store.ts';
+import type { PlatformOptions } from './platform-options.ts';
+import { createNoticeStore, type NoticeStore } from './port-notices/port-notice-store.ts';
+import { createSpriteStore, type SpriteStore } from './sprites/sprite-store.ts';
+import { openStorage } from './storage/open-storage.ts';
+import type { Storage } from './storage/storage.ts';
+import { type CallerStore, createCallerStore } from './tokens/caller-store.ts';
+import { createTokenStore, type TokenStore } from './tokens/token-store.ts';
+import { forgetRunningKeys } from './vault/running-keys.ts';
+import { takeUpKeys } from './vault/take-up-keys.ts';
+import type { Vault } from './vault/vault.ts';
+
+export interface Stores extends AsyncDisposable {
+  readonly storage: Storage;
+  /** Several platform processes may use the database. */
+  readonly isShared: boolean;
+  /** Names this platform process among those on the database. */
+  readonly host: string;
+  readonly organizations: OrganizationStore;
+  readonly sprites: SpriteStore;
+  readonly tokens: TokenStore;
+  readonly callers: CallerStore;
+  readonly machines: MachineStore;
+  readonly connectors: ConnectorStore;
+  readonly notices: NoticeStore;
+  readonly incarnations: IncarnationStore;
+}
+
+/** The only host on SQLite, which one platform process uses; the id stays when the file is moved. */
+const ONLY_HOST = 'local';
+
+/** Throws `not_configured` when stored credentials need another vault key, `conflict` when another platform uses the directory, and what SQLite says. */
+export async function openStores(
+  { dir, database, log }: Pick<PlatformOptions, 'dir' | 'database' | 'log'>,
+  vault: Vault,
+): Promise<Stores> {
+  await using stack = new AsyncDisposableStack();
+  stack.use(openLock(join(dir, 'platform.lock')));
+  const storage = stack.use(await openStorage(dir, database));
+  const isShared = database !== undefined;
+  const host = isShared ? openHostId(dir) : ONLY_HOST;
+  const stores = {
+    storage,
+    isShared,
+    host,
+    organizations: createOrganizationStore(storage),
+    sprites: createSpriteStore(storage),
+    tokens: createTokenStore(storage),
+    callers: createCallerStore(storage),
+    machines: createMachineStore(storage),
+    connectors: createConnectorStore(storage),
+    notices: createNoticeStore(storage),
+    incarnations: createIncarnationStore(storage),
+  };
+  await takeUpKeys({ storage, connectors: stores.connectors, vault, host, log });
+  stack.defer(() => forgetRunningKeys(storage, host));
+  const owned = stack.move();
+  return { ...stores, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}

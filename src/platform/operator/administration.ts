@@ -1,0 +1,35 @@
+// The operations that administer tokens, organizations and hosts, wired.
+import type { hostOperations } from '../../contract/hosts.ts';
+import type { organizationOperations } from '../../contract/organizations.ts';
+import type { tokenOperations } from '../../contract/tokens.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Handlers } from '../../http/handler.ts';
+import { createHostHandlers } from '../hosts/host-handlers.ts';
+import { createHostStore } from '../hosts/host-store.ts';
+import { createOrganizationHandlers } from '../organizations/organization-handlers.ts';
+import type { OrganizationStore } from '../organizations/organization-store.ts';
+import type { SpriteStore } from '../sprites/sprite-store.ts';
+import type { Storage } from '../storage/storage.ts';
+import type { Principal } from '../tokens/principal.ts';
+import { createTokenHandlers } from '../tokens/token-handlers.ts';
+import type { TokenStore } from '../tokens/token-store.ts';
+
+export interface AdministrationDeps {
+  readonly storage: Storage;
+  readonly organizations: OrganizationStore;
+  readonly sprites: SpriteStore;
+  readonly tokens: TokenStore;
+  readonly clock: Clock;
+  /** Whether several platform processes may share the database. */
+  readonly isShared: boolean;
+}
+
+type Rows = typeof tokenOperations & typeof organizationOperations & typeof hostOperations;
+
+export function createAdministration(deps: AdministrationDeps): Handlers<Rows, Principal> {
+  return {
+    ...createTokenHandlers(deps),
+    ...createOrganizationHandlers(deps),
+    ...createHostHandlers(deps.isShared ? createHostStore(deps.storage) : undefined),
+  };
+}

@@ -1,0 +1,77 @@
+// The operations of the operator's socket, served from the database of a platform that does not run. Moving a machine throws
+// `invalid_state`.
+import { connectorOperations } from '../../contract/connectors.ts';
+import { gatewayUsageOperations } from '../../contract/gateway-usage.ts';
+import { hostOperations } from '../../contract/hosts.ts';
+import { platformListenerNames } from '../../contract/listeners.ts';
+import { machineOperations } from '../../contract/machines.ts';
+import { organizationOperations } from '../../contract/organizations.ts';
+import { spriteOperations } from '../../contract/sprites.ts';
+import { tokenOperations } from '../../contract/tokens.ts';
+import { randomBytes } from '../../core/urandom.ts';
+import { createEdge, type Edge } from '../../http/edge.ts';
+import type { EdgeLog } from '../../http/failure-log.ts';
+import { checkServedAt } from '../../http/served-at.ts';
+import type { Connectors } from '../connectors/connectors.ts';
+import { createIncarnationStore } from '../fencing/incarnation-store.ts';
+import { createUsageHandlers } from '../gateway/usage/usage-handlers.ts';
+import type { UsageStore } from '../gateway/usage/usage-store.ts';
+import { createMachineHandlers } from '../machines/machine-handlers.ts';
+import type { MachineService } from '../machines/moves/machine-service.ts';
+import type { MachineStore } from '../machines/records/machine-store.ts';
+import { createSpriteHandlers } from '../sprites/sprite-handlers.ts';
+import type { SpriteSurroundings } from '../sprites/sprite-record.ts';
+import type { SpriteService } from '../sprites/sprite-service.ts';
+import type { SpriteStore } from '../sprites/sprite-store.ts';
+import { createOperatorAuthenticate } from '../tokens/authenticate-operator.ts';
+import type { Principal } from '../tokens/principal.ts';
+import { type AdministrationDeps, createAdministration } from './administration.ts';
+
+export interface OfflineEdgeDeps extends AdministrationDeps {
+  readonly sprites: SpriteStore;
+  readonly spriteService: SpriteService;
+  readonly machines: MachineStore;
+  readonly machineService: MachineService;
+  readonly connecting: Connectors;
+  readonly usage: UsageStore;
+  readonly around: SpriteSurroundings;
+  readonly machinesDir: string;
+  readonly log: EdgeLog & { info(fields: object, message: string): void };
+}
+
+const PAGE_KEY_BYTES = 32;
+
+const operations = {
+  ...spriteOperations,
+  ...connectorOperations,
+  ...machineOperations,
+  ...gatewayUsageOperations,
+  ...tokenOperations,
+  ...organizationOperations,
+  ...hostOperations,
+} as const;
+
+export function createOfflineEdge(deps: OfflineEdgeDeps): Edge {
+  checkServedAt(operations, platformListenerNames);
+  const { sprites, spriteService: service, machines, machineService, around, log } = deps;
+  return createEdge<typeof operations, Principal>({
+    operations,
+    handlers: {
+      ...createSpriteHandlers({ sprites, service, pageKey: randomBytes(PAGE_KEY_BYTES), around }),
+      ...deps.connecting.handlers,
+      ...createMachineHandlers({
+        machines,
+        service: machineService,
+        lives: createIncarnationStore(deps.storage),
+        clock: deps.clock,
+        host: undefined,
+        machinesDir: deps.machinesDir,
+        log,
+      }),
+      ...createUsageHandlers(deps),
+      ...createAdministration(deps),
+    },
+    authenticate: createOperatorAuthenticate(deps.organizations),
+    log,
+  });
+}

@@ -1,0 +1,50 @@
+// The operations of organizations: an organization reads its own record, the operator reads and changes all of them.
+import type { OrganizationRecord, organizationOperations } from '../../contract/organizations.ts';
+import type { Clock } from '../../core/clock.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { Handlers } from '../../http/handler.ts';
+import { organizationOf, type Principal } from '../tokens/principal.ts';
+import type { Organization, OrganizationLimits, OrganizationStore } from './organization-store.ts';
+
+export interface OrganizationHandlerDeps {
+  readonly organizations: OrganizationStore;
+  readonly clock: Clock;
+}
+
+export function createOrganizationHandlers(
+  deps: OrganizationHandlerDeps,
+): Handlers<typeof organizationOperations, Principal> {
+  const { organizations, clock } = deps;
+
+  async function find(slug: string): Promise<Organization> {
+    const found = await organizations.findBySlug(slug);
+    if (found === undefined) throw new RemoraError('not_found', `there is no organization ${slug}`);
+    return found;
+  }
+
+  return {
+    readOwnOrganization: ({ principal }) => toRecord(organizationOf(principal)),
+    listOrganizations: async () => ({ organizations: (await organizations.list()).map(toRecord) }),
+    async createOrganization({ body }) {
+      const { id } = await organizations.create(body.name, clock.wall_ms());
+      return toRecord(await organizations.setLimits(id, toLimits(body)));
+    },
+    readOrganization: async ({ params }) => toRecord(await find(params.name)),
+    async updateOrganization({ params, body }) {
+      return toRecord(await organizations.setLimits((await find(params.name)).id, toLimits(body)));
+    },
+  };
+}
+
+type GivenLimits = { readonly [K in keyof OrganizationLimits]?: OrganizationLimits[K] | undefined };
+
+function toLimits({ running_limit, warm_limit }: GivenLimits): Partial<OrganizationLimits> {
+  return {
+    ...(running_limit === undefined ? {} : { running_limit }),
+    ...(warm_limit === undefined ? {} : { warm_limit }),
+  };
+}
+
+function toRecord({ slug, running_limit, warm_limit }: Organization): OrganizationRecord {
+  return { name: slug, running_limit, warm_limit };
+}

@@ -1,0 +1,111 @@
+// The operations of the platform at its listeners: who answers each, and who may ask.
+import { platformOperations } from '../contract/platform-operations.ts';
+import type { Clock } from '../core/clock.ts';
+import { createEdge, type Edge } from '../http/edge.ts';
+import type { Handlers } from '../http/handler.ts';
+import type { Fencing } from './fencing/fencing.ts';
+import { createMachineHandlers } from './machines/machine-handlers.ts';
+import { createResumeReportHandlers } from './machines/resume-report-handlers.ts';
+import type { AccessLog } from './observability/access-log.ts';
+import type { MetricsListener } from './observability/metrics-listener.ts';
+import type { PlatformMetrics } from './observability/platform-metrics.ts';
+import type { GatewayParts } from './open-gateway.ts';
+import type { MachineParts } from './open-machines.ts';
+import type { Stores } from './open-stores.ts';
+import { createAdministration } from './operator/administration.ts';
+import { OPERATOR_LISTENER } from './operator/operator-socket.ts';
+import type { PlatformOptions } from './platform-options.ts';
+import { endPorts } from './port-notices/end-ports.ts';
+import { createNoticeHandlers } from './port-notices/port-notice-handlers.ts';
+import { createSpriteHandlers } from './sprites/sprite-handlers.ts';
+import type { SpriteSurroundings } from './sprites/sprite-record.ts';
+import { guardStorage, rethrowStorage } from './storage/guard-storage.ts';
+import { createAuthenticate } from './tokens/authenticate.ts';
+import { createOperatorAuthenticate } from './tokens/authenticate-operator.ts';
+import { toCallRates } from './tokens/call-rate.ts';
+import { isCaller, type Principal } from './tokens/principal.ts';
+import type { Vault } from './vault/vault.ts';
+
+export interface PlatformEdgeDeps extends MachineParts, Pick<GatewayParts, 'connecting' | 'gateway'> {
+  readonly options: PlatformOptions;
+  readonly stores: Stores;
+  readonly vault: Vault;
+  readonly fencing: Fencing;
+  readonly metrics: PlatformMetrics;
+  readonly metricsListener: MetricsListener;
+  readonly accessLog: AccessLog;
+  readonly around: SpriteSurroundings;
+  readonly machinesDir: string;
+  readonly platformUrl: () => string;
+  readonly clock: Clock;
+}
+
+export function createPlatformEdge(deps: PlatformEdgeDeps): Edge {
+  const { options, accessLog } = deps;
+  const authenticate = createAuthenticate({
+    callers: deps.stores.callers,
+    fencing: deps.fencing,
+    clock: deps.clock,
+    rates: toCallRates(options),
+    wrongTokens: options.wrongTokens,
+  });
+  const authenticateOperator = createOperatorAuthenticate(deps.stores.organizations);
+  return createEdge<typeof platformOperations, Principal>({
+    operations: platformOperations,
+    handlers: guardStorage(toHandlers(deps)),
+    async authenticate(request, row, listener) {
+      accessLog.met(request, row);
+      deps.metricsListener.check(request, row, listener);
+      const whose = listener === OPERATOR_LISTENER ? authenticateOperator : authenticate;
+      const principal = await whose(request, row).catch(rethrowStorage);
+      accessLog.from(request, principal);
+      return principal;
+    },
+    callerOf: (principal) => (isCaller(principal) ? principal.token.id : undefined),
+    loop: deps.metrics.loop,
+    log: options.log,
+    ...(options.checkAnswers === undefined ? {} : { checkAnswers: options.checkAnswers }),
+  });
+}
+
+function toHandlers(deps: PlatformEdgeDeps): Handlers<typeof platformOperations, Principal> {
+  const { options, stores, fencing, machineService, spriteService, machinesDir, clock } = deps;
+  const { storage, host, isShared, organizations, sprites, tokens, machines, incarnations, notices } = stores;
+  const { log } = options;
+  return {
+    health: () => ({ status: 'ok' }),
+    metrics: () => deps.metrics.toText(),
+    openapi: async () =>
+      (await import('./observability/platform-openapi.ts')).toPlatformOpenApi(deps.platformUrl(), options.version),
+    ...createSpriteHandlers({
+      sprites,
+      service: spriteService,
+      pageKey: deps.vault.derive('page tokens'),
+      around: deps.around,
+    }),
+    ...deps.connecting.handlers,
+    ...deps.gateway.handlers,
+    ...createMachineHandlers({
+      machines,
+      service: machineService,
+      lives: incarnations,
+      clock,
+      host,
+      machinesDir,
+      log,
+    }),
+    ...createResumeReportHandlers({
+      machines,
+      machineService,
+      fencing,
+      store: incarnations,
+      endPorts: (sprite_id, life) =>
+        storage.transaction((sql) => endPorts(sql, sprite_id, life, clock.wall_ms()), `notices of ${sprite_id}`),
+      clock,
+      reconnectSpread_ms: options.reconnectSpread_ms ?? 0,
+      log,
+    }),
+    ...createNoticeHandlers({ notices, sprites: spriteService }),
+    ...createAdministration({ storage, organizations, sprites, tokens, clock, isShared }),
+  };
+}

@@ -1,0 +1,71 @@
+// What a platform is opened with: by `remora platform`, by `remora dev` and by tests.
+import type { Clock } from '../core/clock.ts';
+import type { Secret } from '../core/secret.ts';
+import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
+import type { OAuthClient } from './connectors/oauth/oauth-client.ts';
+import type { GatewayLimits } from './gateway/gateway-limits.ts';
+import type { AgentCommand } from './machines/drivers/process/spawn-machine.ts';
+import type { MetricsAccess } from './observability/metrics-listener.ts';
+import type { Rate } from './tokens/call-rate.ts';
+import type { WrongTokenRates } from './tokens/wrong-tokens.ts';
+import type { Resolve } from './upstream/guarded-connector.ts';
+
+export interface PlatformLog {
+  info(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+  debug(fields: object, message: string): void;
+}
+
+export interface PlatformOptions {
+  /** Holds `platform.db` and a directory for each machine. One platform at a time. Machines get it as an absolute path. */
+  readonly dir: string;
+  /** `postgres://…`, for several platforms on one database; `platform.db` when absent. */
+  readonly database?: Secret;
+  /** 32 bytes each, as 64 hex digits or base64. The first closes new credentials, the others only open old ones. */
+  readonly keys: readonly Secret[];
+  /** Port 0 takes a free one. */
+  readonly listen: { readonly host: string; readonly port: number };
+  /** Where callers reach this platform; from the listener when absent. */
+  readonly publicUrl?: string;
+  /** What a machine runs. Without it no machine starts. */
+  readonly agentCommand?: AgentCommand;
+  /** The address of the database node, handed to machines. */
+  readonly nodeUrl?: string;
+  /** Providers besides the built-in ones, or in their place. */
+  readonly catalogue?: readonly NewCatalogueEntry[];
+  /** End the machines when the platform is closed or its process exits; they go on when absent, and the next platform finds them. */
+  readonly endMachines?: boolean;
+  /** How long a started machine has until the first report of its agent; 30 s when absent. */
+  readonly startDeadline_ms?: number;
+  /** How long the freeze waits after a suspend is accepted, so that the answer is sent first. */
+  readonly freezeDelay_ms?: number;
+  /** The time over which machines that are resumed together spread their reconnects; 0 when absent. */
+  readonly reconnectSpread_ms?: number;
+  /** How often one token may call, besides calls through the gateway; 100 a second when absent. */
+  readonly callRate?: Rate;
+  /** How many tokens that nobody knows may be tried, from one address and in all. */
+  readonly wrongTokens?: WrongTokenRates;
+  /** How long a WebSocket through the gateway may be without a byte either way; ten minutes when absent, 0 = for ever. */
+  readonly websocketIdle_ms?: number;
+  /** How many calls each connector and each sprite may make through the gateway. */
+  readonly gatewayLimits?: GatewayLimits;
+  /** This platform as a client of the providers of the catalogue. */
+  readonly oauthClients?: readonly OAuthClient[];
+  /** The key with which the platform makes keys at a provider, by provider. */
+  readonly managementKeys?: ReadonlyMap<string, Secret>;
+  /** Ask a provider about an API key before it is stored; off when absent. */
+  readonly verifyKeys?: boolean;
+  /** Finds the addresses of the hosts that users give; the system does when absent. */
+  readonly resolve?: Resolve;
+  /** `{sprite}` and `{organization}` stand for the names. */
+  readonly spriteUrl?: string;
+  /** Shown as the `environment_version` of every sprite: the version of what machines boot from. */
+  readonly environmentVersion?: string;
+  /** Checks every JSON answer against its row, for tests. */
+  readonly checkAnswers?: boolean;
+  readonly clock?: Clock;
+  /** Where `/metrics` is, and for whom; on the listener of the platform when absent, if only this machine reaches that. */
+  readonly metrics?: MetricsAccess;
+  readonly version: string;
+  readonly log: PlatformLog;
+}

@@ -1,0 +1,27 @@
+// Starts a platform with its vault keys: checks that all needed ones are there, records them for other processes, and binds the seals of
+// earlier versions.
+import type { ConnectorStore } from '../connectors/connector-store.ts';
+import type { Storage } from '../storage/storage.ts';
+import { bindSeals } from './key-rotation.ts';
+import { VAULT_KEYS, writeRunningKeys } from './running-keys.ts';
+import { checkKeysInUse, type Vault } from './vault.ts';
+
+export interface TakeUpKeysOptions {
+  readonly storage: Storage;
+  readonly connectors: ConnectorStore;
+  readonly vault: Vault;
+  /** The id of this platform process. */
+  readonly host: string;
+  readonly log: { info(fields: object, message: string): void; error(fields: object, message: string): void };
+}
+
+/** Throws `not_configured` when stored credentials need a key that was not given. */
+export async function takeUpKeys({ storage, connectors, vault, host, log }: TakeUpKeysOptions): Promise<void> {
+  await storage.exclusively(VAULT_KEYS, async () => {
+    checkKeysInUse(vault, await connectors.listKeyIds());
+    await writeRunningKeys(storage, host, vault.keyIds);
+    const { rotated, unreadable } = await bindSeals(connectors, vault);
+    if (rotated > 0) log.info({ connectors: rotated }, 'credentials were bound to where their connectors send them');
+    if (unreadable.length > 0) log.error({ connectors: unreadable }, 'credentials cannot be read and stay closed');
+  });
+}

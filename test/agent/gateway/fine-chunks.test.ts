@@ -1,0 +1,129 @@
+// Bodies in chunks of one byte, through a real agent and a real platform: what is cut finely may not cost what it does not weigh.
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { readCpu_ms, readMemory } from '../../bench/process-cost.ts';
+import { startAgent } from '../../support/agent-process.ts';
+import { openRaw } from '../../support/raw-http.ts';
+import { openRawUpstream } from '../../support/raw-upstream.ts';
+import { tempDir } from '../../support/temp-dir.ts';
+import { startTenants } from '../../support/tenants.ts';
+
+const MEGABYTE = 1024 * 1024;
+const whole = Buffer.alloc(MEGABYTE, 'a');
+const fine = Buffer.from(`${'1\r\na\r\n'.repeat(MEGABYTE)}0\r\n\r\n`);
+/** Times the CPU of the same bytes in one piece. */
+const MOST = 20;
+
+async function openStack() {
+  const provider = await openRawUpstream();
+  const { url, pid, tenants } = await startTenants([provider.origin, provider.origin]);
+  const dir = tempDir();
+  const tokenFile = join(dir, 'token');
+  writeFileSync(tokenFile, tenants[0].token);
+  const env = { REMORA_BASE_URL: url, REMORA_SPRITE: 'dev-1', REMORA_TOKEN_FILE: tokenFile };
+  const agent = await startAgent(env, dir);
+  let count = 0;
+  return {
+    pids: { agent: agent.child.pid ?? 0, platform: pid },
+    async call(head: string) {
+      const caller = openRaw(agent.socket, `${head.replace(' /', ` ${tenants[0].prefix}/`)} HTTP/1.1\r\nHost: a\r\n`);
+      count += 1;
+      return { caller, connection: provider.connection(count - 1) };
+    },
+  };
+}
+
+type Stack = Awaited<ReturnType<typeof openStack>>;
+
+async function download({ call }: Stack, length: string, body: Buffer): Promise<void> {
+  const { caller, connection } = await call('GET /x');
+  caller.socket.write('Connection: close\r\n\r\n');
+  caller.socket.removeAllListeners('data');
+  let received_bytes = 0;
+  caller.socket.on('data', (chunk: Buffer) => {
+    received_bytes += chunk.length;
+  });
+  const { socket, until } = await connection;
+  await until(/\r\n\r\n$/);
+  socket.end(Buffer.concat([Buffer.from(`HTTP/1.1 200 OK\r\nConnection: close\r\n${length}\r\n\r\n`), body]));
+  await once(caller.socket, 'close');
+  expect(received_bytes).toBeGreaterThan(MEGABYTE);
+}
+
+async function upload({ call }: Stack, length: string, body: Buffer): Promise<void> {
+  const { caller, connection } = await call('POST /x');
+  caller.socket.write(`Connection: close\r\n${length}\r\n\r\n`);
+  caller.socket.write(body);
+  const { socket } = await connection;
+  socket.removeAllListeners('data');
+  let received_bytes = 0;
+  await new Promise<void>((resolve) => {
+    socket.on('data', (chunk: Buffer) => {
+      received_bytes += chunk.length;
+      if (received_bytes >= MEGABYTE && (body === whole || chunk.toString('latin1').endsWith('0\r\n\r\n'))) resolve();
+    });
+  });
+  socket.end('HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok');
+  expect(await caller.ended).toMatch(/ok$/);
+}
+
+it.each([
+  ['comes', download],
+  ['goes', upload],
+])(
+  'a body that %s in chunks of one byte costs at most twenty times its CPU',
+  { timeout: 90_000 },
+  async (_name, run) => {
+    const stack = await openStack();
+    const measure = async (times: number, body: Buffer) => {
+      const length = body === whole ? `Content-Length: ${MEGABYTE}` : 'Transfer-Encoding: chunked';
+      const pids = Object.values(stack.pids);
+      const before = pids.map(readCpu_ms);
+      for (let round = 0; round < times; round += 1) await run(stack, length, body);
+      return pids.map((pid, index) => (readCpu_ms(pid) - (before[index] ?? 0)) / times);
+    };
+    await measure(10, whole);
+    await measure(3, fine);
+    const ofWhole = await measure(30, whole);
+    const ofFine = await measure(3, fine);
+    for (const [index, cost] of ofFine.entries()) expect(cost).toBeLessThan(MOST * (ofWhole[index] ?? 0));
+  },
+);
+
+it('answers in such chunks that nobody reads cost no memory', { timeout: 90_000 }, async () => {
+  const stack = await openStack();
+  const pids = Object.values(stack.pids);
+  const open = () =>
+    Promise.all(
+      Array.from({ length: 8 }, async () => {
+        const { caller, connection } = await stack.call('GET /x');
+        caller.socket.write('\r\n');
+        caller.socket.removeAllListeners('data');
+        const { socket, until } = await connection;
+        await until(/\r\n\r\n$/);
+        socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
+        await flood(socket, 8);
+      }),
+    );
+  await open();
+  const before = pids.map((pid) => readMemory(pid).rss_bytes);
+  await open();
+  const grown = pids.map((pid, index) => readMemory(pid).rss_bytes - (before[index] ?? 0));
+  for (const bytes of grown) expect(bytes).toBeLessThan(32 * MEGABYTE);
+});
+
+/** Sends a megabyte in chunks of one byte so many times, or until the other side takes nothing more. */
+async function flood(socket: Socket, times: number): Promise<void> {
+  const block = fine.subarray(0, 6 * 8 * 1024);
+  for (let sent_bytes = 0; sent_bytes < times * MEGABYTE; sent_bytes += block.length / 6) {
+    if (socket.write(block)) continue;
+    const isTaken = await Promise.race([
+      once(socket, 'drain').then(() => true),
+      new Promise<boolean>((resolve) => setTimeout(resolve, 1_500, false)),
+    ]);
+    if (!isTaken) return;
+  }
+}

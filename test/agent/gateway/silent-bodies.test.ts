@@ -1,0 +1,81 @@
+// Bodies that were promised and do not come: each holds a place that others wait for.
+import { describe, expect, it } from 'vitest';
+import { openGatewayAgent } from '../../support/gateway-agent.ts';
+import { openPlatformBefore } from '../../support/platform-before.ts';
+import { openRaw, type RawConnection } from '../../support/raw-http.ts';
+import { openRawUpstream } from '../../support/raw-upstream.ts';
+import { openStandInPlatform } from '../../support/stand-in-platform.ts';
+
+const IDLE_MS = 400;
+const access_policy = { allow_all: true };
+const inFlight = 2;
+
+interface Door {
+  /** Opens a call with these bytes after the first line of the request and the headers that let it in. */
+  open(rest: string): RawConnection;
+}
+
+async function openAgentDoor(): Promise<Door> {
+  const connectors = [{ id: 'conn_1', provider: 'openai', access_policy }];
+  const platform = await openStandInPlatform({
+    connectors,
+    onGateway: (request, response) => {
+      request.resume().once('end', () => response.end('done'));
+    },
+  });
+  const agent = await openGatewayAgent(platform.url, { callsInFlight: inFlight, bodyIdle_ms: IDLE_MS });
+  return { open: (rest) => openRaw(agent.path, `POST /v1/gateway/openai/conn_1/x HTTP/1.1\r\nHost: a\r\n${rest}`) };
+}
+
+async function openPlatformDoor(): Promise<Door> {
+  const provider = await openRawUpstream();
+  const limit = { perSecond: 1_000, inFlight };
+  const { url, token } = await openPlatformBefore(provider.origin, access_policy, {
+    gatewayLimits: { connector: limit, sprite: { ...limit, inFlight: 10 }, bodyIdle_ms: IDLE_MS },
+  });
+  void answerAll();
+  async function answerAll(): Promise<void> {
+    for (let index = 0; ; index += 1) {
+      const connection = await provider.connection(index);
+      const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ndone';
+      void connection.until(/\r\n\r\n(abcde|.*\r\n0\r\n\r\n)$/s).then(() => connection.socket.end(answer));
+    }
+  }
+  const head = `POST /v1/gateway/openai/conn_1/x HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token.reveal()}\r\n`;
+  return { open: (rest) => openRaw(Number(new URL(url).port), head + rest) };
+}
+
+describe.each([
+  ['agent', openAgentDoor],
+  ['platform', openPlatformDoor],
+])('a body that stays away, at the %s', (_name, openDoor) => {
+  it.each([
+    ['a short one', 'Content-Length: 5\r\n\r\na'],
+    ['a long one', 'Content-Length: 500000\r\n\r\na'],
+    ['a chunked one', 'Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n'],
+  ])('is 408, and its place is free: %s', async (_kind, rest) => {
+    const door = await openDoor();
+    const silent = [door.open(rest), door.open(rest)];
+    await expect
+      .poll(async () => (await door.open('Content-Length: 0\r\n\r\n').until(/\r\n\r\n/)).slice(9, 12))
+      .toBe('429');
+    for (const caller of silent) {
+      expect(await caller.ended).toMatch(/^HTTP\/1.1 408 .*remora-error: timeout.*connection: close/is);
+    }
+    expect(await door.open('Content-Length: 5\r\n\r\nabcde').until(/done/)).toMatch(/^HTTP\/1.1 200 /);
+  });
+
+  it.each([
+    ['Content-Length: 5\r\n\r\n', (letter: string) => letter, ''],
+    ['Transfer-Encoding: chunked\r\n\r\n', (letter: string) => `1\r\n${letter}\r\n`, '0\r\n\r\n'],
+  ])('is waited for while it comes slowly: %j', async (rest, toPiece, last) => {
+    const door = await openDoor();
+    const caller = door.open(rest);
+    for (const letter of 'abcde') {
+      await new Promise((resolve) => setTimeout(resolve, IDLE_MS / 2));
+      caller.socket.write(toPiece(letter));
+    }
+    caller.socket.write(last);
+    expect(await caller.until(/done/)).toMatch(/^HTTP\/1.1 200 /);
+  });
+});

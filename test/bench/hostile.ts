@@ -1,0 +1,165 @@
+// What hostile input costs, in milliseconds of the thread that meets it, the best of several runs: `npm run bench:hostile`. The
+// limits are absolute, and hold on a machine that has a core to itself.
+import { accessPolicyRequest } from '../../src/contract/access-policy.ts';
+import { parseBoundedJson } from '../../src/core/bounded-json.ts';
+import { compilePolicy, decide } from '../../src/core/gateway/access-policy.ts';
+import { createAnswerGuard } from '../../src/core/gateway/answer-guard.ts';
+import { parseGatewayTarget } from '../../src/core/gateway/gateway-target.ts';
+import { toCallerHeaders, toUpstreamHeaders } from '../../src/core/gateway/header-hygiene.ts';
+import { createUsageReader } from '../../src/core/gateway/token-usage.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { parseWith, readQuery } from '../../src/http/request-body.ts';
+import { stripQuery } from '../../src/platform/upstream/strip-query.ts';
+import { fill, pairsOf, pathUnits } from '../support/hostile-text.ts';
+import { threadTime_ms } from '../support/thread-time.ts';
+import { type Figure, printTable } from './table.ts';
+
+const RUNS = 7;
+const TARGET_LENGTH = 7_900;
+const RULE_LENGTH = 2_000;
+const RULES = 256;
+const sprite = { name: 'dev-1', labels: [] };
+
+function best_ms(work: () => unknown): number {
+  return Math.min(...Array.from({ length: RUNS }, () => threadTime_ms(() => tried(work))));
+}
+
+/** To refuse costs as well. */
+function tried(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
+}
+
+function worstOf(inputs: Iterable<readonly [string, () => unknown]>): readonly [string, number] {
+  let worst: readonly [string, number] = ['', 0];
+  for (const [name, work] of inputs) {
+    const ms = best_ms(work);
+    if (ms > worst[1]) worst = [name, ms];
+  }
+  return worst;
+}
+
+function figure(what: string, inputs: Iterable<readonly [string, () => unknown]>, bar_ms: number): Figure {
+  const [name, ms] = worstOf(inputs);
+  return {
+    what: `${what}, at worst ${JSON.stringify(name)}`,
+    value: `${ms.toFixed(2)} ms`,
+    bar: `${bar_ms} ms`,
+    met: ms <= bar_ms,
+  };
+}
+
+const rules = (make: (at: number) => string) => Array.from({ length: RULES }, (_, at) => make(at));
+const policies = {
+  alike: rules((at) => `/${fill('a', RULE_LENGTH)}${at}*`),
+  nested: rules((at) => `/${fill('a', RULE_LENGTH - RULES + at)}*`),
+  slashes: rules((at) => `/${at}${fill('/', RULE_LENGTH)}*`),
+  escapes: rules((at) => `/${at}${fill('%2f', RULE_LENGTH)}*`),
+  percents: rules((at) => `/${at}${fill('%25', RULE_LENGTH)}*`),
+  'an escape and text': rules((at) => `/%41//${fill('a', RULE_LENGTH)}${at}*`),
+  'a wide escape and text': rules((at) => `/%EF%BC%8F//${fill('a', RULE_LENGTH)}${at}*`),
+  'letters that grow': rules((at) => `/${at}${fill('%EF%B7%BA', RULE_LENGTH)}*`),
+  'marks out of order': rules((at) => `/${at}${fill(`a${'%CC%80'.repeat(15)}${'%CC%96'.repeat(15)}`, RULE_LENGTH)}*`),
+};
+
+function* targets(): Generator<readonly [string, string]> {
+  for (const unit of pairsOf(pathUnits)) yield [unit, fill(unit, TARGET_LENGTH, '/')];
+  yield ['every change', fill('a/;.', TARGET_LENGTH, '/a;b%3b%5c%2523%253f%252f%25C2%25AD./', 'x%20y%253b/.')];
+  yield ['slashes after every reading', fill('/', TARGET_LENGTH, '/a;b%3b%5c%2523%253f%252f', 'x%20y%253b/')];
+  yield ['wide letters', fill('a/;A', TARGET_LENGTH, '/%CE%A3a;b%3b%5c%2523./', 'x%20y%253b/.')];
+}
+
+const judged = [
+  compilePolicy({ allow_all: true }),
+  compilePolicy({ allow_all: true, blocked_endpoints: policies.alike, allowed_endpoints: [...policies.nested, '*'] }),
+];
+
+function* decisions(): Generator<readonly [string, () => unknown]> {
+  for (const [name, path] of targets()) {
+    for (const policy of judged) {
+      yield [
+        name,
+        () => {
+          const target = parseGatewayTarget('GET', `/v1/gateway/openai/c${path}`, []);
+          if (target.type === 'target') decide(policy, sprite, target.path);
+        },
+      ];
+    }
+  }
+}
+
+function* compilations(): Generator<readonly [string, () => unknown]> {
+  for (const [name, list] of Object.entries(policies)) {
+    const problem = accessPolicyRequest.safeParse({ blocked_endpoints: list }).error;
+    if (problem !== undefined) throw problem;
+    yield [`${name}, blocked`, () => compilePolicy({ allow_all: true, blocked_endpoints: list }).rules()];
+    yield [`${name}, allowed`, () => compilePolicy({ allow_all: true, allowed_endpoints: list }).rules()];
+  }
+}
+
+const ANSWER_LENGTH = 24 * 1024;
+const answers = {
+  'keys within keys': `${' '.repeat(8_192)}${'"usage":{'.repeat(1_600)}"input_tokens":1${'}'.repeat(1_600)}`,
+  keys: fill('"usage":{', ANSWER_LENGTH),
+  lines: fill('"usage\n', ANSWER_LENGTH),
+  events: fill('data: {"usage":{"input_tokens":1}}\n', ANSWER_LENGTH),
+  fields: `data: {${Array.from({ length: 1_700 }, (_, at) => `"k${at}":1`).join(',')},"usage":{"input_tokens":1}}\n`,
+  lists: fill('[', ANSWER_LENGTH, '"usage"'),
+};
+
+function* usages(): Generator<readonly [string, () => unknown]> {
+  for (const type of ['application/json', 'text/event-stream']) {
+    for (const [name, text] of Object.entries(answers)) {
+      for (const before of ['', fill('x', 40_000)]) {
+        const reader = createUsageReader(['content-type', type]);
+        reader?.push(Buffer.from(before + text));
+        yield [`${name} in ${type}`, () => reader?.read()];
+      }
+    }
+  }
+}
+
+const guard = createAnswerGuard(new Secret('4711:a-credential'));
+const HEADER_LENGTH = 32_000;
+
+function* headers(): Generator<readonly [string, () => unknown]> {
+  const pass = (list: readonly string[]) => toCallerHeaders(toUpstreamHeaders(list), 'provider', guard);
+  for (const unit of ['%25', '%', '%72', 'remora_cap', 'a,', ',', '<', 'bearer,']) {
+    for (const name of ['X-A', 'Connection', 'Link', 'Sec-WebSocket-Protocol']) {
+      yield [`${name}: ${unit}`, () => pass([name, fill(unit, HEADER_LENGTH)])];
+    }
+  }
+  yield ['many', () => pass(Array.from({ length: HEADER_LENGTH / 4 }, (_, at) => (at % 2 === 0 ? 'x.a' : '%')))];
+}
+
+function* queries(): Generator<readonly [string, () => unknown]> {
+  for (const unit of ['a&', '&', '=', '%25', '+', '%', 'key=1&', 'key[&', ';']) {
+    yield [
+      unit,
+      () => [readQuery(fill(unit, TARGET_LENGTH, '/?')), stripQuery(fill(unit, TARGET_LENGTH, '/?'), ['key'])],
+    ];
+  }
+}
+
+const BODY_LENGTH = 1024 * 1024;
+
+function* bodies(): Generator<readonly [string, () => unknown]> {
+  for (const unit of ['1,', '"",', '[', '[],', '{"a":', '{},', '"/*",', '\\', 'a']) {
+    const text = fill(unit, BODY_LENGTH, '{"blocked_endpoints":[', '""]}');
+    yield [unit, () => parseWith(accessPolicyRequest, parseBoundedJson(text), 'body')];
+  }
+  const fields = Array.from({ length: 90_000 }, (_, at) => `"k${at}":1`).join(',');
+  yield ['fields', () => parseWith(accessPolicyRequest, parseBoundedJson(`{${fields}}`), 'body')];
+}
+
+printTable('hostile input', [
+  figure('a target of 8 KB, read and decided', decisions(), 2),
+  figure('a policy of 256 rules of 2 KB, compiled', compilations(), 20),
+  figure('the token usage of an answer', usages(), 1),
+  figure('headers of 32 KB, both ways', headers(), 5),
+  figure('a query of 8 KB', queries(), 2),
+  figure('a body of 1 MB', bodies(), 20),
+]);

@@ -1,0 +1,121 @@
+// Which operation of the platform is served at which listener, and to which token: every one, at a real platform.
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { OPERATOR_SOCKET } from '../../src/contract/organizations.ts';
+import { platformOperations } from '../../src/contract/platform-operations.ts';
+import type { Secret } from '../../src/core/secret.ts';
+import { openTestPlatform } from '../support/open-platform.ts';
+
+/** The columns: the address of the platform with no token, one of an organization, one of a sprite; its socket; its metrics. */
+const TABLE = `
+health served served served served served
+metrics 404:not_found 404:not_found 404:not_found served served
+openapi served served served served 404:not_found
+createSprite 401:unauthorized served 403:forbidden served 404:not_found
+listSprites 401:unauthorized served 403:forbidden served 404:not_found
+readSprite 401:unauthorized served served served 404:not_found
+updateSprite 401:unauthorized served 403:forbidden served 404:not_found
+deleteSprite 401:unauthorized served 403:forbidden served 404:not_found
+listConnections 401:unauthorized served served served 404:not_found
+createApiKeyConnection 401:unauthorized served 403:forbidden served 404:not_found
+readConnection 401:unauthorized served served served 404:not_found
+updateConnection 401:unauthorized served 403:forbidden served 404:not_found
+replaceConnection 401:unauthorized served 403:forbidden served 404:not_found
+deleteConnection 401:unauthorized served 403:forbidden served 404:not_found
+provisionConnection 401:unauthorized served 403:forbidden served 404:not_found
+authorizeConnection 401:unauthorized served 403:forbidden served 404:not_found
+completeConnection 401:unauthorized served 403:forbidden served 404:not_found
+landOnCallback served served served served 404:not_found
+listGateway 401:unauthorized served served served 404:not_found
+watchGateway 401:unauthorized 403:forbidden served 403:forbidden 404:not_found
+gateway 401:unauthorized served served 403:forbidden 404:not_found
+explainCall 401:unauthorized served served served 404:not_found
+listProviders 401:unauthorized served served served 404:not_found
+gatewayGuide 401:unauthorized served served served 404:not_found
+readGatewayUsage 401:unauthorized served served served 404:not_found
+listMachines 401:unauthorized served 403:forbidden served 404:not_found
+readMachine 401:unauthorized served served served 404:not_found
+readMachineLog 401:unauthorized served 403:forbidden served 404:not_found
+suspendMachine 401:unauthorized served served served 404:not_found
+waitMachine 401:unauthorized served served served 404:not_found
+startMachine 401:unauthorized served served served 404:not_found
+stopMachine 401:unauthorized served served served 404:not_found
+adoptMachine 401:unauthorized served 403:forbidden served 404:not_found
+setMachineRole 401:unauthorized served served served 404:not_found
+reportResume 401:unauthorized 403:forbidden served 403:forbidden 404:not_found
+postPortNotices 401:unauthorized 403:forbidden served 403:forbidden 404:not_found
+listSpritePorts 401:unauthorized served served served 404:not_found
+listTokens 401:unauthorized served 403:forbidden served 404:not_found
+createToken 401:unauthorized served 403:forbidden served 404:not_found
+deleteToken 401:unauthorized served 403:forbidden served 404:not_found
+readOwnOrganization 401:unauthorized served 403:forbidden served 404:not_found
+listOrganizations 401:unauthorized 403:forbidden 403:forbidden served 404:not_found
+createOrganization 401:unauthorized 403:forbidden 403:forbidden served 404:not_found
+readOrganization 401:unauthorized 403:forbidden 403:forbidden served 404:not_found
+updateOrganization 401:unauthorized 403:forbidden 403:forbidden served 404:not_found
+listHosts 401:unauthorized 403:forbidden 403:forbidden served 404:not_found
+forgetHost 401:unauthorized 403:forbidden 403:forbidden served 404:not_found
+`;
+
+interface Place {
+  readonly host?: string;
+  readonly port?: number;
+  readonly socketPath?: string;
+}
+
+/** `served`, or the status and code of the refusal. What the operation itself finds wrong with the call is not looked at. */
+function judge(place: Place, method: string, path: string, token?: Secret): Promise<string> {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token.reveal()}` };
+  return new Promise((resolve, reject) => {
+    const call = request({ ...place, method, path, headers, agent: false }, (response) => {
+      const { statusCode = 0, headers: answered } = response;
+      if (statusCode < 400) {
+        response.destroy();
+        resolve('served');
+        return;
+      }
+      let text = '';
+      response.on('data', (chunk: Buffer) => {
+        text += chunk;
+      });
+      response.once('end', () => {
+        const ofListener = /listener|platform's own socket|takes a token|does not open this|send Authorization/.test(
+          text,
+        );
+        resolve(ofListener ? `${statusCode}:${answered['remora-error'] ?? JSON.parse(text).error}` : 'served');
+      });
+    });
+    call.once('error', reject);
+    call.end();
+  });
+}
+
+test('the platform does not start while an operation does not say where it is served', async () => {
+  const row: { servedAt?: readonly string[] } = platformOperations.listHosts;
+  const { servedAt } = row;
+  onTestFinished(() => {
+    row.servedAt = servedAt as readonly string[];
+  });
+  delete row.servedAt;
+  await expect(openTestPlatform()).rejects.toThrow('operation listHosts does not say at which listeners it is served');
+});
+
+test('each operation is served at its listeners and at no other', async () => {
+  const platform = await openTestPlatform({ metrics: { listen: { host: '127.0.0.1', port: 0 } } });
+  await platform.admin.createSprite({ organization: 'acme', name: 'one' });
+  const sprite = await platform.admin.createToken({ organization: 'acme', sprite: 'one' });
+  const tcp = { host: '127.0.0.1', port: Number(new URL(platform.url).port) };
+  const operator = { socketPath: join(platform.dir, OPERATOR_SOCKET) };
+  const metrics = { host: '127.0.0.1', port: Number(platform.log.find(({ message }) => message === 'metrics')?.port) };
+  const lines: string[] = [];
+  for (const [id, { method, path }] of Object.entries(platformOperations)) {
+    const sent = method === '*' ? 'GET' : method;
+    const target = path.replaceAll(/\{[\w.]+\}/g, 'x');
+    const words = [];
+    for (const token of [undefined, platform.token, sprite]) words.push(await judge(tcp, sent, target, token));
+    for (const place of [operator, metrics]) words.push(await judge(place, sent, target));
+    lines.push([id, ...words].join(' '));
+  }
+  expect(`\n${lines.join('\n')}\n`).toBe(TABLE);
+});
