@@ -1,5 +1,6 @@
 // Lines that call a path over the Unix socket, to paste into a shell, into Python, or into Node as a script, a module or at its
 // prompt. They need no package; the shell line needs curl. Pure.
+import { toQuotedWord, toShellWord } from '../../core/shell-word.ts';
 
 export interface Snippets {
   readonly curl: string;
@@ -13,7 +14,7 @@ export function toSnippets(socket: string, url: string): Snippets {
   const [address, path] = [JSON.stringify(socket), JSON.stringify(target)];
   const literally = /[[\]{}]/.test(url) ? '--globoff ' : '';
   return {
-    curl: `curl ${literally}--unix-socket ${toShellWord(socket)} ${quote(url)}`,
+    curl: `curl ${literally}--unix-socket ${toShellWord(socket)} ${toQuotedWord(url)}`,
     python: [
       'import http.client, socket',
       `call = http.client.HTTPConnection("${host}")`,
@@ -27,12 +28,4 @@ export function toSnippets(socket: string, url: string): Snippets {
       "import('node:http').then(({ get }) => get(call, (answer) => answer.pipe(process.stdout)))",
     ].join('\n'),
   };
-}
-
-function toShellWord(text: string): string {
-  return /^[\w./@%+=:,-]+$/.test(text) ? text : quote(text);
-}
-
-function quote(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

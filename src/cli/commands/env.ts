@@ -1,5 +1,6 @@
 // `remora env`: what an SDK needs to call a provider through the agent, as lines for `eval`. The key is a capability token.
 import { parseDuration } from '../../contract/duration.ts';
+import { toQuotedWord } from '../../core/shell-word.ts';
 import { askAgent } from '../ask-agent.ts';
 import type { Invocation } from '../command.ts';
 import { exitCode, UsageError } from '../exit-code.ts';
@@ -27,8 +28,6 @@ export async function run(invocation: Invocation): Promise<number> {
     return toSdkVariables({ provider, base_url: base_urls.tcp, token });
   });
   if (invocation.has('json')) out.line(JSON.stringify(variables));
-  else
-    for (const [name, value] of Object.entries(variables))
-      out.line(`export ${name}='${value.replaceAll("'", "'\\''")}'`);
+  else for (const [name, value] of Object.entries(variables)) out.line(`export ${name}=${toQuotedWord(value)}`);
   return exitCode.ok;
 }

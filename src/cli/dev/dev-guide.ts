@@ -1,4 +1,5 @@
 // What `remora dev` prints once everything answers: what runs where, and curl commands that work as pasted. Pure.
+import { toShellWord } from '../../core/shell-word.ts';
 import { toTable } from '../table.ts';
 import type { DevRecord } from './dev-record.ts';
 
@@ -88,7 +89,6 @@ export function toGuideLines(record: DevRecord, places: DevPlaces): GuideLine[] 
   ];
 }
 
-/** Quotes words so that a shell reads the same words. */
-export function toCommand(words: readonly string[]): string {
-  return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(' ');
+function toCommand(words: readonly string[]): string {
+  return words.map(toShellWord).join(' ');
 }
