@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorCode } from '../contract/errors.ts';
 import { acceptsEventStream } from './accepts-event-stream.ts';
-import { toErrorAnswer } from './reply.ts';
+import { toErrorAnswer } from './error-answer.ts';
 import { StreamState } from './stream-state.ts';
 
 export const KEEP_ALIVE_MS = 15_000;

@@ -3,7 +3,7 @@
 import type { Duplex } from 'node:stream';
 import { RemoraError } from '../core/remora-error.ts';
 import { TARGET_CAP_BYTES } from './check-request.ts';
-import { toErrorAnswer } from './reply.ts';
+import { toErrorAnswer } from './error-answer.ts';
 
 /** How long the other side has to read the answer and hang up. */
 const LINGER_MS = 2_000;

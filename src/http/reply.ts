@@ -1,8 +1,7 @@
 // Writes one JSON answer or one error in the shape that every listener shares.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type ErrorBody, errorStatus } from '../contract/errors.ts';
-import { ERROR_MARKER } from '../core/gateway/header-hygiene.ts';
-import { RemoraError } from '../core/remora-error.ts';
+import type { ErrorBody } from '../contract/errors.ts';
+import { toErrorAnswer } from './error-answer.ts';
 
 /** A declared body up to this size is read and dropped after an error, rather than the connection closed. */
 const DROP_CAP_BYTES = 64 * 1024;
@@ -26,25 +25,6 @@ function toText(body: unknown): string {
 
 function toHeaders(text: string): Record<string, string | number> {
   return { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
-}
-
-/** The public form of any error: a RemoraError as it is, all others as `internal` without their own message. */
-export function toErrorAnswer(error: unknown): { status: number; body: ErrorBody; headers: Record<string, string> } {
-  if (!(error instanceof RemoraError)) {
-    const message = 'something went wrong inside; the log of the daemon has the cause';
-    return { status: 500, body: { error: 'internal', message }, headers: { [ERROR_MARKER]: 'internal' } };
-  }
-  const headers: Record<string, string> = { [ERROR_MARKER]: error.code };
-  const retryAfter_ms = error.retryAfter_ms ?? (errorStatus[error.code] === 429 ? 0 : undefined);
-  if (retryAfter_ms !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(retryAfter_ms / 1_000)));
-  if (error.code === 'unauthorized') headers['www-authenticate'] = 'Bearer';
-  if (error.code === 'method_not_allowed') headers.allow = allowOf(error.details);
-  const body = { error: error.code, message: error.message };
-  return {
-    status: errorStatus[error.code],
-    body: error.details === undefined ? body : { ...body, details: error.details },
-    headers,
-  };
 }
 
 /**
@@ -90,8 +70,4 @@ function sendBeforeEnd(
   response.req.once('end', end);
   response.once('close', () => clearTimeout(linger));
   response.req.resume();
-}
-
-function allowOf(details: unknown): string {
-  return typeof details === 'object' && details !== null && 'allow' in details ? String(details.allow) : '';
 }

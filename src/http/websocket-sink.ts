@@ -6,6 +6,7 @@ import type { ErrorCode } from '../contract/errors.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import { GOING_AWAY, POLICY_VIOLATION, toCloseCode } from '../core/websocket/close-frame.ts';
 import { findHandshakeKey } from '../core/websocket/websocket-handshake.ts';
+import { toErrorAnswer } from './error-answer.ts';
 import {
   type EventSink,
   type EventSinkOptions,
@@ -14,7 +15,6 @@ import {
   READER_HARD_CAP_BYTES,
   READER_STALL_MS,
 } from './event-sink.ts';
-import { toErrorAnswer } from './reply.ts';
 import { StreamState } from './stream-state.ts';
 import type { Upgrade } from './upgrade.ts';
 

@@ -1,0 +1,32 @@
+// What an application gives to its edge: the operations, who answers them, and who may ask.
+import type { IncomingMessage } from 'node:http';
+import type { Operation, Operations } from '../contract/operation.ts';
+import type { EdgeLog } from './failure-log.ts';
+import type { Call, Handlers } from './handler.ts';
+import type { LoopWatch } from './loop-watch.ts';
+import type { StreamLimits } from './stream-cap.ts';
+
+export interface EdgeOptions<Ops extends Operations, P> {
+  readonly operations: Ops;
+  readonly handlers: Handlers<Ops, P>;
+  /** Throws `unauthorized` or `forbidden`; its result is `call.principal`. */
+  readonly authenticate: (request: IncomingMessage, operation: Operation, listener: string) => P | Promise<P>;
+  /** When the signal aborts, the streams that this caller reads end with its reason. */
+  readonly until?: (principal: P) => AbortSignal | undefined;
+  /** Equal for the calls of one caller of a listener; undefined when its callers cannot be distinguished. */
+  readonly callerOf?: (principal: P) => unknown;
+  /** How many event streams may be open at once. */
+  readonly streamLimits?: StreamLimits;
+  /** Learns which operation runs. */
+  readonly loop?: Pick<LoopWatch, 'enter'> | undefined;
+  readonly log: EdgeLog;
+  /** Checks every JSON answer against its operation, for tests: an answer that does not fit is a 500. */
+  readonly checkAnswers?: boolean;
+}
+
+export type AnyHandler = (call: Call<Operation, unknown>, out?: unknown) => unknown;
+
+/** The options as the parts of the edge use them, which do not know the types of single operations. */
+export type AnyEdgeOptions = Omit<EdgeOptions<Operations, unknown>, 'handlers'> & {
+  readonly handlers: Readonly<Record<string, AnyHandler>>;
+};

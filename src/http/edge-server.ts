@@ -1,0 +1,83 @@
+// One node:http server of an edge: every way in which a request, or something that is none, can arrive at it.
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { RemoraError } from '../core/remora-error.ts';
+import { watchConnections } from './connections.ts';
+import { dropRest } from './drop-rest.ts';
+import type { Exchange } from './exchange.ts';
+import type { EdgeLog } from './failure-log.ts';
+import { joinRequests } from './join-requests.ts';
+import { nodeHttp } from './node-http.ts';
+import { refuse, toParseError } from './refuse.ts';
+import { sendError } from './reply.ts';
+import type { Shutdown } from './shutdown.ts';
+import { asksForWebSocket, openUpgrade, type Upgrade } from './upgrade.ts';
+
+const HEADER_CAP_BYTES = 32 * 1024;
+const HEADER_DEADLINE_MS = 30_000;
+const KEPT_CONNECTION_MS = 65_000;
+
+export interface EdgeServerDeps {
+  readonly listener: string;
+  /** Whether the operation of this request can be served on an upgraded connection. */
+  readonly upgrades: (request: IncomingMessage) => boolean;
+  /** Answers every request; `problem` is what is wrong with the framing of this one. Never throws. */
+  readonly serve: (exchange: Exchange, problem: RemoraError | undefined) => void;
+  readonly shutdown: Shutdown;
+  readonly log: EdgeLog;
+}
+
+/** A server that does not listen yet. */
+export function createEdgeServer({ listener, upgrades, serve, shutdown, log }: EdgeServerDeps): Server {
+  const server = nodeHttp.createServer({
+    maxHeaderSize: HEADER_CAP_BYTES,
+    requestTimeout: 0,
+    headersTimeout: HEADER_DEADLINE_MS,
+    keepAliveTimeout: KEPT_CONNECTION_MS,
+    requireHostHeader: false,
+    // A connection that still owes an answer is not upgraded: the switch cannot follow the answer.
+    shouldUpgradeCallback: (request) =>
+      asksForWebSocket(request) && !connections.isAnswering(request.socket) && upgrades(request),
+  });
+  const connections = watchConnections(server);
+  const check = joinRequests(server);
+
+  function onRequest(request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): void {
+    connections.begin(request, response, () => {
+      dropRest(request);
+      shutdown.onAnswered(connections);
+    });
+    response.on('error', ignore);
+    if (shutdown.hasBegun) response.setHeader('connection', 'close');
+    serve({ request, response, listener, upgrade }, check(request, response));
+  }
+
+  // The parser silently drops headers beyond a count, so that the count is unlimited and only the size of the head is
+  // limited.
+  server.maxHeadersCount = 0;
+  server.on('request', (request, response) => onRequest(request, response));
+  server.on('checkContinue', (request, response) => onRequest(request, response));
+  server.on('checkExpectation', (request, response) => {
+    check(request, response);
+    sendError(response, new RemoraError('expectation_failed', 'the only expectation met here is 100-continue'));
+  });
+  server.on('upgrade', (request: IncomingMessage, _socket, head: Buffer) => {
+    const { response, upgrade } = openUpgrade(request, head, shutdown.signal);
+    onRequest(request, response, upgrade);
+  });
+  server.on('connect', (_request, socket) => {
+    refuse(socket, new RemoraError('method_not_allowed', 'CONNECT is not served here', { details: { allow: '' } }));
+  });
+  server.on('clientError', (error, socket) => {
+    if (connections.isAnswering(socket)) socket.destroy();
+    else refuse(socket, toParseError(error));
+  });
+  server.on('error', (error) => {
+    // An error before the server listens reaches the caller of `listen`.
+    if (server.listening) log.error({ err: error, listener }, 'a listener failed');
+  });
+  shutdown.add(server, connections);
+  return server;
+}
+
+/** The writer learns of the error through the end of its exchange. Without a listener the error would end the process. */
+function ignore(): void {}

@@ -1,0 +1,36 @@
+// From a request to the handler that answers it: its operation, its caller, and its parsed parts.
+import { toCall } from './call.ts';
+import { checkRequest } from './check-request.ts';
+import type { AnyEdgeOptions } from './edge-options.ts';
+import type { Exchange } from './exchange.ts';
+import type { Router } from './router.ts';
+import { targetPath } from './target-path.ts';
+import type { WriteAnswer } from './write-answer.ts';
+
+export interface ServeCallDeps extends Pick<AnyEdgeOptions, 'handlers' | 'authenticate' | 'loop'> {
+  readonly router: Router;
+  /** Throws `shutting_down`. */
+  readonly checkOpen: () => void;
+  readonly writeAnswer: WriteAnswer;
+}
+
+/** Resolves once the handler is done. Rejects with the error to answer with. */
+export function createCallServer(deps: ServeCallDeps): (exchange: Exchange) => Promise<void> {
+  const { router, handlers, loop, writeAnswer } = deps;
+  return async (exchange) => {
+    const { request, response, listener, upgrade } = exchange;
+    checkRequest(request);
+    deps.checkOpen();
+    const { id, operation, params } = router.match(request.method ?? '', targetPath(request));
+    const onTurn = () => loop?.enter(id);
+    onTurn();
+    if (operation.noStore === true) response.setHeader('cache-control', 'no-store');
+    const given = deps.authenticate(request, operation, listener);
+    const principal = given instanceof Promise ? await given : given;
+    const handler = handlers[id];
+    if (handler === undefined) throw new Error(`operation ${id} has no handler`);
+    const made = toCall({ request, response, operation, params, principal, upgrade, onTurn });
+    const call = made instanceof Promise ? await made : made;
+    await writeAnswer({ exchange, operation, call, handler, onTurn });
+  };
+}
