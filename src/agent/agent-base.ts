@@ -6,7 +6,7 @@ import { randomFraction } from '../core/urandom.ts';
 import { LoopWatch } from '../http/loop-watch.ts';
 import type { Config } from './config/load-config.ts';
 import { createEventHub } from './events/event-hub.ts';
-import { gatewayLogSchema, gatewaySchema, gatewayUsageSchema } from './gateway/gateway.ts';
+import { gatewayLogSchema, gatewaySchema, gatewayUsageSchema } from './gateway/gateway-schema.ts';
 import { holdsSchema } from './holds/hold-store.ts';
 import type { RestartState } from './hot-restart/restart-state.ts';
 import type { Log } from './log.ts';

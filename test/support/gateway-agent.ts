@@ -4,14 +4,9 @@ import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { createEventHub } from '../../src/agent/events/event-hub.ts';
 import type { AuditLink } from '../../src/agent/gateway/audit/audit-request.ts';
-import {
-  createGateway,
-  type Gateway,
-  type GatewayConfig,
-  gatewayLogSchema,
-  gatewaySchema,
-  gatewayUsageSchema,
-} from '../../src/agent/gateway/gateway.ts';
+import { createGateway, type Gateway } from '../../src/agent/gateway/gateway.ts';
+import type { GatewayConfig } from '../../src/agent/gateway/gateway-options.ts';
+import { gatewayLogSchema, gatewaySchema, gatewayUsageSchema } from '../../src/agent/gateway/gateway-schema.ts';
 import { createPartBoard, type PartBoard } from '../../src/agent/parts.ts';
 import { createUpstream, type Upstream } from '../../src/agent/upstream.ts';
 import { gatewayOperations } from '../../src/contract/local/gateway.ts';

@@ -6,17 +6,21 @@ import type { Clock } from '../../../core/clock.ts';
 import { toErrorMessage } from '../../../core/error-message.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import { createTokenBucket } from '../../../core/token-bucket.ts';
+import { createKnownPolicies } from './known-policies.ts';
 import type { CachedPolicies, PolicyCache } from './policy-cache.ts';
 import { type ChangesState, followPolicyChanges, type PolicyChanges } from './policy-changes.ts';
-import { type PolicySnapshot, toSnapshot } from './policy-snapshot.ts';
+import type { PolicySnapshot } from './policy-snapshot.ts';
 import type { PolicySource } from './policy-source.ts';
 
 /** How long a call waits for a fetch that might change its verdict. */
 const FRESHEN_WAIT_MS = 2_000;
 /** Misses that may ask the platform at once, and then each second, so that a program with a wrong id cannot flood it. */
 const FRESHEN_BURST = 5;
-/** When the clock is further than this before the time of the fetch, the age of the policies is unknown. */
-const CLOCK_SLACK_MS = 60_000;
+export interface PolicyUpdate {
+  readonly changed: boolean;
+  /** Why the last fetch or save failed. */
+  readonly problem: string | undefined;
+}
 
 export interface PoliciesOptions {
   readonly clock: Clock;
@@ -27,8 +31,8 @@ export interface PoliciesOptions {
   readonly refresh_ms: number;
   /** Waits while the machine is being suspended. */
   readonly gate: () => Promise<void>;
-  /** Called after each fetch, and after the cache was read. `problem` is why the last fetch or save failed. */
-  readonly onUpdate: (update: { readonly changed: boolean; readonly problem: string | undefined }) => void;
+  /** Called after each fetch, and after the cache was read. */
+  readonly onUpdate: (update: PolicyUpdate) => void;
   /** Called when the state of the platform's stream of changes changes. */
   readonly onChanges: (state: ChangesState) => void;
 }
@@ -51,31 +55,15 @@ export interface Policies {
   readonly isUsable: boolean;
 }
 
-interface Known {
-  readonly snapshot: PolicySnapshot;
-  readonly text: string;
-  readonly wall_ms: number;
-  /** Run time of the fetch; undefined when an earlier process made it. */
-  readonly mono_ms: number | undefined;
-}
-
 export function createPolicies(options: PoliciesOptions): Policies {
   const { clock, cache } = options;
+  const known = createKnownPolicies(clock, options.maxAge_ms);
   const backoff = createBackoff({ random: options.random });
   const bucket = createTokenBucket({ capacity: FRESHEN_BURST, refillPerSecond: 1, now_ms: clock.mono_ms });
-  let known: Known | undefined;
   let nap = new AbortController();
   let changes: PolicyChanges | undefined;
   let isStale = false;
   let running: { readonly done: Promise<boolean>; readonly abort: AbortController } | undefined;
-
-  function adoptPolicies(cached: CachedPolicies, mono_ms: number | undefined): boolean {
-    const text = JSON.stringify(cached.document);
-    const changed = text !== known?.text;
-    const snapshot = changed || known === undefined ? toSnapshot(cached.document) : known.snapshot;
-    known = { snapshot, text, wall_ms: cached.fetched_at_ms, mono_ms };
-    return changed;
-  }
 
   /** Never throws. Resolves to whether the platform answered. */
   async function fetch(signal: AbortSignal): Promise<boolean> {
@@ -85,7 +73,7 @@ export function createPolicies(options: PoliciesOptions): Policies {
       const document = await options.source.fetch(signal);
       if (signal.aborted) return false;
       const cached = { document, fetched_at_ms: asked.wall_ms };
-      const changed = adoptPolicies(cached, asked.mono_ms);
+      const changed = known.adopt(cached, asked.mono_ms);
       options.onUpdate({ changed, problem: save(cached) });
       return true;
     } catch (error) {
@@ -115,18 +103,6 @@ export function createPolicies(options: PoliciesOptions): Policies {
     return mine.done;
   }
 
-  function age_ms(): number {
-    if (known === undefined) return Number.POSITIVE_INFINITY;
-    const byWall_ms = clock.wall_ms() - known.wall_ms;
-    if (known.mono_ms === undefined)
-      return byWall_ms < -CLOCK_SLACK_MS ? Number.POSITIVE_INFINITY : Math.max(0, byWall_ms);
-    return Math.max(0, byWall_ms, clock.mono_ms() - known.mono_ms);
-  }
-
-  function current(): PolicySnapshot | undefined {
-    return known !== undefined && age_ms() <= options.maxAge_ms ? known.snapshot : undefined;
-  }
-
   async function run(signal: AbortSignal): Promise<void> {
     // A fetch at half of the age limit leaves time for a second try before calls are refused.
     const refresh_ms = Math.min(options.refresh_ms, options.maxAge_ms / 2);
@@ -147,27 +123,27 @@ export function createPolicies(options: PoliciesOptions): Policies {
   return {
     start(signal) {
       const cached = cache.load();
-      if (cached !== undefined) options.onUpdate({ changed: adoptPolicies(cached, undefined), problem: undefined });
+      if (cached !== undefined) options.onUpdate({ changed: known.adopt(cached, undefined), problem: undefined });
       void run(signal);
       changes = followPolicyChanges({ ...options, onChange: this.changed, onState: options.onChanges }, signal);
     },
     async usable() {
-      const now = current();
+      const now = known.usable;
       if (now !== undefined) return now;
       if (running !== undefined || bucket.take()) await atMost(refresh(), FRESHEN_WAIT_MS);
-      const later = current();
+      const later = known.usable;
       if (later !== undefined) return later;
       const message =
-        known === undefined
+        known.snapshot === undefined
           ? 'the policies have not been fetched from the platform yet, so every call is refused'
           : 'the policies are too old and the platform does not answer, so every call is refused';
       throw new RemoraError('policy_unavailable', message, { retryAfter_ms: 1_000 });
     },
     async freshen() {
       if (!bucket.take()) return false;
-      const before = known?.text;
+      const before = known.snapshot;
       await atMost(refresh(), FRESHEN_WAIT_MS);
-      return known?.text !== before;
+      return known.snapshot !== before;
     },
     changed() {
       isStale = true;
@@ -181,13 +157,13 @@ export function createPolicies(options: PoliciesOptions): Policies {
       await refresh();
     },
     get snapshot() {
-      return known?.snapshot;
+      return known.snapshot;
     },
     get age_ms() {
-      return age_ms();
+      return known.age_ms;
     },
     get isUsable() {
-      return current() !== undefined;
+      return known.usable !== undefined;
     },
   };
 }

@@ -1,5 +1,7 @@
 // Keeps the policies in the agent's database, so that a restart works without the platform. An entry that cannot be read counts
 // as absent.
+import { createHash } from 'node:crypto';
+import type { Secret } from '../../../core/secret.ts';
 import type { Sqlite } from '../../../sqlite/open.ts';
 import { type PolicyDocument, policyDocument } from './policy-snapshot.ts';
 
@@ -20,8 +22,16 @@ interface Row {
   readonly document: string;
 }
 
-/** `source` names platform, sprite and credential; policies fetched from another source are not used. */
-export function createPolicyCache(db: Sqlite, source: string): PolicyCache {
+/** What the policies belong to. */
+export interface PolicyOwner {
+  readonly baseUrl: string;
+  readonly sprite: string;
+  readonly token: Secret;
+}
+
+/** Policies that were fetched for another owner are not used. */
+export function createPolicyCache(db: Sqlite, owner: PolicyOwner): PolicyCache {
+  const source = toSource(owner);
   return {
     load() {
       try {
@@ -42,4 +52,9 @@ export function createPolicyCache(db: Sqlite, source: string): PolicyCache {
       ).run(source, fetched_at_ms, JSON.stringify(document));
     },
   };
+}
+
+/** Names platform, sprite and credential without giving the credential away. */
+function toSource({ baseUrl, sprite, token }: PolicyOwner): string {
+  return createHash('sha256').update(`${baseUrl}\n${sprite}\n${token.reveal()}`).digest('hex');
 }
