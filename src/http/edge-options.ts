@@ -1,6 +1,7 @@
 // What an application gives to its edge: the operations, who answers them, and who may ask.
 import type { IncomingMessage } from 'node:http';
 import type { Operation, Operations } from '../contract/operation.ts';
+import type { MapError } from './error-answer.ts';
 import type { EdgeLog } from './failure-log.ts';
 import type { Call, Handlers } from './handler.ts';
 import type { LoopWatch } from './loop-watch.ts';
@@ -11,6 +12,11 @@ export interface EdgeOptions<Ops extends Operations, P> {
   readonly handlers: Handlers<Ops, P>;
   /** Throws `unauthorized` or `forbidden`; its result is `call.principal`. */
   readonly authenticate: (request: IncomingMessage, operation: Operation, listener: string) => P | Promise<P>;
+  /**
+   * How errors of the application become answers; without it each error but RemoraError is a 500. One with a status of 500 or
+   * more goes to the log as well.
+   */
+  readonly mapError?: MapError;
   /** When the signal aborts, the streams that this caller reads end with its reason. */
   readonly until?: (principal: P) => AbortSignal | undefined;
   /** Equal for the calls of one caller of a listener; undefined when its callers cannot be distinguished. */

@@ -4,8 +4,9 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Operations } from '../contract/operation.ts';
 import type { AnyEdgeOptions, EdgeOptions } from './edge-options.ts';
 import { createEdgeServer } from './edge-server.ts';
+import type { MapError } from './error-answer.ts';
 import type { Exchange } from './exchange.ts';
-import { writeFailure } from './failure-log.ts';
+import { type EdgeLog, writeFailure } from './failure-log.ts';
 import { sendError } from './reply.ts';
 import { createRouter, type Router } from './router.ts';
 import { createCallServer } from './serve-call.ts';
@@ -33,18 +34,19 @@ export interface Edge extends AsyncDisposable {
 export function createEdge<const Ops extends Operations, P>(options: EdgeOptions<Ops, P>): Edge {
   const known = options as unknown as AnyEdgeOptions;
   const { log } = known;
+  const mapError = toSafe(known.mapError, log);
   const router = createRouter(known.operations);
-  const streams = new StreamServer(known.streamLimits ?? defaultStreamLimits);
+  const streams = new StreamServer(known.streamLimits ?? defaultStreamLimits, mapError);
   const shutdown = new Shutdown(() => streams.end());
   const checkOpen = () => shutdown.checkOpen();
-  const report = (error: unknown, { request, response }: Exchange) => writeFailure(log, error, request, response);
+  const report = (error: unknown, exchange: Exchange) => writeFailure(log, error, exchange, mapError);
   const writeAnswer = createAnswerWriter({ ...known, streams, checkOpen, report });
   const serveCall = createCallServer({ ...known, router, checkOpen, writeAnswer });
 
   function fail(error: unknown, exchange: Exchange): void {
     report(error, exchange);
     try {
-      sendError(exchange.response, error);
+      sendError(exchange.response, error, mapError);
     } catch (cause) {
       report(cause, exchange);
       sendError(exchange.response, cause);
@@ -69,6 +71,19 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
     drain: (deadline_ms) => shutdown.drain(deadline_ms),
     handOver: (deadline_ms, onDeadline) => shutdown.handOver(deadline_ms, onDeadline),
     [Symbol.asyncDispose]: () => shutdown.drain(0),
+  };
+}
+
+/** A mapping that fails must not end the process: its error counts as unknown. */
+function toSafe(mapError: MapError | undefined, log: EdgeLog): MapError | undefined {
+  if (mapError === undefined) return undefined;
+  return (error) => {
+    try {
+      return mapError(error);
+    } catch (cause) {
+      log.error({ err: cause }, 'an error could not be mapped');
+      return undefined;
+    }
   };
 }
 

@@ -3,23 +3,49 @@ import { type ErrorBody, errorStatus } from '../contract/errors.ts';
 import { ERROR_MARKER } from '../core/gateway/header-hygiene.ts';
 import { RemoraError } from '../core/remora-error.ts';
 
-/** The public form of any error: a RemoraError as it is, all others as `internal` without their own message. */
-export function toErrorAnswer(error: unknown): { status: number; body: ErrorBody; headers: Record<string, string> } {
-  if (!(error instanceof RemoraError)) {
+/** What an error is to the caller. */
+export interface KnownError {
+  readonly status: number;
+  /** Stable: programs decide by it. */
+  readonly code: string;
+  /** What is wrong and what to do. */
+  readonly message: string;
+  readonly details?: unknown;
+  /** When the caller may try again; becomes `Retry-After`. */
+  readonly retryAfter_ms?: number | undefined;
+}
+
+/** Knows the error classes of an application besides RemoraError; undefined for an error that is `internal`. Never throws. */
+export type MapError = (error: unknown) => KnownError | undefined;
+
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly body: ErrorBody;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The public form of any error: one that is known as it is, all others as `internal` without their own message. */
+export function toErrorAnswer(error: unknown, mapError?: MapError): ErrorAnswer {
+  const known = toKnownError(error, mapError);
+  if (known === undefined) {
     const message = 'something went wrong inside; the log of the daemon has the cause';
     return { status: 500, body: { error: 'internal', message }, headers: { [ERROR_MARKER]: 'internal' } };
   }
-  const headers: Record<string, string> = { [ERROR_MARKER]: error.code };
-  const retryAfter_ms = error.retryAfter_ms ?? (errorStatus[error.code] === 429 ? 0 : undefined);
+  const { status, code, message, details } = known;
+  const headers: Record<string, string> = { [ERROR_MARKER]: code };
+  const retryAfter_ms = known.retryAfter_ms ?? (status === 429 ? 0 : undefined);
   if (retryAfter_ms !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(retryAfter_ms / 1_000)));
-  if (error.code === 'unauthorized') headers['www-authenticate'] = 'Bearer';
-  if (error.code === 'method_not_allowed') headers.allow = allowOf(error.details);
-  const body = { error: error.code, message: error.message };
-  return {
-    status: errorStatus[error.code],
-    body: error.details === undefined ? body : { ...body, details: error.details },
-    headers,
-  };
+  if (code === 'unauthorized') headers['www-authenticate'] = 'Bearer';
+  if (code === 'method_not_allowed') headers.allow = allowOf(details);
+  const body = { error: code, message };
+  return { status, body: details === undefined ? body : { ...body, details }, headers };
+}
+
+/** Undefined for an error that neither Remora nor the application knows. */
+export function toKnownError(error: unknown, mapError?: MapError): KnownError | undefined {
+  if (!(error instanceof RemoraError)) return mapError?.(error);
+  const { code, message, details, retryAfter_ms } = error;
+  return { status: errorStatus[code], code, message, details, retryAfter_ms };
 }
 
 function allowOf(details: unknown): string {

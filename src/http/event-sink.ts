@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorCode } from '../contract/errors.ts';
 import { acceptsEventStream } from './accepts-event-stream.ts';
-import { toErrorAnswer } from './error-answer.ts';
+import { type MapError, toErrorAnswer } from './error-answer.ts';
 import { StreamState } from './stream-state.ts';
 
 export const KEEP_ALIVE_MS = 15_000;
@@ -48,7 +48,12 @@ export interface EventSinkOptions {
   readonly type?: string;
   /** Gets the errors that an `onClose` listener throws. */
   readonly onError?: (error: unknown) => void;
+  readonly mapError?: MapError | undefined;
 }
+
+/** What has no default. */
+type Optional = 'onError' | 'mapError';
+export type SinkSettings<O extends EventSinkOptions> = Required<Omit<O, Optional>> & Pick<O, Optional>;
 
 /** `keepalive` of a query, in seconds: clamped to 1–300, and the default for a text that is no number. */
 export function clampKeepAlive(seconds: string | undefined): number {
@@ -60,7 +65,7 @@ export function clampKeepAlive(seconds: string | undefined): number {
 export class ResponseSink<T> implements EventSink<T> {
   readonly #response: ServerResponse;
   readonly #isEvents: boolean;
-  readonly #options: Required<Omit<EventSinkOptions, 'onError'>> & Pick<EventSinkOptions, 'onError'>;
+  readonly #options: SinkSettings<EventSinkOptions>;
   readonly #state: StreamState;
   #isWatched = false;
 
@@ -142,7 +147,7 @@ export class ResponseSink<T> implements EventSink<T> {
 
   /** Does what `fail` does, with the public form of any error. */
   failWith(error: unknown): void {
-    const { body } = toErrorAnswer(error);
+    const { body } = toErrorAnswer(error, this.#options.mapError);
     this.fail(body.error as ErrorCode, body.message);
   }
 

@@ -1,9 +1,9 @@
 // What is written down of a call that failed: what a caller did wrong is its own business; what went wrong in here, and what another
 // server did, goes to the log.
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { errorStatus } from '../contract/errors.ts';
 import { toLoggedPath } from '../core/gateway/capability-text.ts';
 import { RemoraError } from '../core/remora-error.ts';
+import { type MapError, toKnownError } from './error-answer.ts';
+import type { Exchange } from './exchange.ts';
 import { targetPath } from './target-path.ts';
 
 export interface EdgeLog {
@@ -11,13 +11,23 @@ export interface EdgeLog {
   debug(fields: object, message: string): void;
 }
 
-export function writeFailure(log: EdgeLog, error: unknown, request: IncomingMessage, response: ServerResponse): void {
-  const known = error instanceof RemoraError;
-  if (known && (error.cause === undefined || errorStatus[error.code] < 500) && error.code !== 'internal') return;
+export function writeFailure(
+  log: EdgeLog,
+  error: unknown,
+  { request, response }: Pick<Exchange, 'request' | 'response'>,
+  mapError?: MapError,
+): void {
+  const known = toKnownError(error, mapError);
+  if (known !== undefined && isOfCaller(error, known.status) && known.code !== 'internal') return;
   const fields = { err: error, method: request.method, path: toLoggedPath(targetPath(request)) };
   const isGone = response.destroyed && !response.writableFinished;
-  if (isGone && (known || isAbort(error))) log.debug(fields, 'the caller went away');
+  if (isGone && (known !== undefined || isAbort(error))) log.debug(fields, 'the caller went away');
   else log.error(fields, 'a handler failed');
+}
+
+/** A RemoraError without a cause was made for its caller, whatever its status: there is nothing else to know of it. */
+function isOfCaller(error: unknown, status: number): boolean {
+  return status < 500 || (error instanceof RemoraError && error.cause === undefined);
 }
 
 function isAbort(error: unknown): boolean {

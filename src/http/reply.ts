@@ -1,7 +1,7 @@
 // Writes one JSON answer or one error in the shape that every listener shares.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorBody } from '../contract/errors.ts';
-import { toErrorAnswer } from './error-answer.ts';
+import { type MapError, toErrorAnswer } from './error-answer.ts';
 
 /** A declared body up to this size is read and dropped after an error, rather than the connection closed. */
 const DROP_CAP_BYTES = 64 * 1024;
@@ -32,13 +32,13 @@ function toHeaders(text: string): Record<string, string | number> {
  * caller that is still sending a large body can read the answer while its bytes are dropped for a moment; then the connection
  * closes.
  */
-export function sendError(response: ServerResponse, error: unknown): void {
+export function sendError(response: ServerResponse, error: unknown, mapError?: MapError): void {
   if (response.writableEnded) return;
   if (response.headersSent) {
     response.destroy();
     return;
   }
-  const { status, body, headers } = toErrorAnswer(error);
+  const { status, body, headers } = toErrorAnswer(error, mapError);
   // The body is overdue already, so that the connection does not wait for the rest of it.
   if (status === 408 && !response.req.complete) sendJson(response, status, body, { ...headers, connection: 'close' });
   else if (endsSoon(response.req)) sendJson(response, status, body, headers);

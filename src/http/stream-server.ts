@@ -1,6 +1,7 @@
 // Serves the operations that answer with a stream of events: it gives each reader a place and a sink, and can end all of them.
 import type { ServerResponse } from 'node:http';
 import type { Operation } from '../contract/operation.ts';
+import type { MapError } from './error-answer.ts';
 import { clampKeepAlive } from './event-sink.ts';
 import type { Call } from './handler.ts';
 import { openSink, type ServedSink } from './open-sink.ts';
@@ -24,10 +25,12 @@ export interface StreamCall {
 export class StreamServer {
   readonly #sinks = new Set<ServedSink>();
   readonly #cap: StreamCap;
+  readonly #mapError: MapError | undefined;
   #isEnding = false;
 
-  constructor(limits: StreamLimits) {
+  constructor(limits: StreamLimits, mapError?: MapError) {
     this.#cap = new StreamCap(limits);
+    this.#mapError = mapError;
   }
 
   /** How many streams are open. */
@@ -41,7 +44,8 @@ export class StreamServer {
     const { keepalive } = readQuery(call.request.url ?? '');
     const isQuiet = answer.quiet === true && keepalive === undefined;
     const keepAlive_ms = isQuiet ? Number.POSITIVE_INFINITY : clampKeepAlive(keepalive);
-    const form = { keepAlive_ms, onError: report, ...(answer.type === undefined ? {} : { type: answer.type }) };
+    const type = answer.type === undefined ? {} : { type: answer.type };
+    const form = { keepAlive_ms, onError: report, mapError: this.#mapError, ...type };
     const leave = this.#cap.open(stream.listener, stream.caller);
     let sink: ServedSink;
     try {

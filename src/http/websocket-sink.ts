@@ -14,6 +14,7 @@ import {
   READER_CAP_BYTES,
   READER_HARD_CAP_BYTES,
   READER_STALL_MS,
+  type SinkSettings,
 } from './event-sink.ts';
 import { StreamState } from './stream-state.ts';
 import type { Upgrade } from './upgrade.ts';
@@ -42,7 +43,7 @@ export class WebSocketSink<T> implements EventSink<T> {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #upgrade: Upgrade;
-  readonly #options: Required<Omit<WebSocketSinkOptions, 'onError'>> & Pick<EventSinkOptions, 'onError'>;
+  readonly #options: SinkSettings<WebSocketSinkOptions>;
   readonly #state: StreamState;
   #socket: WebSocket | undefined;
   #unanswered = 0;
@@ -128,7 +129,7 @@ export class WebSocketSink<T> implements EventSink<T> {
 
   /** Does what `fail` does, with the public form of any error. */
   failWith(error: unknown): void {
-    const { body } = toErrorAnswer(error);
+    const { body } = toErrorAnswer(error, this.#options.mapError);
     this.fail(body.error as ErrorCode, body.message);
   }
 

@@ -19,7 +19,7 @@ import { endPorts } from './port-notices/end-ports.ts';
 import { createNoticeHandlers } from './port-notices/port-notice-handlers.ts';
 import { createSpriteHandlers } from './sprites/sprite-handlers.ts';
 import type { SpriteSurroundings } from './sprites/sprite-record.ts';
-import { guardStorage, rethrowStorage } from './storage/guard-storage.ts';
+import { mapStorageFailure } from './storage/map-storage-failure.ts';
 import { createAuthenticate } from './tokens/authenticate.ts';
 import { createOperatorAuthenticate } from './tokens/authenticate-operator.ts';
 import { toCallRates } from './tokens/call-rate.ts';
@@ -52,16 +52,17 @@ export function createPlatformEdge(deps: PlatformEdgeDeps): Edge {
   const authenticateOperator = createOperatorAuthenticate(deps.stores.organizations);
   return createEdge<typeof platformOperations, Principal>({
     operations: platformOperations,
-    handlers: guardStorage(toHandlers(deps)),
+    handlers: toHandlers(deps),
     async authenticate(request, row, listener) {
       accessLog.met(request, row);
       deps.metricsListener.check(request, row, listener);
       const whose = listener === OPERATOR_LISTENER ? authenticateOperator : authenticate;
-      const principal = await whose(request, row).catch(rethrowStorage);
+      const principal = await whose(request, row);
       accessLog.from(request, principal);
       return principal;
     },
     callerOf: (principal) => (isCaller(principal) ? principal.token.id : undefined),
+    mapError: mapStorageFailure,
     loop: deps.metrics.loop,
     log: options.log,
     ...(options.checkAnswers === undefined ? {} : { checkAnswers: options.checkAnswers }),
