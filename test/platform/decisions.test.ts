@@ -63,7 +63,13 @@ describe('a wait', () => {
 
 test('a process whose name holds spaces and parentheses is read', () => {
   const rest = `S 1 4242 4242 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 987654 ${'0 '.repeat(30)}`;
-  expect(parseStat(`77 (a) b (c) ${rest}`)).toEqual({ pid: 77, group: 4_242, state: 'S', start_ticks: 987_654 });
+  expect(parseStat(`77 (a) b (c) ${rest}`)).toEqual({
+    pid: 77,
+    parent: 1,
+    group: 4_242,
+    state: 'S',
+    start_ticks: 987_654,
+  });
   for (const text of ['', '77', '77 (a', '77 (a) S']) expect(parseStat(text)).toBeUndefined();
 });
 

@@ -1,8 +1,10 @@
 // What a machine runs in the tests of the platform: a parent with a child of its own, which tell their pids and how far they got.
 // Argument `stubborn`: ends by force only. `crash`: ends by itself at once. `silent`: never reports. `crash-later`, `end-later`: ends by
-// itself once it has reported.
+// itself once it has reported. `escape`: leaves processes in sessions of their own. `breed`: starts one after another. `lose`: leaves one
+// that shows no environment and whose parent has ended.
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -25,9 +27,18 @@ const report = () => {
 };
 report();
 setInterval(report, 20);
+if (mode === 'escape')
+  await leave('setsid sleep 600 & (setsid sh -c "trap : TERM; sleep 600 & wait; exec sleep 600" &)');
+if (mode === 'lose') await leave('(setsid env -i sh -c "echo \\$\\$ > $REMORA_STATE_DIR/lost; exec sleep 600" &)');
+if (mode === 'breed') setInterval(() => spawn('sleep', ['600'], { stdio: 'ignore', detached: true }), 5);
 if (mode !== 'silent') await tell();
 if (mode === 'crash-later') process.exit(7);
 if (mode === 'end-later') process.exit(0);
+
+/** Runs a line of the shell, which ends and leaves what it has started. */
+async function leave(line: string): Promise<void> {
+  await once(spawn('sh', ['-c', line], { stdio: 'ignore' }), 'exit');
+}
 
 /** The first report of an agent. */
 async function tell(): Promise<void> {

@@ -1,16 +1,17 @@
 // A platform in a process of its own, so that it can be killed: opens the directory given as argument, starts the machines of two
 // sprites, freezes the second, and says so in one line. Second argument: `stay`; `close` or `exit` after a while, which ends the
-// machines; `leave`: closes and leaves them.
+// machines; `leave`: closes and leaves them. Third argument: what the machines do, see machine-process.ts.
 import { Secret } from '../../src/core/secret.ts';
 import { openPlatform } from '../../src/platform/platform.ts';
+import { machineCommand } from './machine-command.ts';
 
-const [, , dir = '', mode] = process.argv;
+const [, , dir = '', mode, ...args] = process.argv;
 const ignore = () => undefined;
 const platform = await openPlatform({
   dir,
   keys: [new Secret('ab'.repeat(32))],
   listen: { host: '127.0.0.1', port: 0 },
-  agentCommand: { command: process.execPath, args: [new URL('machine-process.ts', import.meta.url).pathname] },
+  agentCommand: machineCommand(...args),
   endMachines: mode === 'close' || mode === 'exit',
   freezeDelay_ms: 0,
   version: '0.0.0',

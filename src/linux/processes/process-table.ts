@@ -1,14 +1,19 @@
-// Reads the kernel's process table: which processes are in a group, and whether a process is stopped. Processes are named by
-// pid and start time, because pids are used again.
+// Reads the kernel's process table. Processes are named by pid and start time, because pids are used again.
 import { readdirSync, readFileSync } from 'node:fs';
 
 export interface ProcessStat {
   readonly pid: number;
+  readonly parent: number;
   readonly group: number;
   /** One letter of proc(5): R, S, D, T, t, Z, X, I. */
   readonly state: string;
   /** Clock ticks since the boot. */
   readonly start_ticks: number;
+}
+
+export interface MarkedProcess extends ProcessStat {
+  /** The value of the variable in the environment that the process was started with; undefined where it has none, or may not be read. */
+  readonly mark: string | undefined;
 }
 
 /** Undefined when there is no such process. */
@@ -20,34 +25,23 @@ export function readProcess(pid: number): ProcessStat | undefined {
   }
 }
 
-/** Every process of a group that is not a zombie. */
-export function readGroup(group: number): readonly ProcessStat[] {
-  const members: ProcessStat[] = [];
-  for (const name of readdirSync('/proc')) {
-    const pid = Number(name);
+/** Every process that is not a zombie, with the variable `name` of its environment, in one reading of the table. */
+export function readMarkedProcesses(name: string): readonly MarkedProcess[] {
+  return readdirSync('/proc').flatMap((entry) => {
+    const pid = Number(entry);
     const stat = Number.isInteger(pid) ? readProcess(pid) : undefined;
-    if (stat?.group === group && stat.state !== 'Z' && stat.state !== 'X') members.push(stat);
-  }
-  return members;
+    return stat === undefined || isOver(stat) ? [] : [{ ...stat, mark: readVariable(pid, name) }];
+  });
+}
+
+/** A zombie counts as ended: its parent may never collect it. */
+export function isOver({ state }: ProcessStat): boolean {
+  return state === 'Z' || state === 'X';
 }
 
 /** Names this boot of the kernel, so that start times of another boot are not compared. */
 export function readBootId(): string {
   return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-}
-
-/** The processes that were started with the variable `name` in their environment, by its value, in one reading of the table. */
-export function findByEnvironment(name: string): ReadonlyMap<string, readonly ProcessStat[]> {
-  const found = new Map<string, ProcessStat[]>();
-  for (const entry of readdirSync('/proc')) {
-    const pid = Number(entry);
-    if (!Number.isInteger(pid)) continue;
-    const value = readVariable(pid, name);
-    const stat = value === undefined ? undefined : readProcess(pid);
-    if (value === undefined || stat === undefined || stat.state === 'Z' || stat.state === 'X') continue;
-    found.set(value, [...(found.get(value) ?? []), stat]);
-  }
-  return found;
 }
 
 /** The second field is in parentheses and may hold anything, also parentheses and spaces: the last `)` ends it. */
@@ -57,10 +51,10 @@ export function parseStat(text: string): ProcessStat | undefined {
   if (open < 0 || close < open) return undefined;
   const fields = text.slice(close + 2).split(' ');
   const pid = Number(text.slice(0, open));
-  const [state, , group] = fields;
+  const [state, parent, group] = fields;
   const start = fields[19];
   if (state === undefined || group === undefined || start === undefined || !Number.isInteger(pid)) return undefined;
-  return { pid, group: Number(group), state, start_ticks: Number(start) };
+  return { pid, parent: Number(parent), group: Number(group), state, start_ticks: Number(start) };
 }
 
 function readVariable(pid: number, name: string): string | undefined {

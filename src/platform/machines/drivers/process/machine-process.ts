@@ -1,8 +1,9 @@
-// The process of one instance of a machine, started or found by this platform: waits for its end, and signals it and no other process.
+// The first process of one instance of a machine, started or found by this platform: waits for its end, and signals it and no other
+// process.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorCode } from '../../../../core/error-code.ts';
-import { readGroup, readProcess } from '../../../../linux/processes/process-table.ts';
+import { isOver, readProcess } from '../../../../linux/processes/process-table.ts';
 import type { InstanceEnd } from '../machine-driver.ts';
+import { signalProcess } from './signal-process.ts';
 
 /** A pid is reused; together with the start time it names one process. */
 export interface ProcessIdentity {
@@ -36,37 +37,12 @@ export function followProcess(identity: ProcessIdentity, signal: AbortSignal): M
   return { ...identity, ended: promise };
 }
 
-/** A zombie counts as ended: its parent may never collect it. */
 export function isAlive({ pid, start_ticks }: ProcessIdentity): boolean {
   const found = readProcess(pid);
-  return found !== undefined && found.start_ticks === start_ticks && found.state !== 'Z' && found.state !== 'X';
+  return found !== undefined && found.start_ticks === start_ticks && !isOver(found);
 }
 
-/**
- * Whether the process group of that id is still the one that the process led. A group keeps the id of its leader while it has a
- * member. When a process of that pid has another start time, the pid was reused and the group is another one.
- */
-export function isSameGroup({ pid, start_ticks }: ProcessIdentity): boolean {
-  const leader = readProcess(pid);
-  if (leader !== undefined) return leader.start_ticks === start_ticks;
-  return readGroup(pid).some((member) => member.start_ticks >= start_ticks);
-}
-
-/** Signals every member of the group that the process leads or led. False when the group is gone. */
-export function signalGroup(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
-  return isSameGroup(identity) && send(-identity.pid, signal);
-}
-
-/** Signals the leader alone. False when it has ended. */
-export function signalLeader(identity: ProcessIdentity, signal: NodeJS.Signals): boolean {
-  return isAlive(identity) && send(identity.pid, signal);
-}
-
-function send(target: number, signal: NodeJS.Signals): boolean {
-  try {
-    return process.kill(target, signal);
-  } catch (error) {
-    if (errorCode(error) === 'ESRCH') return false;
-    throw error;
-  }
+/** Signals the leader alone. Does nothing when it has ended. */
+export function signalLeader(identity: ProcessIdentity, signal: NodeJS.Signals): void {
+  if (isAlive(identity)) signalProcess(identity.pid, signal);
 }

@@ -1,14 +1,10 @@
-// The `process` driver: a machine is a process group, frozen by SIGSTOP and thawed by SIGCONT. Machines outlive the platform, which
-// finds them again by their notes; with `endMachines` they end with it.
+// The `process` driver: a machine is a process with everything that it starts, frozen by SIGSTOP and thawed by SIGCONT. Machines outlive
+// the platform, which finds them again by their notes; with `endMachines` they end with it.
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RemoraError } from '../../../../core/remora-error.ts';
-import {
-  findByEnvironment,
-  type ProcessStat,
-  readBootId,
-  readGroup,
-} from '../../../../linux/processes/process-table.ts';
+import { type Cgroup, findCgroup, openCgroup } from '../../../../linux/processes/cgroup.ts';
+import { type MarkedProcess, readBootId } from '../../../../linux/processes/process-table.ts';
 import type {
   DriverState,
   FoundInstance,
@@ -17,24 +13,25 @@ import type {
   MachineSpec,
   StopOptions,
 } from '../machine-driver.ts';
-import { endFoundGroups, endRest, until } from './end-group.ts';
+import { endMembers, killMembers } from './end-members.ts';
+import { freezeMembers, thawMembers } from './freeze-members.ts';
 import { readLastLines } from './last-lines.ts';
-import { followProcess, isAlive, type MachineProcess, signalGroup, signalLeader } from './machine-process.ts';
-import { INSTANCE_VARIABLE, listProcessNotes, type ProcessNote, writeProcessNote } from './process-record.ts';
+import { areStopped, type InstanceIdentity, readMembers, readTable } from './machine-members.ts';
+import { followProcess, isAlive, type MachineProcess, type ProcessIdentity, signalLeader } from './machine-process.ts';
+import { listProcessNotes, type ProcessNote, writeProcessNote } from './process-record.ts';
 import { MACHINE_LOG, type SpawnOptions, spawnMachine } from './spawn-machine.ts';
 
 export interface ProcessDriverOptions extends SpawnOptions {
   /** End the machines when the platform exits. They stay when it is killed, because no code of it runs then. */
   readonly endMachines: boolean;
-  /** How long a group may take until all its processes are stopped. */
+  /** How long it may take until all processes of a machine are stopped. */
   readonly freezeDeadline_ms?: number;
   /** How long a machine may take to end after SIGTERM when the platform ends it. */
   readonly shutdown_ms?: number;
 }
 
-interface Instance {
-  readonly instance_id: string;
-  readonly process: MachineProcess;
+interface Instance extends InstanceIdentity {
+  readonly leader: ProcessIdentity;
   state: 'running' | 'suspended';
   /** Resolves after the listeners of the exit have run. */
   readonly over: Promise<void>;
@@ -51,7 +48,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
   const closing = new AbortController();
   let closed = false;
   const onProcessExit = () => {
-    for (const instance of instances.values()) signalGroup(instance.process, 'SIGKILL');
+    for (const instance of instances.values()) killMembers(instance);
   };
 
   function instanceOf(id: string): Instance {
@@ -62,43 +59,58 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
 
   async function spawnInstance(spec: MachineSpec): Promise<void> {
     const { id, instance_id } = spec;
-    writeProcessNote(options.dir, id, { instance_id });
-    const spawned = await spawnMachine(spec, options, ({ pid, start_ticks }) => {
-      writeProcessNote(options.dir, id, { instance_id, pid, start_ticks });
-    });
-    begin(id, instance_id, spawned, 'running');
+    const cgroup = openCgroup(toCgroupName(instance_id));
+    try {
+      writeProcessNote(options.dir, id, { instance_id, cgroup: cgroup?.path });
+      const spawned = await spawnMachine(spec, options, ({ pid, start_ticks }) => {
+        // What it starts before it is moved stays outside, and is found by its environment.
+        cgroup?.add(pid);
+        writeProcessNote(options.dir, id, { instance_id, pid, start_ticks, cgroup: cgroup?.path });
+      });
+      begin(id, { instance_id, leader: spawned, cgroup }, spawned, 'running');
+    } catch (error) {
+      cgroup?.remove();
+      throw error;
+    }
   }
 
-  function begin(id: string, instance_id: string, process: MachineProcess, state: Instance['state']): void {
-    const over = watch(id, instance_id, process);
+  function begin(
+    id: string,
+    identity: InstanceIdentity & { readonly leader: ProcessIdentity },
+    process: MachineProcess,
+    state: Instance['state'],
+  ): void {
+    const over = watch(id, identity, process);
     // A caller of `stop` gets this error; without such a caller nobody awaits the promise.
     over.catch(() => undefined);
-    instances.set(id, { instance_id, process, state, over });
+    instances.set(id, { ...identity, state, over });
   }
 
-  async function watch(id: string, instance_id: string, process: MachineProcess): Promise<void> {
+  async function watch(id: string, identity: InstanceIdentity, process: MachineProcess): Promise<void> {
     const exit = await process.ended;
     // The next platform finds what ends from now on.
     if (closing.signal.aborted) return;
-    await endRest(process);
-    await endFoundGroups(toGroups(findByEnvironment(INSTANCE_VARIABLE).get(instance_id)));
+    await endMembers(identity);
     instances.delete(id);
     for (const listener of listeners) await listener(id, exit);
   }
 
   /** Finds the instance of a note. A running one is taken over; the rest of one that has ended is ended. */
-  async function find(id: string, note: ProcessNote, marked: readonly ProcessStat[]): Promise<FoundInstance> {
+  async function find(id: string, note: ProcessNote, table: readonly MarkedProcess[]): Promise<FoundInstance> {
     const { instance_id } = note;
     if (note.boot_id !== readBootId()) return { id, instance_id, state: 'lost' };
-    const leader = toLeader(note, marked);
+    const leader = toLeader(note, table);
+    const cgroup = toCgroup(note);
     if (leader === undefined || !isAlive(leader)) {
-      if (leader !== undefined) await endRest(leader);
-      await endFoundGroups(toGroups(marked));
+      await endMembers({ instance_id, leader, cgroup });
       return { id, instance_id, state: 'over' };
     }
-    writeProcessNote(options.dir, id, { instance_id, ...leader });
-    const state = isFrozen(readGroup(leader.pid)) ? 'suspended' : 'running';
-    begin(id, instance_id, followProcess(leader, closing.signal), state);
+    // A platform that was killed while it froze the machine may have left the group held.
+    cgroup?.hold(false);
+    writeProcessNote(options.dir, id, { instance_id, ...leader, cgroup: cgroup?.path });
+    const identity = { instance_id, leader, cgroup };
+    const state = areStopped(readMembers(identity, table)) ? 'suspended' : 'running';
+    begin(id, identity, followProcess(leader, closing.signal), state);
     return { id, instance_id, state };
   }
 
@@ -107,8 +119,8 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
       if (options.endMachines) process.on('exit', onProcessExit);
       const notes = listProcessNotes(options.dir);
       if (notes.size === 0) return [];
-      const marked = findByEnvironment(INSTANCE_VARIABLE);
-      return await Promise.all([...notes].map(([id, note]) => find(id, note, marked.get(note.instance_id) ?? [])));
+      const table = readTable();
+      return await Promise.all([...notes].map(([id, note]) => find(id, note, table)));
     },
     async start(spec) {
       if (closed) throw new RemoraError('shutting_down', 'the platform is stopping');
@@ -119,20 +131,16 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
     },
     async suspend(id) {
       const instance = instanceOf(id);
-      const deadline_ms = options.freezeDeadline_ms ?? FREEZE_DEADLINE_MS;
-      const frozen = await until(deadline_ms, () => {
-        signalGroup(instance.process, 'SIGSTOP');
-        return isFrozen(readGroup(instance.process.pid));
-      });
-      if (!frozen || !instances.has(id)) {
-        signalGroup(instance.process, 'SIGCONT');
+      const isFrozen = await freezeMembers(instance, options.freezeDeadline_ms ?? FREEZE_DEADLINE_MS);
+      if (!isFrozen || !instances.has(id)) {
+        thawMembers(instance);
         throw new RemoraError('internal', 'the machine could not be frozen');
       }
       instance.state = 'suspended';
     },
     async resume(id) {
       const instance = instanceOf(id);
-      signalGroup(instance.process, 'SIGCONT');
+      thawMembers(instance);
       instance.state = 'running';
     },
     async stop(id, stop: StopOptions) {
@@ -160,28 +168,28 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
   };
 }
 
-/** A frozen leader handles the signal as soon as its group goes on. */
+/** A frozen leader handles the signal as soon as it goes on. */
 async function end(instance: Instance, { signal, timeout_ms }: StopOptions): Promise<void> {
-  signalLeader(instance.process, signal);
-  signalGroup(instance.process, 'SIGCONT');
-  const timer = setTimeout(() => signalGroup(instance.process, 'SIGKILL'), timeout_ms);
+  signalLeader(instance.leader, signal);
+  thawMembers(instance);
+  const timer = setTimeout(() => killMembers(instance), timeout_ms);
   await instance.over;
   clearTimeout(timer);
 }
 
 /** A note without a pid means that the platform was killed during the spawn: the leader is then the first marked process that leads a group. */
-function toLeader(note: ProcessNote, marked: readonly ProcessStat[]) {
-  const { pid, start_ticks } = note;
+function toLeader(note: ProcessNote, table: readonly MarkedProcess[]): ProcessIdentity | undefined {
+  const { pid, start_ticks, instance_id } = note;
   if (pid !== undefined && start_ticks !== undefined) return { pid, start_ticks };
-  const leaders = marked.filter((each) => each.pid === each.group);
+  const leaders = table.filter((each) => each.mark === instance_id && each.pid === each.group);
   const first = leaders.toSorted((a, b) => a.start_ticks - b.start_ticks || a.pid - b.pid)[0];
   return first === undefined ? undefined : { pid: first.pid, start_ticks: first.start_ticks };
 }
 
-function toGroups(members: readonly ProcessStat[] = []): readonly number[] {
-  return [...new Set(members.map((member) => member.group))];
+function toCgroup({ cgroup, instance_id }: ProcessNote): Cgroup | undefined {
+  return cgroup === undefined ? undefined : findCgroup(cgroup, toCgroupName(instance_id));
 }
 
-function isFrozen(members: readonly ProcessStat[]): boolean {
-  return members.length > 0 && members.every((member) => member.state === 'T' || member.state === 't');
+function toCgroupName(instance_id: string): string {
+  return `remora-${instance_id}`;
 }

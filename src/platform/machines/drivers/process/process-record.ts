@@ -13,6 +13,8 @@ const note = z.object({
   boot_id: z.string(),
   pid: z.int().positive().optional(),
   start_ticks: z.int().nonnegative().optional(),
+  /** The path of its control group. */
+  cgroup: z.string().optional(),
 });
 export type ProcessNote = z.infer<typeof note>;
 
@@ -20,6 +22,7 @@ export interface NewProcessNote {
   readonly instance_id: string;
   readonly pid?: number;
   readonly start_ticks?: number;
+  readonly cgroup?: string | undefined;
 }
 
 const NOTE = 'process.json';

@@ -8,8 +8,9 @@ import { RemoraError } from '../../../../core/remora-error.ts';
 import type { Secret } from '../../../../core/secret.ts';
 import { readProcess } from '../../../../linux/processes/process-table.ts';
 import type { InstanceEnd, MachineSpec } from '../machine-driver.ts';
-import { type MachineProcess, type ProcessIdentity, signalGroup } from './machine-process.ts';
+import type { MachineProcess, ProcessIdentity } from './machine-process.ts';
 import { INSTANCE_VARIABLE } from './process-record.ts';
+import { signalProcess } from './signal-process.ts';
 
 export interface AgentCommand {
   readonly command: string;
@@ -89,7 +90,7 @@ function tellOrEnd(identity: ProcessIdentity, onSpawned: (identity: ProcessIdent
   try {
     onSpawned(identity);
   } catch (error) {
-    signalGroup(identity, 'SIGKILL');
+    signalProcess(-identity.pid, 'SIGKILL');
     throw error;
   }
 }
