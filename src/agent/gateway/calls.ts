@@ -5,13 +5,13 @@ import { createCallLimits } from '../../core/gateway/call-limits.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { AuditLog } from './audit/audit-log.ts';
 import type { CallMetrics } from './call-metrics.ts';
-import { createForwarder, type Forward, toRefusal } from './forwarder.ts';
+import { createForwarder, type Forward } from './forwarder.ts';
 import type { GatewayOptions } from './gateway-options.ts';
 import type { GatewayPlatform } from './gateway-platform.ts';
 import { type CallTally, createOpenCalls } from './open-calls.ts';
-import { judge, type Target } from './policies/judge-call.ts';
-import type { PolicySnapshot } from './policies/policy-snapshot.ts';
+import type { Target } from './policies/judge-call.ts';
 import type { Verdicts } from './policies/verdicts.ts';
+import { createRecheck, type Recheck } from './recheck.ts';
 
 /** How often `abandon` looks whether the calls that it cut have left their records. */
 const ABANDON_WAITS = 50;
@@ -26,10 +26,10 @@ export interface CallsOptions extends Omit<GatewayOptions, 'gate'>, Verdicts {
   readonly onRefused: () => void;
 }
 
-export interface Calls {
+export interface Calls extends Disposable {
   readonly forward: Forward;
-  /** Ends the calls that these policies do not allow. */
-  recheck(snapshot: PolicySnapshot): void;
+  /** Ends the open calls that changed policies no longer allow. */
+  readonly recheck: Recheck;
   /** Ends the WebSockets, because their other ends are gone after a resume. */
   endTunnels(): void;
   /** Ends every call with `reason`, and resolves when they have left their records, or after half a second. */
@@ -47,6 +47,7 @@ export function createCalls(options: CallsOptions): Calls {
     noun: 'connector',
     now_ms: clock.mono_ms,
   });
+  const recheck = createRecheck({ openCalls, now_ms: clock.mono_ms, onTurn: options.onTurn });
   const forward = createForwarder({ ...options, ...config, openCalls, limits });
   /** Calls that have no record yet. */
   let unrecorded = 0;
@@ -66,12 +67,7 @@ export function createCalls(options: CallsOptions): Calls {
         unrecorded -= 1;
       }
     },
-    recheck(snapshot) {
-      openCalls.cut((target) => {
-        const verdict = judge(snapshot, target);
-        return verdict.type === 'allow' ? undefined : toRefusal(verdict);
-      });
-    },
+    recheck,
     endTunnels() {
       openCalls.endTunnels(new RemoraError('resuming', 'the machine was resumed; connect again'));
     },
@@ -83,5 +79,6 @@ export function createCalls(options: CallsOptions): Calls {
       return openCalls.size;
     },
     tally: openCalls.tally,
+    [Symbol.dispose]: () => recheck[Symbol.dispose](),
   };
 }

@@ -6,7 +6,7 @@ import type { Clock } from '../../core/clock.ts';
 import { createAnswerGuard } from '../../core/gateway/answer-guard.ts';
 import type { CallLimits } from '../../core/gateway/call-limits.ts';
 import { withoutCapability } from '../../core/gateway/capability-text.ts';
-import { type GatewayTarget, parseGatewayTarget } from '../../core/gateway/gateway-target.ts';
+import { parseGatewayTarget } from '../../core/gateway/gateway-target.ts';
 import { toUpstreamHeaders } from '../../core/gateway/header-hygiene.ts';
 import { createUsageReader, type UsageReader } from '../../core/gateway/token-usage.ts';
 import { RemoraError } from '../../core/remora-error.ts';
@@ -24,13 +24,14 @@ import { toEmptyEntry } from './audit/empty-audit-entry.ts';
 import type { CallMetrics } from './call-metrics.ts';
 import type { OpenCalls } from './open-calls.ts';
 import type { Verdict } from './policies/judge-call.ts';
+import type { Verdicts } from './policies/verdicts.ts';
 
 /** How many calls may be in flight. Each takes two descriptors, and a program in an endless loop must not take all of them. */
 export const MAX_OPEN_CALLS = 2_048;
 /** Added to the platform's own time limit, so that the platform answers first: its error knows more. */
 const PLATFORM_GRACE_MS = 10_000;
 
-export interface ForwarderOptions {
+export interface ForwarderOptions extends Verdicts {
   readonly clock: Clock;
   readonly upstream: Upstream;
   readonly audit: AuditLog;
@@ -51,7 +52,6 @@ export interface ForwarderOptions {
   readonly identity: () => Readonly<Record<string, string>>;
   /** Waits while the machine is being suspended or resumed. */
   readonly gate: () => Promise<void>;
-  readonly verdictOn: (target: GatewayTarget) => Promise<Verdict>;
   /** Called when the platform refused a call that was allowed here. The refusal stands; the policies here may be out of date. */
   readonly onRefused: () => void;
 }
@@ -142,7 +142,7 @@ export function createForwarder(options: ForwarderOptions): Forward {
     const started_ms = options.clock.mono_ms();
     const entry = toEmptyEntry(request);
     try {
-      const found = await verdict(request);
+      const found = options.confirm(await verdict(request));
       describe(found, entry);
       if (found.type !== 'allow') throw toRefusal(found);
       await stream(request, response, upgrade, until, found, entry);

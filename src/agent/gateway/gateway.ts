@@ -91,10 +91,10 @@ export function createGateway(options: GatewayOptions): Gateway {
     status.onUpdate(update);
     if (!update.changed) return;
     hub.publish('policies_changed', { connectors: known?.snapshot?.connectors.size ?? 0 });
-    if (known?.snapshot !== undefined) calls?.recheck(known.snapshot);
+    if (known?.snapshot !== undefined) calls?.recheck.begin(known.snapshot);
   }
 
-  const { verdictOn } = createVerdicts(policies);
+  const verdicts = createVerdicts(policies);
   const refusals = createTokenBucket({ capacity: 2, refillPerSecond: 0.5, now_ms: clock.mono_ms });
   /** A refusal of the provider looks the same here, so that the fetches that refusals cause are limited. */
   function onRefused(): void {
@@ -104,7 +104,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   const calls =
     platform === undefined
       ? undefined
-      : createCalls({ ...options, gate, platform, audit, metrics, verdictOn, onRefused });
+      : createCalls({ ...options, gate, platform, audit, metrics, ...verdicts, onRefused });
 
   const shown = async () => policies().snapshot ?? (await policies().usable());
   const local = () => ({ socket: config.socket, tcp: tcpAddress });
@@ -125,7 +125,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       ...createGatewayHandlers({
         policies,
         shown,
-        verdictOn,
+        verdictOn: verdicts.verdictOn,
         audit,
         tokens,
         mayDraw: options.mayDraw ?? (async () => undefined),
@@ -164,6 +164,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     verifyToken: (token) => tokens.verify(token),
     onAccessRefusal: createAccessRefusals({ audit, metrics, now_ms: clock.mono_ms }),
     async [Symbol.asyncDispose]() {
+      calls?.[Symbol.dispose]();
       tokens[Symbol.dispose]();
       await audit[Symbol.asyncDispose]();
     },

@@ -26,8 +26,11 @@ export interface OpenCalls {
   endTunnels(reason: RemoraError): void;
   /** Ends every call: this process ends. */
   endAll(reason: RemoraError): void;
-  /** Ends every call for which `judge` gives a reason. */
-  cut(judge: (target: Target) => RemoraError | undefined): void;
+  /** The oldest first. */
+  list(): readonly OpenCall[];
+  has(call: OpenCall): boolean;
+  /** Ends a call that is no longer allowed. No effect on one that is over. */
+  end(call: OpenCall, reason: RemoraError): void;
   readonly size: number;
   tally(): CallTally;
 }
@@ -37,7 +40,9 @@ export function createOpenCalls(onCut: (target: Target, reason: RemoraError) => 
   const calls = new Map<OpenCall, AbortController>();
   let total = 0;
 
-  function end(call: OpenCall, controller: AbortController, reason: RemoraError): void {
+  function end(call: OpenCall, reason: RemoraError): void {
+    const controller = calls.get(call);
+    if (controller === undefined) return;
     calls.delete(call);
     onCut(call.target, reason);
     controller.abort(reason);
@@ -50,7 +55,7 @@ export function createOpenCalls(onCut: (target: Target, reason: RemoraError) => 
     open(target, isTunnel, until) {
       until?.throwIfAborted();
       const controller = new AbortController();
-      const onEnd = () => end(call, controller, until?.reason);
+      const onEnd = () => end(call, until?.reason);
       const call: OpenCall = {
         target,
         isTunnel,
@@ -70,12 +75,9 @@ export function createOpenCalls(onCut: (target: Target, reason: RemoraError) => 
     endAll(reason) {
       for (const [, controller] of [...calls]) controller.abort(reason);
     },
-    cut(judge) {
-      for (const [call, controller] of [...calls]) {
-        const reason = judge(call.target);
-        if (reason !== undefined) end(call, controller, reason);
-      }
-    },
+    list: () => [...calls.keys()],
+    has: (call) => calls.has(call),
+    end,
     get size() {
       return calls.size;
     },

@@ -1,12 +1,19 @@
 // Judges one call by the policies that are known here. Calls and explain use the same function. Pure.
 import type { ErrorCode } from '../../../contract/errors.ts';
-import { compilePolicy, type DenialCode, decide } from '../../../core/gateway/access-policy.ts';
+import { compilePolicy, type DenialCode, decide, isGranted } from '../../../core/gateway/access-policy.ts';
 import type { GatewayTarget } from '../../../core/gateway/gateway-target.ts';
 import type { PolicySnapshot } from './policy-snapshot.ts';
 
 /** `target` is absent when the target of the request cannot be read. */
 export type Verdict =
-  | { readonly type: 'allow'; readonly target: Target; readonly rule: string | null; readonly reading: string }
+  | {
+      readonly type: 'allow';
+      readonly target: Target;
+      readonly rule: string | null;
+      readonly reading: string;
+      /** The policies that allow it. */
+      readonly policies: PolicySnapshot;
+    }
   | {
       readonly type: 'deny';
       readonly target: Target;
@@ -43,6 +50,14 @@ export function judge(snapshot: PolicySnapshot, target: GatewayTarget): Verdict 
   const decision = decide(connector?.policy ?? noPolicy, snapshot.document.sprite, target.path);
   const { reading } = decision;
   const rule = decision.rule ?? null;
-  if (decision.type === 'allow') return { type: 'allow', target, rule, reading: decision.reading };
+  if (decision.type === 'allow') {
+    return { type: 'allow', target, rule, reading: decision.reading, policies: snapshot };
+  }
   return { type: 'deny', target, code: decision.code, message: decision.message, rule, reading: reading ?? null };
+}
+
+/** Whether this sprite may use the connector at all, whatever the path: the part of the verdict that takes no time. */
+export function mayUse({ connectors, document }: PolicySnapshot, { connector_id, provider }: Target): boolean {
+  const connector = connectors.get(connector_id);
+  return connector?.connection.provider === provider && isGranted(connector.policy, document.sprite);
 }

@@ -6,6 +6,11 @@ import type { Policies } from './policies.ts';
 export interface Verdicts {
   /** Throws `policy_unavailable` when there are no policies to judge by. */
   verdictOn(target: GatewayTarget): Promise<Verdict>;
+  /**
+   * The verdict by the policies of this moment, which differs from `verdict` only when they have changed since. Call it in the turn
+   * in which the call becomes an open one: open calls are judged again at a change, and this one was not among them.
+   */
+  confirm(verdict: Verdict): Verdict;
 }
 
 /** `policies` throws when the gateway is off. */
@@ -17,6 +22,11 @@ export function createVerdicts(policies: () => Policies): Verdicts {
       // A connector or a rule that was made a moment ago is not in the cache yet.
       if (verdict.type === 'allow' || !(await policies().freshen())) return verdict;
       return judge(await policies().usable(), target);
+    },
+    confirm(verdict) {
+      const { snapshot } = policies();
+      if (verdict.type !== 'allow' || snapshot === undefined || verdict.policies === snapshot) return verdict;
+      return judge(snapshot, verdict.target);
     },
   };
 }
