@@ -185,6 +185,7 @@ function createPoliciesOf(
       dispatcher: () => upstream.dispatcher,
       headers: () => ({ authorization: `Bearer ${platform.token.reveal()}`, ...identity() }),
     }),
+    connections: () => upstream.dispatcher,
     maxAge_ms: config.policyMaxAge_ms,
     refresh_ms: config.policyRefresh_ms,
     gate: options.refreshGate ?? options.gate ?? (async () => undefined),

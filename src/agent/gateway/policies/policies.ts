@@ -31,6 +31,8 @@ export interface PoliciesOptions {
   readonly refresh_ms: number;
   /** Waits while the machine is being suspended. */
   readonly gate: () => Promise<void>;
+  /** The connections that a request made now uses. A resume replaces them. */
+  readonly connections: () => object;
   /** Called after each fetch, and after the cache was read. */
   readonly onUpdate: (update: PolicyUpdate) => void;
   /** Called when the state of the platform's stream of changes changes. */

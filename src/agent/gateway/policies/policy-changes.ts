@@ -25,13 +25,18 @@ export interface PolicyChangesOptions {
   readonly source: Pick<PolicySource, 'watch'>;
   /** Waits while the machine is being suspended. */
   readonly gate: () => Promise<void>;
+  /** The connections that a request made now uses. A resume replaces them. */
+  readonly connections: () => object;
   /** Called when something changed, or may have changed while there was no stream. */
   readonly onChange: () => void;
   readonly onState: (state: ChangesState) => void;
 }
 
 export interface PolicyChanges {
-  /** Drops the stream and asks for it again at once, because its other end is gone after a resume. */
+  /**
+   * Asks for the stream at once, because its other end is gone after a resume. One that was asked for over the present connections
+   * stays: it is younger than the resume.
+   */
   redial(): void;
 }
 
@@ -40,6 +45,8 @@ export function followPolicyChanges(options: PolicyChangesOptions, signal: Abort
   const backoff = createBackoff({ random: options.random });
   let version: string | undefined;
   let attempt = new AbortController();
+  /** The connections that the stream uses; undefined while there is none. */
+  let over: object | undefined;
 
   function onStable(): void {
     backoff.reset();
@@ -51,6 +58,8 @@ export function followPolicyChanges(options: PolicyChangesOptions, signal: Abort
     let stable: NodeJS.Timeout | undefined;
     try {
       await options.gate();
+      until.throwIfAborted();
+      over = options.connections();
       for await (const change of options.source.watch(version, until)) {
         stable ??= setTimeout(onStable, STABLE_MS).unref();
         if (change.version !== version) options.onChange();
@@ -60,6 +69,7 @@ export function followPolicyChanges(options: PolicyChangesOptions, signal: Abort
     } catch (error) {
       return error;
     } finally {
+      over = undefined;
       clearTimeout(stable);
     }
   }
@@ -90,7 +100,7 @@ export function followPolicyChanges(options: PolicyChangesOptions, signal: Abort
   return {
     redial() {
       backoff.reset();
-      attempt.abort();
+      if (over !== options.connections()) attempt.abort();
     },
   };
 }
