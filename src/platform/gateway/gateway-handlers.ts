@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { gatewayOperations } from '../../contract/gateway.ts';
-import { decide, type SpriteIdentity } from '../../core/gateway/access-policy.ts';
+import { decide, isGranted, type SpriteIdentity } from '../../core/gateway/access-policy.ts';
 import { createAnswerGuard } from '../../core/gateway/answer-guard.ts';
 import { createCallLimits } from '../../core/gateway/call-limits.ts';
 import { GATEWAY_PREFIX, parseGatewayTarget } from '../../core/gateway/gateway-target.ts';
@@ -198,10 +198,4 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
 /** Null for the token of an organization: policies name sprites only, so none can allow its calls. */
 function toIdentity(principal: Principal): SpriteIdentity | null {
   return principal.type === 'sprite' ? { name: principal.sprite.name, labels: principal.sprite.labels } : null;
-}
-
-/** Whether the sprite may use the connector for any path at all. */
-function isGranted(policy: Parameters<typeof decide>[0], identity: SpriteIdentity): boolean {
-  const decision = decide(policy, identity, '/');
-  return decision.type === 'allow' || decision.code !== 'connection_denied';
 }
