@@ -21,14 +21,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Every room of the same folder may import these, which import no room. */
-const shared: readonly string[] = [
-  'core',
-  'agent/log.ts',
-  'agent/parts.ts',
-  'agent/upstream.ts',
-  'agent/with-deadline.ts',
-  'platform/changes.ts',
-];
+const shared: readonly string[] = ['core', 'agent/parts.ts', 'agent/upstream.ts', 'platform/changes.ts'];
 
 /**
  * Inside agent, platform and core: which room may import which, from the lowest to the highest. A name that ends in `.ts` is one file

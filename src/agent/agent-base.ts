@@ -1,6 +1,7 @@
 // What every part of the agent stands on: the board of their states, the store, the connections to the platform, the clocks, the
 // incarnation of the machine, and the events.
 import { systemClock } from '../core/clock.ts';
+import type { Log } from '../core/log.ts';
 import { createRunClock } from '../core/run-clock.ts';
 import { randomFraction } from '../core/urandom.ts';
 import { LoopWatch } from '../http/loop-watch.ts';
@@ -9,7 +10,6 @@ import { createEventHub } from './events/event-hub.ts';
 import { gatewayLogSchema, gatewaySchema, gatewayUsageSchema } from './gateway/gateway-schema.ts';
 import { holdsSchema } from './holds/hold-store.ts';
 import type { RestartState } from './hot-restart/restart-state.ts';
-import type { Log } from './log.ts';
 import { createPartBoard } from './parts.ts';
 import { portsSchema } from './ports/ports.ts';
 import { createIncarnation } from './resume/incarnation.ts';

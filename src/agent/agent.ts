@@ -1,6 +1,7 @@
 // The daemon put together: what the parts stand on, the parts in the order of their needs, the edge, the listeners, and then the start.
 import { agentOperations } from '../contract/agent-operations.ts';
 import { listenerNames } from '../contract/listeners.ts';
+import type { Log } from '../core/log.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import type { InheritedSocket } from '../http/listen.ts';
 import { checkServedAt } from '../http/served-at.ts';
@@ -11,7 +12,6 @@ import { type AgentParts, createAgentParts } from './agent-parts.ts';
 import type { Config } from './config/load-config.ts';
 import type { RestartSocket, RestartState } from './hot-restart/restart-state.ts';
 import { type Listeners, openListeners } from './listeners.ts';
-import type { Log } from './log.ts';
 import { listenForResumes } from './on-resume.ts';
 import { prepareRestart } from './prepare-restart.ts';
 import { createRecoverySteps } from './recovery-steps.ts';

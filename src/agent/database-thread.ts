@@ -1,7 +1,7 @@
 // Runs a worker thread that owns a database file. Answers come in the order of the questions; when the thread dies, open questions
 // are rejected.
 import { Worker } from 'node:worker_threads';
-import { withDeadline } from './with-deadline.ts';
+import { withDeadline } from '../core/with-deadline.ts';
 
 /** How long the thread may take to close the file. A thread that hangs in a stalled disk is left behind. */
 const CLOSE_MS = 2_000;

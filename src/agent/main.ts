@@ -3,15 +3,16 @@ import { existsSync, readFileSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
 import { parse as parseToml } from 'smol-toml';
 import { toErrorMessage } from '../core/error-message.ts';
+import type { Log } from '../core/log.ts';
 import { takeInheritedSockets } from '../http/listen.ts';
 import { notifySystemd } from '../linux/sd-notify.ts';
 import { takeVariable } from '../linux/take-variable.ts';
 import { openAgent } from './agent.ts';
+import { createLog } from './agent-log.ts';
 import { type Config, ConfigError, type ConfigWarning, loadConfig } from './config/load-config.ts';
 import { whyNoDescriptors } from './hot-restart/descriptors.ts';
 import { readRestartState } from './hot-restart/read-restart-state.ts';
 import type { RestartState } from './hot-restart/restart-state.ts';
-import { createLog, type Log } from './log.ts';
 import { type ProcessEnd, watchProcessEnd } from './process-end.ts';
 import { replaceProcess } from './replace-process.ts';
 
@@ -73,7 +74,7 @@ async function serve({ env, version, config, log, parcel, token, end }: Service)
   const agent = await openAgent({ config, log, env, inherited, restartState: parcel, onMaybeCloned, version, signal });
   end.beforeCrash(agent.abandon);
   const unheard = await notifySystemd(env, { ready: true, status: `serving on ${agent.addresses.join(', ')}` });
-  if (unheard !== undefined) log.warn(unheard);
+  if (unheard !== undefined) log.warn({}, unheard);
   log.info({ addresses: agent.addresses, warnings: config.warnings }, 'serving');
   // Node writes the compile cache at a normal exit only. A daemon that is killed or replaced would leave none for the next start.
   flushCompileCache();

@@ -1,6 +1,6 @@
 // Ends the process of the agent: after a drain at a signal, at once at a second signal, at a deadline when something hangs, and
 // with exit code 1 after an uncaught error, because its state is unknown then; its supervisor starts it again.
-import type { Log } from './log.ts';
+import type { Log } from '../core/log.ts';
 
 /** How long the last records may take after an uncaught error. */
 const CRASH_MS = 3_000;

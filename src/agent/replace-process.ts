@@ -2,11 +2,11 @@
 // without refusing a call, then starts the new image.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toErrorMessage } from '../core/error-message.ts';
+import type { Log } from '../core/log.ts';
 import type { RunningAgent } from './agent.ts';
 import { type Descriptors, openDescriptors } from './hot-restart/descriptors.ts';
 import { checkProgram, reExec } from './hot-restart/re-exec.ts';
 import type { RestartSocket } from './hot-restart/restart-state.ts';
-import type { Log } from './log.ts';
 
 const ASK_AGAIN_MS = 500;
 
@@ -31,7 +31,7 @@ export async function replaceProcess({ agent, log, env, token, signal }: Replace
     agent.noteNotReplaced(reason);
   });
   if (ready === undefined) return;
-  log.info('replacing the process image');
+  log.info({}, 'replacing the process image');
   const restartState = await agent.prepareRestart(ready.sockets);
   if (!signal.aborted) reExec(ready.descriptors, { ...restartState, ...(token === undefined ? {} : { token }) }, env);
 }

@@ -1,8 +1,8 @@
 // What an application gives to its edge: the operations, who answers them, and who may ask.
 import type { IncomingMessage } from 'node:http';
 import type { Operation, Operations } from '../contract/operation.ts';
+import type { Log } from '../core/log.ts';
 import type { MapError } from './error-answer.ts';
-import type { EdgeLog } from './failure-log.ts';
 import type { Call, Handlers } from './handler.ts';
 import type { LoopWatch } from './loop-watch.ts';
 import type { StreamLimits } from './stream-cap.ts';
@@ -25,7 +25,7 @@ export interface EdgeOptions<Ops extends Operations, P> {
   readonly streamLimits?: StreamLimits;
   /** Learns which operation runs. */
   readonly loop?: Pick<LoopWatch, 'enter'> | undefined;
-  readonly log: EdgeLog;
+  readonly log: Log;
   /** Checks every JSON answer against its operation, for tests: an answer that does not fit is a 500. */
   readonly checkAnswers?: boolean;
 }

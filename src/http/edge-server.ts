@@ -1,10 +1,10 @@
 // One node:http server of an edge: every way in which a request, or something that is none, can arrive at it.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Log } from '../core/log.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import { watchConnections } from './connections.ts';
 import { dropRest } from './drop-rest.ts';
 import type { Exchange } from './exchange.ts';
-import type { EdgeLog } from './failure-log.ts';
 import { joinRequests } from './join-requests.ts';
 import { nodeHttp } from './node-http.ts';
 import { refuse, toParseError } from './refuse.ts';
@@ -23,7 +23,7 @@ export interface EdgeServerDeps {
   /** Answers every request; `problem` is what is wrong with the framing of this one. Never throws. */
   readonly serve: (exchange: Exchange, problem: RemoraError | undefined) => void;
   readonly shutdown: Shutdown;
-  readonly log: EdgeLog;
+  readonly log: Log;
 }
 
 /** A server that does not listen yet. */

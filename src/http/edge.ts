@@ -2,11 +2,12 @@
 // error of a handler becomes an error body, and none ends the process.
 import type { IncomingMessage, Server } from 'node:http';
 import type { Operations } from '../contract/operation.ts';
+import type { Log } from '../core/log.ts';
 import type { AnyEdgeOptions, EdgeOptions } from './edge-options.ts';
 import { createEdgeServer } from './edge-server.ts';
 import type { MapError } from './error-answer.ts';
 import type { Exchange } from './exchange.ts';
-import { type EdgeLog, writeFailure } from './failure-log.ts';
+import { writeFailure } from './failure-log.ts';
 import { sendError } from './reply.ts';
 import { createRouter, type Router } from './router.ts';
 import { createCallServer } from './serve-call.ts';
@@ -75,7 +76,7 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
 }
 
 /** A mapping that fails must not end the process: its error counts as unknown. */
-function toSafe(mapError: MapError | undefined, log: EdgeLog): MapError | undefined {
+function toSafe(mapError: MapError | undefined, log: Log): MapError | undefined {
   if (mapError === undefined) return undefined;
   return (error) => {
     try {

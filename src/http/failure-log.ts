@@ -1,18 +1,14 @@
 // What is written down of a call that failed: what a caller did wrong is its own business; what went wrong in here, and what another
 // server did, goes to the log.
 import { toLoggedPath } from '../core/gateway/capability-text.ts';
+import type { Log } from '../core/log.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import { type MapError, toKnownError } from './error-answer.ts';
 import type { Exchange } from './exchange.ts';
 import { targetPath } from './target-path.ts';
 
-export interface EdgeLog {
-  error(fields: object, message: string): void;
-  debug(fields: object, message: string): void;
-}
-
 export function writeFailure(
-  log: EdgeLog,
+  log: Log,
   error: unknown,
   { request, response }: Pick<Exchange, 'request' | 'response'>,
   mapError?: MapError,

@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../core/clock.ts';
+import type { Log } from '../core/log.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import type { Secret } from '../core/secret.ts';
 import { listenOnPath } from '../http/listen.ts';
@@ -39,7 +40,7 @@ export interface OfflineAdminOptions {
   readonly keys: readonly Secret[];
   readonly catalogue?: readonly NewCatalogueEntry[];
   readonly platformUrl: string;
-  readonly log: { info(fields: object, message: string): void; error(fields: object, message: string): void };
+  readonly log: Log;
 }
 
 export type RecordAdmin = Omit<
@@ -147,7 +148,7 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
         clock,
         isShared: database !== undefined,
         machinesDir,
-        log: { info: options.log.info, error: options.log.error, debug: () => undefined },
+        log: options.log,
       });
       const file = await listenOnPath(edge.createServer(OPERATOR_LISTENER), { path, mode: 0o600 });
       return {

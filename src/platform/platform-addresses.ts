@@ -1,5 +1,4 @@
 // The addresses of a platform, which are known when it listens.
-import { toOwnUrl } from './own-url.ts';
 
 export interface PlatformAddresses {
   /** Where callers reach the platform, without a slash at the end; empty until it listens. */
@@ -19,4 +18,10 @@ export function createPlatformAddresses(publicUrl: string | undefined): Platform
       ownUrl = toOwnUrl(host, port);
     },
   };
+}
+
+/** A platform that listens everywhere is reached on this machine through the loopback address. */
+function toOwnUrl(host: string, port: number): string {
+  const reachable = host === '0.0.0.0' || host === '' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }

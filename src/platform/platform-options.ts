@@ -1,5 +1,6 @@
 // What a platform is opened with: by `remora platform`, by `remora dev` and by tests.
 import type { Clock } from '../core/clock.ts';
+import type { Log } from '../core/log.ts';
 import type { Secret } from '../core/secret.ts';
 import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
 import type { OAuthClient } from './connectors/oauth/oauth-client.ts';
@@ -9,12 +10,6 @@ import type { MetricsAccess } from './observability/metrics-listener.ts';
 import type { Rate } from './tokens/call-rate.ts';
 import type { WrongTokenRates } from './tokens/wrong-tokens.ts';
 import type { Resolve } from './upstream/guarded-connector.ts';
-
-export interface PlatformLog {
-  info(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-  debug(fields: object, message: string): void;
-}
 
 export interface PlatformOptions {
   /** Holds `platform.db` and a directory for each machine. One platform at a time. Machines get it as an absolute path. */
@@ -67,5 +62,5 @@ export interface PlatformOptions {
   /** Where `/metrics` is, and for whom; on the listener of the platform when absent, if only this machine reaches that. */
   readonly metrics?: MetricsAccess;
   readonly version: string;
-  readonly log: PlatformLog;
+  readonly log: Log;
 }

@@ -8,6 +8,7 @@ import type { MapError } from '../../src/http/error-answer.ts';
 import { listenOnPath } from '../../src/http/listen.ts';
 import { ask } from '../support/ask.ts';
 import type { LogRecord } from '../support/serve-edge.ts';
+import { silentLog } from '../support/silent-log.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const SECRET = 'password=hunter2';
@@ -49,7 +50,7 @@ async function serve(thrown: unknown, mapError: MapError = mapDiskFull) {
       if (operation === denied) throw thrown;
     },
     mapError,
-    log: { error: to('error'), debug: to('debug') },
+    log: { ...silentLog, error: to('error'), debug: to('debug') },
   });
   const path = join(tempDir(), 'edge.sock');
   const listening = await listenOnPath(edge.createServer('socket'), { path, mode: 0o600 });

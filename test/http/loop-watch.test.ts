@@ -10,6 +10,7 @@ import { type Hold, LoopWatch } from '../../src/http/loop-watch.ts';
 import { startAgent } from '../support/agent-process.ts';
 import { ask } from '../support/ask.ts';
 import { openTestPlatform } from '../support/open-platform.ts';
+import { silentLog } from '../support/silent-log.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 function hold(ms: number): void {
@@ -44,7 +45,7 @@ it('names the operation that held it longest, whatever ran before and after it',
     },
     authenticate: () => undefined,
     loop,
-    log: { error: () => undefined, debug: () => undefined },
+    log: silentLog,
   });
   const path = join(tempDir(), 's');
   const listening = await listenOnPath(edge.createServer('socket'), { path, mode: 0o600 });

@@ -8,6 +8,7 @@ import { createEdge } from '../../src/http/edge.ts';
 import { listenOnPath } from '../../src/http/listen.ts';
 import { startAgent } from '../support/agent-process.ts';
 import { openRaw, type RawConnection } from '../support/raw-http.ts';
+import { silentLog } from '../support/silent-log.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 it('a caller beyond its limit is told to wait, and others go on until the listener has enough', async () => {
@@ -26,7 +27,7 @@ it('a caller beyond its limit is told to wait, and others go on until the listen
     authenticate: ({ headers }) => headers['x-caller'],
     callerOf: (caller) => caller,
     streamLimits: { ofCaller: 2, ofListener: 3 },
-    log: { error: () => undefined, debug: () => undefined },
+    log: silentLog,
   });
   const path = join(tempDir(), 's');
   const listening = await listenOnPath(edge.createServer('socket'), { path, mode: 0o600 });

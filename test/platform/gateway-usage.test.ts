@@ -10,6 +10,7 @@ import type { UsageCounts, UsageKey } from '../../src/platform/gateway/usage/usa
 import { startEchoProvider } from '../support/echo-provider.ts';
 import { eventually } from '../support/eventually.ts';
 import { openTestPlatform } from '../support/open-platform.ts';
+import { silentLog } from '../support/silent-log.ts';
 
 const ANSWER = JSON.stringify({ usage: { prompt_tokens: 11, completion_tokens: 4 } });
 const ZERO = { calls: 0, refused: 0, request_bytes: 0, response_bytes: 0, input_tokens: 0, output_tokens: 0 };
@@ -132,7 +133,7 @@ describe('a database that cannot be written to', () => {
         },
       },
       clock: { wall_ms: () => 1_700_000_000_000, mono_ms: () => 0 },
-      log: { info: () => undefined, error: (fields) => void errors.push(fields) },
+      log: { ...silentLog, error: (fields) => void errors.push(fields) },
     });
     const organization = { id: 'o', slug: 'acme', running_limit: null, warm_limit: null };
     const token = { id: 't', access: 'full', user_id: null, machine_id: null, expires_at: null } as const;

@@ -13,13 +13,13 @@ import { startEchoProvider } from '../support/echo-provider.ts';
 import { eventually } from '../support/eventually.ts';
 import { startOAuthProvider } from '../support/oauth-provider.ts';
 import { openTestPlatform, TEST_KEY } from '../support/open-platform.ts';
+import { silentLog } from '../support/silent-log.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const NEW_KEY = new Secret('cd'.repeat(32));
-const log = { info: () => undefined, error: () => undefined };
 
 function openAdmin(dir: string, keys: readonly Secret[]) {
-  return openOfflineAdmin({ dir, keys, platformUrl: 'http://127.0.0.1:1', log });
+  return openOfflineAdmin({ dir, keys, platformUrl: 'http://127.0.0.1:1', log: silentLog });
 }
 
 async function openWithConnectors(count: number, keys: readonly Secret[] = [TEST_KEY], dir = tempDir()) {

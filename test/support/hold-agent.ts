@@ -1,6 +1,5 @@
 // The holds of an agent and the answer to why it is awake, behind a real Unix socket.
 import { join } from 'node:path';
-import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { createEventHub } from '../../src/agent/events/event-hub.ts';
 import { createHoldHandlers } from '../../src/agent/holds/hold-handlers.ts';
@@ -14,6 +13,7 @@ import { randomFraction } from '../../src/core/urandom.ts';
 import { createEdge } from '../../src/http/edge.ts';
 import { listenOnPath } from '../../src/http/listen.ts';
 import { openDatabase } from '../../src/sqlite/open.ts';
+import { silentLog } from './silent-log.ts';
 
 export interface HoldAgent {
   readonly holds: Holds;
@@ -28,7 +28,7 @@ export async function startHoldAgent(socketPath: string, stateDir: string): Prom
   const clock = systemClock;
   const runClock = createRunClock(clock);
   const hub = createEventHub({ clock, generation: () => 0, sequence: { load: () => 0, reserve: () => undefined } });
-  const holds = createHolds({ clock, runClock, hub, db, log: pino({ level: 'silent' }), check: () => undefined });
+  const holds = createHolds({ clock, runClock, hub, db, log: silentLog, check: () => undefined });
   const idle = createIdle({
     clock,
     runClock,
@@ -47,7 +47,7 @@ export async function startHoldAgent(socketPath: string, stateDir: string): Prom
     operations: taskOperations,
     handlers: { ...createHoldHandlers(holds), ...idle.handlers },
     authenticate: () => undefined,
-    log: { error: () => undefined, debug: () => undefined },
+    log: silentLog,
     checkAnswers: true,
   });
   const listening = await listenOnPath(edge.createServer('socket'), { path: socketPath, mode: 0o600 });

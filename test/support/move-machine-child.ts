@@ -4,6 +4,7 @@ import { Secret } from '../../src/core/secret.ts';
 import { randomFraction } from '../../src/core/urandom.ts';
 import { openPlatform } from '../../src/platform/platform.ts';
 import { machineCommand } from './machine-command.ts';
+import { silentLog } from './silent-log.ts';
 
 const ignore = () => undefined;
 const { admin } = await openPlatform({
@@ -13,7 +14,7 @@ const { admin } = await openPlatform({
   agentCommand: machineCommand(),
   freezeDelay_ms: 5,
   version: '0.0.0',
-  log: { info: ignore, error: ignore, debug: ignore },
+  log: silentLog,
 });
 const name = { organization: 'acme', sprite: 'dev-1' } as const;
 const moves = [

@@ -3,6 +3,7 @@
 // in one line.
 import { Secret } from '../../src/core/secret.ts';
 import { openPlatform } from '../../src/platform/platform.ts';
+import { silentLog } from './silent-log.ts';
 
 const ignore = () => undefined;
 const [dir = '', entry = ''] = process.argv.slice(2);
@@ -15,7 +16,7 @@ await using platform = await openPlatform({
     { provider: 'hub', client_id: 'client-1', client_secret: new Secret('client-secret-1'), redirect_uris: [] },
   ],
   version: '0.0.0',
-  log: { info: ignore, error: ignore, debug: ignore },
+  log: silentLog,
 });
 await platform.admin.createOrganization('acme');
 await platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });

@@ -51,7 +51,7 @@ export async function openTestPlatform(options: TestPlatformOptions = {}): Promi
     callRate: { burst: 1_000_000, perSecond: 1_000_000 },
     checkAnswers: true,
     version: '0.0.0',
-    log: { info: write, error: write, debug: write },
+    log: { debug: write, info: write, warn: write, error: write, fatal: write },
     ...options,
   });
   onTestFinished(() => platform[Symbol.asyncDispose]());

@@ -10,6 +10,7 @@ import { type OfflineAdmin, openOfflineAdmin } from '../../src/platform/offline-
 import { type LineChild, startChild } from './child-lines.ts';
 import { callPlatform, type PlatformAnswer, type PlatformCall, TEST_KEY } from './open-platform.ts';
 import { remoraPath } from './run-remora.ts';
+import { silentLog } from './silent-log.ts';
 import { tempDir } from './temp-dir.ts';
 
 export interface PairedPlatform {
@@ -55,11 +56,10 @@ export async function openPlatformPair(
   }
 
   const [one, other] = await Promise.all([start(tempDir()), start(tempDir())]);
-  const log = { info: () => undefined, error: () => undefined };
   return {
     platforms: [one, other],
     start,
     openAdmin: () =>
-      openOfflineAdmin({ dir: shared, database, keys: [TEST_KEY], catalogue, platformUrl: one.url, log }),
+      openOfflineAdmin({ dir: shared, database, keys: [TEST_KEY], catalogue, platformUrl: one.url, log: silentLog }),
   };
 }

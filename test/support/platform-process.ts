@@ -4,9 +4,9 @@
 import { Secret } from '../../src/core/secret.ts';
 import { openPlatform } from '../../src/platform/platform.ts';
 import { machineCommand } from './machine-command.ts';
+import { silentLog } from './silent-log.ts';
 
 const [, , dir = '', mode, ...args] = process.argv;
-const ignore = () => undefined;
 const platform = await openPlatform({
   dir,
   keys: [new Secret('ab'.repeat(32))],
@@ -15,7 +15,7 @@ const platform = await openPlatform({
   endMachines: mode === 'close' || mode === 'exit',
   freezeDelay_ms: 0,
   version: '0.0.0',
-  log: { info: ignore, error: ignore, debug: ignore },
+  log: silentLog,
 });
 const { admin } = platform;
 await admin.createOrganization('acme');

@@ -2,15 +2,15 @@
 // write that was answered.
 import { Secret } from '../../src/core/secret.ts';
 import { openPlatform } from '../../src/platform/platform.ts';
+import { silentLog } from './silent-log.ts';
 
-const ignore = () => undefined;
 await using platform = await openPlatform({
   dir: process.argv[2] ?? '',
   keys: [new Secret('ab'.repeat(32))],
   listen: { host: '127.0.0.1', port: 0 },
   callRate: { burst: 1e9, perSecond: 1e9 },
   version: '0.0.0',
-  log: { info: ignore, error: ignore, debug: ignore },
+  log: silentLog,
 });
 if (!(await platform.admin.hasOrganization('acme'))) await platform.admin.createOrganization('acme');
 const token = await platform.admin.createToken({ organization: 'acme' });

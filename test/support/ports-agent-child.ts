@@ -7,6 +7,7 @@ import { systemClock } from '../../src/core/clock.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { randomFraction } from '../../src/core/urandom.ts';
 import { openDatabase } from '../../src/sqlite/open.ts';
+import { silentLog } from './silent-log.ts';
 
 const [path = '', baseUrl = ''] = process.argv.slice(2);
 const board = createPartBoard(systemClock);
@@ -22,7 +23,7 @@ const ports = createPorts({
   noticesPart: board.part('notices'),
   db: openDatabase(path, { migrations: [portsSchema] }).db,
   upstream: createUpstream(),
-  log: { warn: () => undefined },
+  log: silentLog,
   config: { sprite: 'dev-1', baseUrl, token: new Secret('sprite-token') },
   identity: () => ({}),
 });

@@ -10,6 +10,7 @@ import { systemClock } from '../../src/core/clock.ts';
 import { randomFraction } from '../../src/core/urandom.ts';
 import { openDatabase, type Sqlite } from '../../src/sqlite/open.ts';
 import { serveEdge } from './serve-edge.ts';
+import { silentLog } from './silent-log.ts';
 import { tempDir } from './temp-dir.ts';
 
 export interface PortsAgent {
@@ -55,7 +56,7 @@ export async function startPortsAgent(options: PortsAgentOptions = {}): Promise<
     noticesPart: board.part('notices'),
     db,
     upstream,
-    log: { warn: () => undefined },
+    log: silentLog,
     config: { sprite: 'dev-1', ...options.config },
     identity: () => ({ 'remora-generation': '1', 'remora-incarnation': 'ab'.repeat(16) }),
     ...(options.mayGoOut === undefined ? {} : { mayGoOut: options.mayGoOut }),

@@ -1,5 +1,4 @@
 // The replication part of an agent behind a real Unix socket, with a real cache file.
-import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { type AgentEvent, createEventHub } from '../../src/agent/events/event-hub.ts';
 import { createPartBoard, type PartStatus } from '../../src/agent/parts.ts';
@@ -13,6 +12,7 @@ import { ask, type HttpAnswer } from './ask.ts';
 import { eventually } from './eventually.ts';
 import { type LineReader, readLines } from './read-lines.ts';
 import { serveEdge } from './serve-edge.ts';
+import { silentLog } from './silent-log.ts';
 import { tempDir } from './temp-dir.ts';
 
 export interface ReplicationAgent {
@@ -57,7 +57,7 @@ export async function startReplicationAgent(options: ReplicationAgentOptions = {
     random: options.random ?? randomFraction,
     hub,
     part: board.part('replication'),
-    log: pino({ level: 'silent' }),
+    log: silentLog,
     upstream,
     config: {
       nodeUrl: options.nodeUrl,

@@ -1,7 +1,6 @@
 // The reports of one machine alone: its life is set by the test, its platform is a real one.
 import { onTestFinished } from 'vitest';
 import type { z } from 'zod';
-import { createLog } from '../../src/agent/log.ts';
 import { runStep } from '../../src/agent/resume/run-step.ts';
 import {
   createResumeReports,
@@ -13,6 +12,7 @@ import type { stepResult } from '../../src/contract/local/resume.ts';
 import type { MachineIncarnation } from '../../src/contract/resume-reports.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { randomFraction, randomHex } from '../../src/core/urandom.ts';
+import { silentLog } from './silent-log.ts';
 
 type StepReport = z.infer<typeof stepResult>;
 
@@ -64,7 +64,7 @@ export function createReportAgent(options: ReportAgentOptions): ReportAgent {
         return { seq: events.length, time: '', generation: life.generation, type, ...fields };
       },
     },
-    log: createLog('silent'),
+    log: silentLog,
     upstream,
     config: { baseUrl: undefined, token: undefined, app: undefined, machine: undefined, ...options.config },
     resume: {

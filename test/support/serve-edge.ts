@@ -5,6 +5,7 @@ import type { Operations } from '../../src/contract/operation.ts';
 import { createEdge, type Edge } from '../../src/http/edge.ts';
 import type { Handlers } from '../../src/http/handler.ts';
 import { listenOnPath } from '../../src/http/listen.ts';
+import { silentLog } from './silent-log.ts';
 import { tempDir } from './temp-dir.ts';
 
 export interface LogRecord {
@@ -31,7 +32,7 @@ export async function serveEdge<const Ops extends Operations>(
     operations,
     handlers,
     authenticate: () => undefined,
-    log: { error: to('error'), debug: to('debug') },
+    log: { ...silentLog, error: to('error'), debug: to('debug') },
     checkAnswers: true,
   });
   const path = join(tempDir(), 'edge.sock');

@@ -1,5 +1,4 @@
 // The replication part of an agent alone, as the whole of a process: for programs that a test kills or a benchmark loads.
-import { pino } from 'pino';
 import { createEventHub } from '../../src/agent/events/event-hub.ts';
 import { createPartBoard } from '../../src/agent/parts.ts';
 import { createReplication, type Replication } from '../../src/agent/replication/replication.ts';
@@ -9,6 +8,7 @@ import { systemClock } from '../../src/core/clock.ts';
 import { randomFraction } from '../../src/core/urandom.ts';
 import { createEdge } from '../../src/http/edge.ts';
 import { listenOnPath } from '../../src/http/listen.ts';
+import { silentLog } from './silent-log.ts';
 
 /** `words` are SOCKET STATE_DIR NODE_URL. Resolves when the socket serves and the cache is open; it runs until the process ends. */
 export async function serveReplication([
@@ -16,7 +16,7 @@ export async function serveReplication([
   stateDir = '',
   nodeUrl = '',
 ]: readonly string[]): Promise<Replication> {
-  const log = pino({ level: 'silent' });
+  const log = silentLog;
   const replication = createReplication({
     clock: systemClock,
     random: randomFraction,

@@ -2,9 +2,9 @@
 // directory and the origins of both providers. Says in one line where it is and what the tokens of the sprites are.
 import { Secret } from '../../src/core/secret.ts';
 import { openPlatform } from '../../src/platform/platform.ts';
+import { silentLog } from './silent-log.ts';
 
 const [dir = '', ...origins] = process.argv.slice(2);
-const ignore = () => undefined;
 const log: string[] = [];
 const platform = await openPlatform({
   dir,
@@ -20,7 +20,7 @@ const platform = await openPlatform({
     sample_path: '/',
   })),
   version: '0.0.0',
-  log: { info: ignore, error: (fields) => log.push(JSON.stringify(fields)), debug: ignore },
+  log: { ...silentLog, error: (fields) => log.push(JSON.stringify(fields)) },
 });
 const tokens: string[] = [];
 for (const index of origins.keys()) {

@@ -1,9 +1,9 @@
 // What the gateway of the agent is made of: its settings, and what the other parts of the agent give it.
 import type { Clock } from '../../core/clock.ts';
+import type { Log } from '../../core/log.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Sqlite } from '../../sqlite/open.ts';
 import type { EventHub } from '../events/event-hub.ts';
-import type { Log } from '../log.ts';
 import type { Part } from '../parts.ts';
 import type { Upstream } from '../upstream.ts';
 import type { AuditLink } from './audit/audit-request.ts';

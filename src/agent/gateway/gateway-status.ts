@@ -1,12 +1,12 @@
 // The status of the gateway: whether calls can be judged, how soon a change of policy is noticed, and whether calls are recorded.
-import type { Log } from '../log.ts';
+import type { Log } from '../../core/log.ts';
 import type { Part } from '../parts.ts';
 import type { PolicyUpdate } from './policies/policies.ts';
 import type { ChangesState } from './policies/policy-changes.ts';
 
 export interface GatewayStatusOptions {
   readonly part: Part;
-  readonly log: Pick<Log, 'info' | 'warn'>;
+  readonly log: Log;
   /** The longest time from one fetch of the policies to the next. */
   readonly refresh_ms: number;
   /** Whether there are policies to judge calls by. */
@@ -51,7 +51,8 @@ export function createGatewayStatus(options: GatewayStatusOptions): GatewayStatu
       if (state.type === 'lost' && changes.type !== 'lost') {
         log.warn({ problem: state.problem }, "the platform's stream of policy changes is lost");
       }
-      if (state.type !== 'lost' && changes.type === 'lost') log.info("the platform's stream of policy changes is back");
+      if (state.type !== 'lost' && changes.type === 'lost')
+        log.info({}, "the platform's stream of policy changes is back");
       changes = state;
       show();
     },

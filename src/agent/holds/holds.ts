@@ -11,13 +11,13 @@ import {
   type HoldTime,
   type ReleaseReason,
 } from '../../core/holds/hold-book.ts';
+import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { RunClock } from '../../core/run-clock.ts';
 import { readProcessStart } from '../../linux/processes/process-start.ts';
 import type { Sqlite } from '../../sqlite/open.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { RestartHold } from '../hot-restart/restart-state.ts';
-import type { Log } from '../log.ts';
 import { toHold, toRestartHold } from './hold-restart-state.ts';
 import { createHoldStore } from './hold-store.ts';
 import { toTask } from './to-task.ts';

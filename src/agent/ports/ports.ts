@@ -5,6 +5,7 @@ import type { portOperations } from '../../contract/local/ports.ts';
 import type { PortNotification } from '../../contract/port-notices.ts';
 import { type Clock, toDateTime } from '../../core/clock.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
+import type { Log } from '../../core/log.ts';
 import { toPortAddress } from '../../core/ports/port-address.ts';
 import { IGNORE_NONE, type IgnoredPorts } from '../../core/ports/port-class.ts';
 import type { PortChange } from '../../core/ports/port-diff.ts';
@@ -21,7 +22,6 @@ import {
 import type { Sqlite } from '../../sqlite/open.ts';
 import type { Caller } from '../access/authenticator.ts';
 import type { EventHub } from '../events/event-hub.ts';
-import type { Log } from '../log.ts';
 import type { Part } from '../parts.ts';
 import type { Upstream } from '../upstream.ts';
 import { createNoticeSender, type NoticeSender } from './notice-sender.ts';
@@ -59,7 +59,7 @@ export interface PortsOptions {
   readonly noticesPart: Part;
   readonly db: Sqlite;
   readonly upstream: Upstream;
-  readonly log: Pick<Log, 'warn'>;
+  readonly log: Log;
   readonly config: PortsConfig;
   /** Headers that tell the platform which incarnation of the machine calls. */
   readonly identity: () => Readonly<Record<string, string>>;

@@ -1,9 +1,9 @@
 // Puts the replication part of the agent together: follower, replica in memory, cache, readers and waiters.
 // replication-handlers.ts has its operations.
 import { join, resolve } from 'node:path';
-import type { Logger } from 'pino';
 import type { ReplicationStatus, replicationOperations } from '../../contract/local/replication.ts';
 import type { Clock } from '../../core/clock.ts';
+import type { Log } from '../../core/log.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { Part } from '../parts.ts';
@@ -30,7 +30,7 @@ export interface ReplicationOptions {
   readonly random: () => number;
   readonly hub: Pick<EventHub, 'publish'>;
   readonly part: Part;
-  readonly log: Logger;
+  readonly log: Log;
   readonly upstream: Pick<Upstream, 'dispatcher'>;
   /** The part is off when there is no `nodeUrl`. */
   readonly config: {

@@ -1,8 +1,8 @@
 // Records each line read from the node: in the replica in memory, in the cache, for waiters and readers of the stream, and as
 // events of the agent.
-import type { Logger } from 'pino';
 import type { ReplicationEvent, Transaction, TxEvent } from '../../contract/replication.ts';
 import type { Clock } from '../../core/clock.ts';
+import type { Log } from '../../core/log.ts';
 import { createPrimaryDebounce } from '../../core/replication/primary-debounce.ts';
 import { hostnameOf, type Primary, toPrimary } from '../../core/replication/primary-status.ts';
 import { countMissed } from '../../core/replication/replication-position.ts';
@@ -30,7 +30,7 @@ export interface StreamCounts {
 export interface StreamRecorderOptions {
   readonly clock: Clock;
   readonly hub: Pick<EventHub, 'publish'>;
-  readonly log: Pick<Logger, 'warn' | 'info'>;
+  readonly log: Log;
   readonly replica: Replica;
   readonly cache: CacheWriter;
   readonly waiters: PositionWaiters;

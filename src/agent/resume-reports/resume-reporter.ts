@@ -3,8 +3,8 @@ import type { z } from 'zod';
 import type { fencedOffFields, resumeReporterStatus } from '../../contract/local/resume-reports.ts';
 import { createBackoff } from '../../core/backoff.ts';
 import { type Clock, toDateTime } from '../../core/clock.ts';
+import type { Log } from '../../core/log.ts';
 import type { EventHub } from '../events/event-hub.ts';
-import type { Log } from '../log.ts';
 import { judgeFailure, type ReportFailure } from './judge-report-failure.ts';
 import type { AcceptedReport, ReportSender } from './report-sender.ts';
 import type { SpreadWait } from './spread-wait.ts';
@@ -20,7 +20,7 @@ export interface ResumeReporterOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly hub: Pick<EventHub, 'publish'>;
-  readonly log: Pick<Log, 'info' | 'warn'>;
+  readonly log: Log;
   readonly sender: ReportSender;
   readonly spread: SpreadWait;
   readonly generation: () => number;

@@ -3,9 +3,9 @@ import type { z } from 'zod';
 import type { resumeReporterStatus } from '../../contract/local/resume-reports.ts';
 import type { ResumeReport } from '../../contract/resume-reports.ts';
 import type { Clock } from '../../core/clock.ts';
+import type { Log } from '../../core/log.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { EventHub } from '../events/event-hub.ts';
-import type { Log } from '../log.ts';
 import type { ResumePart } from '../resume/resume.ts';
 import type { Step } from '../resume/run-step.ts';
 import type { Upstream } from '../upstream.ts';
@@ -24,7 +24,7 @@ export interface ResumeReportsOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly hub: Pick<EventHub, 'publish'>;
-  readonly log: Pick<Log, 'info' | 'warn'>;
+  readonly log: Log;
   readonly upstream: Pick<Upstream, 'dispatcher'>;
   readonly config: {
     readonly baseUrl: string | undefined;

@@ -2,6 +2,7 @@
 
 import type { ResumedFields, resumeOperations, SignalStatus, StepResult } from '../../contract/local/resume.ts';
 import type { Clock } from '../../core/clock.ts';
+import type { Log } from '../../core/log.ts';
 import { mayBeClone } from '../../core/resume/may-be-clone.ts';
 import type { Finding } from '../../core/resume/resume-detector.ts';
 import { joinResumes, type Resume } from '../../core/resume/resume-record.ts';
@@ -10,7 +11,6 @@ import type { Kernel } from '../../linux/kernel/kernel.ts';
 import type { Caller } from '../access/authenticator.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { RestartResume } from '../hot-restart/restart-state.ts';
-import type { Log } from '../log.ts';
 import type { Part } from '../parts.ts';
 import type { Upstream } from '../upstream.ts';
 import { createGate, type Gate } from './gate.ts';

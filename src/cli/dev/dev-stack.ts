@@ -8,6 +8,7 @@ import { errorCode } from '../../core/error-code.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
 import type { Secret } from '../../core/secret.ts';
 import { randomHex } from '../../core/urandom.ts';
+import { createPlatformLog } from '../../platform/observability/platform-log.ts';
 import { openPlatform } from '../../platform/platform.ts';
 import { awaitAgent } from './await-agent.ts';
 import { type DatabaseNode, openDatabaseNode } from './database-node/database-node.ts';
@@ -84,7 +85,7 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
       catalogue: toDevCatalogue(provider.url),
       endMachines: true,
       version: options.version,
-      log: pino({ level: 'info' }, destination),
+      log: createPlatformLog('info', destination),
     }).catch((error: unknown) => {
       throw isTaken(error)
         ? new Error(`port ${port} is in use; choose another with --port N, or --port 0 for a free one`)

@@ -18,6 +18,6 @@ export function openAdmin(invocation: Invocation, dir: string): Promise<OfflineA
     keys: readPlatformKeys(text('key-file'), env),
     platformUrl: text('public-url') ?? `http://127.0.0.1:${DEFAULT_PLATFORM_PORT}`,
     ...(providers === undefined ? {} : { catalogue: readProviderFile(providers).catalogue }),
-    log: { info: note, error: note },
+    log: { debug: () => undefined, info: note, warn: note, error: note, fatal: note },
   });
 }

@@ -2,6 +2,7 @@
 import { createHmac } from 'node:crypto';
 import type { AccessPolicyRequest } from '../../contract/access-policy.ts';
 import type { Clock } from '../../core/clock.ts';
+import type { Log } from '../../core/log.ts';
 import { refuseField } from '../../core/refuse-field.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { Secret } from '../../core/secret.ts';
@@ -53,7 +54,7 @@ export interface ConnectorServiceDeps {
   /** The one for addresses that users give, or the one for those of the catalogue. */
   readonly fetchFor: (entry: CatalogueEntry) => ProviderFetch;
   readonly revoke: (entry: CatalogueEntry, row: ConnectorRow) => Promise<boolean>;
-  readonly log: { info(fields: object, message: string): void; error(fields: object, message: string): void };
+  readonly log: Log;
 }
 
 /** How often a change is tried when other writers keep changing the row first. */

@@ -4,6 +4,7 @@ import { Agent, buildConnector, type Dispatcher } from 'undici';
 import type { connectorOperations } from '../../contract/connectors.ts';
 import type { oauthOperations } from '../../contract/oauth.ts';
 import type { Clock } from '../../core/clock.ts';
+import type { Log } from '../../core/log.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Handlers } from '../../http/handler.ts';
 import { joinAnswers } from '../../http/join-answers.ts';
@@ -42,7 +43,7 @@ export interface ConnectorsDeps {
   readonly verifyKeys: boolean;
   readonly resolve?: Resolve | undefined;
   readonly onRefresh: (outcome: RefreshOutcome) => void;
-  readonly log: { info(fields: object, message: string): void; error(fields: object, message: string): void };
+  readonly log: Log;
 }
 
 export interface Connectors extends AsyncDisposable {

@@ -1,6 +1,7 @@
 // The credential of a connector for one call: opened, and renewed first when it is about to end. Each connector has one renewal at
 // a time, in all processes on the database; a call that waited for a renewal uses its result.
 import type { Clock } from '../../core/clock.ts';
+import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { CatalogueEntry, Injection } from '../catalogue/catalogue-entry.ts';
@@ -38,7 +39,7 @@ export interface CredentialsDeps {
   readonly clients: ReadonlyMap<string, OAuthClient>;
   readonly endpoint: TokenEndpoint;
   readonly clock: Clock;
-  readonly log: { info(fields: object, message: string): void; error(fields: object, message: string): void };
+  readonly log: Log;
   readonly onRefresh?: (outcome: RefreshOutcome) => void;
 }
 

@@ -2,13 +2,14 @@
 import type { gatewayOperations } from '../../contract/gateway.ts';
 import type { gatewayDiscoveryOperations } from '../../contract/gateway-discovery.ts';
 import type { gatewayUsageOperations } from '../../contract/gateway-usage.ts';
+import type { Log } from '../../core/log.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Principal } from '../tokens/principal.ts';
 import { createDiscoveryHandlers, type DiscoveryDeps } from './discovery-handlers.ts';
 import { createGatewayHandlers, type GatewayDeps } from './gateway-handlers.ts';
 import { createUsageHandlers } from './usage/usage-handlers.ts';
-import { createUsageRecorder, type UsageRecorderOptions } from './usage/usage-recorder.ts';
+import { createUsageRecorder } from './usage/usage-recorder.ts';
 import { createUsageStore, type UsageStore } from './usage/usage-store.ts';
 
 type Rows = typeof gatewayOperations & typeof gatewayDiscoveryOperations & typeof gatewayUsageOperations;
@@ -18,7 +19,7 @@ export interface GatewayOptions extends Omit<GatewayDeps, 'usageRecorder'>, Omit
   readonly connectors: GatewayDeps['connectors'];
   readonly credentials: GatewayDeps['credentials'];
   readonly sprites: GatewayDeps['sprites'] & DiscoveryDeps['sprites'];
-  readonly log: UsageRecorderOptions['log'];
+  readonly log: Log;
 }
 
 export interface Gateway extends AsyncDisposable {

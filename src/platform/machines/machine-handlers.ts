@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parseDuration } from '../../contract/duration.ts';
 import type { machineOperations, StopMachineRequest } from '../../contract/machines.ts';
 import type { Clock } from '../../core/clock.ts';
+import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { IncarnationStore } from '../fencing/incarnation-store.ts';
@@ -25,7 +26,7 @@ export interface MachineHandlerDeps {
   /** The directory of the machines of this host. */
   readonly machinesDir: string;
   readonly lives: Pick<IncarnationStore, 'adopt'>;
-  readonly log: { info(fields: object, message: string): void; error(fields: object, message: string): void };
+  readonly log: Log;
 }
 
 /** How many unsent bytes a reader of a log may have before no more of the file is read. */

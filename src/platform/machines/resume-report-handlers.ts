@@ -1,6 +1,7 @@
 // The operation with which an agent sends a resume report: the incarnation that its machine is in.
 import type { MachineIncarnation, resumeReportOperations } from '../../contract/resume-reports.ts';
 import { type Clock, toDateTime } from '../../core/clock.ts';
+import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { Fencing } from '../fencing/fencing.ts';
@@ -20,7 +21,7 @@ export interface ResumeReportHandlerDeps {
   readonly endPorts: (sprite_id: string, life: string) => Promise<void>;
   readonly clock: Clock;
   readonly reconnectSpread_ms: number;
-  readonly log: { info(fields: object, message: string): void };
+  readonly log: Log;
 }
 
 export function createResumeReportHandlers(

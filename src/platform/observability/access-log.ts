@@ -1,6 +1,7 @@
 // Counts and logs every call from its arrival to its last byte. A line has the path of the operation, never the target of the request.
 import type { IncomingMessage, Server } from 'node:http';
 import type { Operation, Operations } from '../../contract/operation.ts';
+import type { Log } from '../../core/log.ts';
 import { isCaller, type Principal } from '../tokens/principal.ts';
 import type { PlatformMetrics } from './platform-metrics.ts';
 
@@ -19,11 +20,7 @@ interface Seen {
 /** Operations without a line: programs ask them all the time, and the gateway writes lines of its own. */
 const QUIET = ['health', 'metrics', 'openapi', 'gateway'];
 
-export function createAccessLog(
-  operations: Operations,
-  metrics: PlatformMetrics,
-  log: { info(fields: object, message: string): void },
-): AccessLog {
+export function createAccessLog(operations: Operations, metrics: PlatformMetrics, log: Log): AccessLog {
   const ids = new Map(Object.entries(operations).map(([id, operation]) => [operation, id]));
   const seen = new WeakMap<IncomingMessage, Seen>();
   return {

@@ -1,5 +1,6 @@
 // The log of a platform: one JSON object a line, without credentials and tokens.
-import { type DestinationStream, type Logger, pino } from 'pino';
+import { type DestinationStream, pino } from 'pino';
+import type { Log } from '../../core/log.ts';
 
 const SECRET_FIELDS = [
   'authorization',
@@ -13,7 +14,7 @@ const SECRET_FIELDS = [
 ];
 
 /** Removes fields with secret names at the top and one and two levels below; a `Secret` prints as `[secret]` at any depth. */
-export function createPlatformLog(level: string, destination?: DestinationStream | undefined): Logger {
+export function createPlatformLog(level: string, destination?: DestinationStream | undefined): Log {
   const paths = SECRET_FIELDS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
   return pino(
     {

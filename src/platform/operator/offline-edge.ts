@@ -8,9 +8,9 @@ import { machineOperations } from '../../contract/machines.ts';
 import { organizationOperations } from '../../contract/organizations.ts';
 import { spriteOperations } from '../../contract/sprites.ts';
 import { tokenOperations } from '../../contract/tokens.ts';
+import type { Log } from '../../core/log.ts';
 import { randomBytes } from '../../core/urandom.ts';
 import { createEdge, type Edge } from '../../http/edge.ts';
-import type { EdgeLog } from '../../http/failure-log.ts';
 import { checkServedAt } from '../../http/served-at.ts';
 import type { Connectors } from '../connectors/connectors.ts';
 import { createIncarnationStore } from '../fencing/incarnation-store.ts';
@@ -36,7 +36,7 @@ export interface OfflineEdgeDeps extends AdministrationDeps {
   readonly usage: UsageStore;
   readonly around: SpriteSurroundings;
   readonly machinesDir: string;
-  readonly log: EdgeLog & { info(fields: object, message: string): void };
+  readonly log: Log;
 }
 
 const PAGE_KEY_BYTES = 32;

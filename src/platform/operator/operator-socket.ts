@@ -3,17 +3,14 @@ import type { Server } from 'node:http';
 import { join } from 'node:path';
 import type { PlatformListenerName } from '../../contract/listeners.ts';
 import { OPERATOR_SOCKET } from '../../contract/organizations.ts';
+import type { Log } from '../../core/log.ts';
 import { ListenError, listenOnPath } from '../../http/listen.ts';
 
 /** The name of this listener at the edge. */
 export const OPERATOR_LISTENER = 'operator' satisfies PlatformListenerName;
 
 /** Listens in the directory of the platform, for its user alone. A path too long for a socket is logged, and nothing is opened. */
-export async function listenForOperator(
-  server: Server,
-  dir: string,
-  log: { error(fields: object, message: string): void },
-): Promise<Disposable> {
+export async function listenForOperator(server: Server, dir: string, log: Log): Promise<Disposable> {
   try {
     return await listenOnPath(server, { path: join(dir, OPERATOR_SOCKET), mode: 0o600 });
   } catch (error) {

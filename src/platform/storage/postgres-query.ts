@@ -1,4 +1,5 @@
 // Queries with a deadline on the client's side, for a server that does not answer at all.
+import { withDeadline } from '../../core/with-deadline.ts';
 import type { PostgresClient } from './postgres-client.ts';
 import { toStorageError } from './postgres-failure.ts';
 import { type Sql, type SqlValue, StorageFailure } from './storage.ts';
@@ -16,11 +17,13 @@ export interface QueryOptions {
 
 export class Unanswered extends StorageFailure {}
 
+const silent = () => new Unanswered('the database server does not answer');
+
 export function createPostgresSql({ client, answer_ms = ANSWER_MS, onError }: QueryOptions): Sql {
   async function ask(text: string, values: readonly SqlValue[] = []) {
     const asked = client();
     try {
-      return await withDeadline(asked.unsafe(text, [...values], { prepare: true }), answer_ms);
+      return await withDeadline(answer_ms, asked.unsafe(text, [...values], { prepare: true }), silent);
     } catch (error) {
       onError?.(error, asked);
       throw toStorageError(error);
@@ -35,14 +38,4 @@ export function createPostgresSql({ client, answer_ms = ANSWER_MS, onError }: Qu
     },
     run: async (text, values) => (await ask(text, values)).count,
   };
-}
-
-async function withDeadline<T>(query: PromiseLike<T>, answer_ms: number): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Unanswered('the database server does not answer')), answer_ms);
-  try {
-    return await Promise.race([query, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,5 +1,6 @@
 // Starts a platform with its vault keys: checks that all needed ones are there, records them for other processes, and binds the seals of
 // earlier versions.
+import type { Log } from '../../core/log.ts';
 import type { ConnectorStore } from '../connectors/connector-store.ts';
 import type { Storage } from '../storage/storage.ts';
 import { bindSeals } from './key-rotation.ts';
@@ -12,7 +13,7 @@ export interface TakeUpKeysOptions {
   readonly vault: Vault;
   /** The id of this platform process. */
   readonly host: string;
-  readonly log: { info(fields: object, message: string): void; error(fields: object, message: string): void };
+  readonly log: Log;
 }
 
 /** Throws `not_configured` when stored credentials need a key that was not given. */

@@ -11,6 +11,7 @@ import { listenOnLoopback, listenOnPath } from '../../../src/http/listen.ts';
 import { checkServedAt } from '../../../src/http/served-at.ts';
 import { spawnAgent } from '../../support/agent-process.ts';
 import { ask, type HttpAnswer } from '../../support/ask.ts';
+import { silentLog } from '../../support/silent-log.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 /** The columns: the two sockets, then loopback with no token, one of all connectors, one of this connector, one of another. */
@@ -77,7 +78,7 @@ async function serveAll() {
       verifyToken: (token) => capabilities.get(token),
       onRefused: () => undefined,
     }),
-    log: { error: () => undefined, debug: () => undefined },
+    log: silentLog,
   });
   onTestFinished(() => edge.drain(0));
   const dir = tempDir();

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createEventHub } from '../../../src/agent/events/event-hub.ts';
 import { createHoldHandlers } from '../../../src/agent/holds/hold-handlers.ts';
@@ -13,6 +12,7 @@ import { createRunClock } from '../../../src/core/run-clock.ts';
 import { openDatabase } from '../../../src/sqlite/open.ts';
 import { ask } from '../../support/ask.ts';
 import { serveEdge } from '../../support/serve-edge.ts';
+import { silentLog } from '../../support/silent-log.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const { idle: _idle, ...operations } = taskOperations;
@@ -31,7 +31,7 @@ async function setUp(dir = tempDir()) {
     runClock: createRunClock(systemClock),
     hub,
     db,
-    log: pino({ level: 'silent' }),
+    log: silentLog,
     check: () => undefined,
   });
   holds.start();

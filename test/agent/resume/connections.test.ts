@@ -3,13 +3,13 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { createEventHub } from '../../../src/agent/events/event-hub.ts';
-import { createLog } from '../../../src/agent/log.ts';
 import { createPartBoard } from '../../../src/agent/parts.ts';
 import { createIncarnation } from '../../../src/agent/resume/incarnation.ts';
 import { createResume, type ResumePart } from '../../../src/agent/resume/resume.ts';
 import { createUpstream } from '../../../src/agent/upstream.ts';
 import { systemClock } from '../../../src/core/clock.ts';
 import { createScriptedKernel } from '../../support/scripted-kernel.ts';
+import { silentLog } from '../../support/silent-log.ts';
 
 test('after a restore pooled connections are new, and what hung on the old ones has ended', async () => {
   const sockets: Socket[] = [];
@@ -34,7 +34,7 @@ test('after a restore pooled connections are new, and what hung on the old ones 
       sequence: { load: () => 0, reserve: () => undefined },
     }),
     part: createPartBoard(systemClock).part('resume'),
-    log: createLog('silent'),
+    log: silentLog,
     upstream,
     incarnation: createIncarnation({ load: () => undefined, save: () => undefined }),
   });

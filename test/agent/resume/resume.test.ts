@@ -1,6 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { type AgentEvent, createEventHub } from '../../../src/agent/events/event-hub.ts';
-import { createLog } from '../../../src/agent/log.ts';
 import { createPartBoard } from '../../../src/agent/parts.ts';
 import { createIncarnation } from '../../../src/agent/resume/incarnation.ts';
 import { createResume, type ResumePart } from '../../../src/agent/resume/resume.ts';
@@ -17,6 +16,7 @@ import {
   type ScriptedKernelOptions,
 } from '../../support/scripted-kernel.ts';
 import { serveEdge } from '../../support/serve-edge.ts';
+import { silentLog } from '../../support/silent-log.ts';
 
 const KEPT = 'ab'.repeat(16);
 
@@ -60,7 +60,7 @@ function rig(options: RigOptions = {}): Rig {
     kernel,
     hub,
     part: board.part('resume'),
-    log: createLog('silent'),
+    log: silentLog,
     upstream: {
       async replace() {
         replaced += 1;
@@ -386,7 +386,7 @@ test('before it is started and after it ended a look finds nothing and throws no
       sequence: { load: () => 0, reserve: () => undefined },
     }),
     part: board.part('resume'),
-    log: createLog('silent'),
+    log: silentLog,
     upstream: { replace: async () => undefined },
     incarnation: createIncarnation({ load: () => undefined, save: () => undefined }),
   });

@@ -6,7 +6,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pino } from 'pino';
 import { Pool } from 'undici';
 import { z } from 'zod';
 import { openAgent, type RunningAgent } from '../../../src/agent/agent.ts';
@@ -14,6 +13,7 @@ import { loadConfig } from '../../../src/agent/config/load-config.ts';
 import { agentEventLine } from '../../../src/contract/local/events.ts';
 import { resumedFields } from '../../../src/contract/local/resume.ts';
 import { createScriptedKernel, type ScriptedKernel } from '../../support/scripted-kernel.ts';
+import { silentLog } from '../../support/silent-log.ts';
 
 export const POOLED = 50;
 export const READERS = 20;
@@ -121,7 +121,7 @@ async function open({ dir, socket, url, kernel, signal }: Place): Promise<Runnin
     throw new Error('there is no such file');
   };
   const config = loadConfig({ env, readFile: missing, exists: () => false });
-  const log = pino({ level: 'silent' });
+  const log = silentLog;
   return await openAgent({ config, log, env, inherited: [], version: '0', signal, kernel });
 }
 

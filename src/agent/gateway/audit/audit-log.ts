@@ -4,7 +4,7 @@ import type { GatewayRecord } from '../../../contract/local/gateway.ts';
 import type { Clock } from '../../../core/clock.ts';
 import { toErrorMessage } from '../../../core/error-message.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
-import { withDeadline } from '../../with-deadline.ts';
+import { withDeadline } from '../../../core/with-deadline.ts';
 import { createAuditBacklog } from './audit-backlog.ts';
 import type { AuditAnswer, AuditEntry, AuditLink, AuditRow } from './audit-request.ts';
 import { GATHER_MS } from './refusal-tally.ts';

@@ -6,6 +6,7 @@ import type { Clock } from '../../../core/clock.ts';
 import { toErrorMessage } from '../../../core/error-message.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import { createTokenBucket } from '../../../core/token-bucket.ts';
+import { withDeadline } from '../../../core/with-deadline.ts';
 import { createKnownPolicies } from './known-policies.ts';
 import type { CachedPolicies, PolicyCache } from './policy-cache.ts';
 import { type ChangesState, followPolicyChanges, type PolicyChanges } from './policy-changes.ts';
@@ -105,6 +106,11 @@ export function createPolicies(options: PoliciesOptions): Policies {
     return mine.done;
   }
 
+  /** Waits for a refresh, but not for long: a caller waits too. */
+  async function refreshSoon(): Promise<void> {
+    await withDeadline(FRESHEN_WAIT_MS, refresh()).catch(() => undefined);
+  }
+
   async function run(signal: AbortSignal): Promise<void> {
     // A fetch at half of the age limit leaves time for a second try before calls are refused.
     const refresh_ms = Math.min(options.refresh_ms, options.maxAge_ms / 2);
@@ -132,7 +138,7 @@ export function createPolicies(options: PoliciesOptions): Policies {
     async usable() {
       const now = known.usable;
       if (now !== undefined) return now;
-      if (running !== undefined || bucket.take()) await atMost(refresh(), FRESHEN_WAIT_MS);
+      if (running !== undefined || bucket.take()) await refreshSoon();
       const later = known.usable;
       if (later !== undefined) return later;
       const message =
@@ -144,7 +150,7 @@ export function createPolicies(options: PoliciesOptions): Policies {
     async freshen() {
       if (!bucket.take()) return false;
       const before = known.snapshot;
-      await atMost(refresh(), FRESHEN_WAIT_MS);
+      await refreshSoon();
       return known.snapshot !== before;
     },
     changed() {
@@ -168,10 +174,4 @@ export function createPolicies(options: PoliciesOptions): Policies {
       return known.usable !== undefined;
     },
   };
-}
-
-async function atMost(promise: Promise<unknown>, limit_ms: number): Promise<void> {
-  const stop = new AbortController();
-  await Promise.race([promise, sleep(limit_ms, undefined, { signal: stop.signal }).catch(() => undefined)]);
-  stop.abort();
 }

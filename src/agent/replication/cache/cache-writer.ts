@@ -2,7 +2,7 @@
 // gap what was not saved. Answers come from memory in any case.
 import type { Clock } from '../../../core/clock.ts';
 import { toErrorMessage } from '../../../core/error-message.ts';
-import { withDeadline } from '../../with-deadline.ts';
+import { withDeadline } from '../../../core/with-deadline.ts';
 import type { ReplicaEntry } from '../replica.ts';
 import { type CacheBatch, createBatchBuilder } from './cache-batch.ts';
 import type { CacheChange, FactName } from './cache-change.ts';

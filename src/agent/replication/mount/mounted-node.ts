@@ -12,7 +12,7 @@ import {
   toDatabaseName,
   toPosName,
 } from '../../../core/replication/pos-file.ts';
-import { withDeadline } from '../../with-deadline.ts';
+import { withDeadline } from '../../../core/with-deadline.ts';
 import { DATABASE_CAP } from '../replica.ts';
 
 const POS_BYTES = 64;

@@ -7,9 +7,9 @@ import { PRIMARY_FILE } from '../../../contract/replication.ts';
 import { toErrorMessage } from '../../../core/error-message.ts';
 import { toPosName, toPosText } from '../../../core/replication/pos-file.ts';
 import type { Primary } from '../../../core/replication/primary-status.ts';
+import { withDeadline } from '../../../core/with-deadline.ts';
 import { makeDirectory } from '../../../linux/make-directory.ts';
 import { whyUntrusted } from '../../../linux/trusted-path.ts';
-import { withDeadline } from '../../with-deadline.ts';
 import type { Replica } from '../replica.ts';
 
 const TEMPORARY = '.remora-new';

@@ -3,6 +3,7 @@
 import { errorStatus } from '../../../contract/errors.ts';
 import type { Clock } from '../../../core/clock.ts';
 import type { TokenUsage } from '../../../core/gateway/token-usage.ts';
+import type { Log } from '../../../core/log.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import type { ExchangeOutcome } from '../../../http/streaming-proxy.ts';
 import type { Caller } from '../../tokens/caller-store.ts';
@@ -36,7 +37,7 @@ export interface UsageRecorder extends AsyncDisposable {
 export interface UsageRecorderOptions {
   readonly usage: Pick<UsageStore, 'add'>;
   readonly clock: Clock;
-  readonly log: { info(fields: object, message: string): void; error(fields: object, message: string): void };
+  readonly log: Log;
 }
 
 const PERIOD_MS = 5_000;

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { MachineExit } from '../../../contract/machines.ts';
 import { type Clock, toDateTime } from '../../../core/clock.ts';
+import type { Log } from '../../../core/log.ts';
 import { StorageFailure } from '../../storage/storage.ts';
 import type { InstanceEnd, MachineDriver } from '../drivers/machine-driver.ts';
 import { toRestartPolicy } from '../records/machine-facts.ts';
@@ -20,7 +21,7 @@ export interface ExitsOptions {
   /** Runs when the machine is to be started again. */
   readonly onRestart: (id: string) => void;
   readonly signal: AbortSignal;
-  readonly log: { error(fields: object, message: string): void };
+  readonly log: Log;
 }
 
 const RETRY_MS = 1_000;

@@ -3,6 +3,7 @@
 import type { MachineStatus } from '../../../contract/machines.ts';
 import type { Clock } from '../../../core/clock.ts';
 import { createKeyedMutex } from '../../../core/keyed-mutex.ts';
+import type { Log } from '../../../core/log.ts';
 import { judgeEligibility } from '../../../core/machine/suspend-eligibility.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import { randomFraction, randomHex } from '../../../core/urandom.ts';
@@ -31,7 +32,7 @@ export interface MachineServiceDeps {
   readonly freezeDelay_ms: number;
   /** How long a started machine has until the first report of its agent. */
   readonly startDeadline_ms: number;
-  readonly log: { info(fields: object, message: string): void; error(fields: object, message: string): void };
+  readonly log: Log;
 }
 
 /** Every method throws `not_found`; each move throws `external_machine` for a machine that runs outside the platform, and `other_host` for

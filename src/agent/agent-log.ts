@@ -1,7 +1,6 @@
 // The structured log of the agent: JSON lines on standard error, for systemd's journal and for people.
-import { type DestinationStream, type Logger, pino } from 'pino';
-
-export type Log = Logger;
+import { type DestinationStream, pino } from 'pino';
+import type { Log } from '../core/log.ts';
 
 /** Writes to standard error when there is no `destination`. Fields of headers and tokens are removed; a Secret never prints itself. */
 export function createLog(level: string, destination?: DestinationStream | undefined): Log {
