@@ -56,21 +56,21 @@ export function createPortHandlers(options: PortHandlerOptions): Handlers<typeof
   async function watch(sink: EventSink<PortWatchLine>): Promise<void> {
     const watcher = options.watcher();
     await watcher.freshen();
-    feed.attach(sink, toOpenListeners(watcher.tracked.announced));
+    feed.attach(sink, toOpenListeners(watcher.view.tracked.announced));
   }
 
   return {
     async listPorts() {
       const watcher = options.watcher();
       await watcher.freshen();
-      const { problem, leftOut } = watcher;
+      const { problem, leftOut } = watcher.view;
       const report = {
-        ports: toOpenListeners(watcher.tracked.announced),
+        ports: toOpenListeners(watcher.view.tracked.announced),
         left_out: [
           ...toListeners(leftOut.own, () => 'own' as const),
           ...toListeners(leftOut.ignored, () => 'ignored' as const),
         ],
-        scanned_at: toDateTime(watcher.scannedAt_ms),
+        scanned_at: toDateTime(watcher.view.scannedAt_ms),
       };
       return problem === undefined ? report : { ...report, problem };
     },
@@ -90,7 +90,7 @@ export function createPortHandlers(options: PortHandlerOptions): Handlers<typeof
       const start_ms = clock.mono_ms();
       const met = await waitForPort(watcher, { port, until, timeout_ms: timeout, signal });
       if (!met) throw new RemoraError('timeout', `port ${port} ${UNMET[until]} within ${timeout} ms`);
-      const open = watcher.find(port);
+      const open = watcher.view.find(port);
       const waited_ms = Math.round(clock.mono_ms() - start_ms);
       return { ok: true, until, waited_ms, listener: open === undefined ? null : toListener(open) };
     },

@@ -27,17 +27,17 @@ export async function waitForPort(watcher: PortWatcher, wait: PortWait): Promise
 }
 
 async function isMet(watcher: PortWatcher, { port, until }: PortWait, end: AbortSignal): Promise<boolean> {
-  const open = watcher.find(port);
+  const open = watcher.view.find(port);
   switch (until) {
     case 'listen':
       return open !== undefined;
     case 'closed':
-      return open === undefined && !watcher.tracked.waiting.has(port);
+      return open === undefined && !watcher.view.tracked.waiting.has(port);
     case 'http':
       if (open === undefined || !(await answersHttp(open.addresses[0] ?? '', port, end))) return false;
       // Another listener may have taken the port over since the last scan, and it is the one that answered.
       await watcher.scanNow();
-      return watcher.find(port) !== undefined;
+      return watcher.view.find(port) !== undefined;
     default:
       return until satisfies never;
   }

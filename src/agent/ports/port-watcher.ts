@@ -4,13 +4,15 @@
 import { type Clock, toDateTime } from '../../core/clock.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
 import type { PortChange } from '../../core/ports/port-diff.ts';
-import type { OpenPort, PortTable } from '../../core/ports/port-table.ts';
-import { type TrackedPorts, trackPorts } from '../../core/ports/port-tracker.ts';
-import { GLANCE_MS, isScanDue, LIVELY_MS, type ScanPace, smoothCost, toScanPace } from '../../core/ports/scan-pace.ts';
+import type { PortTable } from '../../core/ports/port-table.ts';
+import { createScanHistory, type ScanHistory } from '../../core/ports/scan-history.ts';
+import { GLANCE_MS, isScanDue, type ScanPace } from '../../core/ports/scan-pace.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { untilAligned_ms } from '../../core/timer-alignment.ts';
 import type { Part } from '../parts.ts';
-import type { LeftOutPorts, PortScanner } from './port-scanner.ts';
+import type { PortScanner } from './port-scanner.ts';
+import { createPortView, type PortView } from './port-view.ts';
+import { createScanQueue } from './scan-queue.ts';
 
 /** A scan younger than this counts as new while the counters stand still. */
 const FRESH_MS = 100;
@@ -33,6 +35,8 @@ export interface PortWatcherStatus {
 }
 
 export interface PortWatcher extends AsyncDisposable {
+  /** The ports as the last scan showed them. */
+  readonly view: PortView;
   start(signal: AbortSignal): void;
   /** Resolves after a scan that began after this call. Throws `not_ready` when the scan failed. */
   scanNow(): Promise<void>;
@@ -44,14 +48,6 @@ export interface PortWatcher extends AsyncDisposable {
   onScan(listener: (report: PortScanStatus) => void): () => void;
   /** Looks more often until disposed, for a caller that waits for a port. */
   attend(): Disposable;
-  readonly tracked: TrackedPorts;
-  readonly leftOut: LeftOutPorts;
-  /** The listener on the port, announced or left out. */
-  find(port: number): OpenPort | undefined;
-  /** Wall time of the last scan that succeeded. */
-  readonly scannedAt_ms: number;
-  /** Why the last scan failed; undefined when it did not. */
-  readonly problem: string | undefined;
   status(): PortWatcherStatus;
 }
 
@@ -68,33 +64,18 @@ export interface PortWatcherOptions {
 export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
   const { clock, scanner, part, period_ms } = options;
   const listeners = new Set<(report: PortScanStatus) => void>();
-  let tracked: TrackedPorts = { announced: options.announced, waiting: new Map() };
-  let leftOut: LeftOutPorts = { own: new Map(), ignored: new Map() };
-  let scannedAt_ms = 0;
-  let lastEnd_ms = Number.NEGATIVE_INFINITY;
-  let scans = 0;
-  let idleCost_ms: number | undefined;
-  let lastCost_ms = 0;
-  let lastChange_ms = Number.NEGATIVE_INFINITY;
+  const view = createPortView(options.announced);
+  const history = createScanHistory(period_ms);
+  const queue = createScanQueue(scan, schedule);
   let counters: string | undefined;
-  let problem: string | undefined;
   let waiters = 0;
-  let running: Promise<void> | undefined;
-  let queued: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let live = false;
   let suspicion: NodeJS.Timeout | undefined;
 
   function pace(): ScanPace {
-    if (period_ms !== undefined) return { glance_ms: period_ms, gap_ms: period_ms, rest_ms: period_ms };
-    const attentive = waiters > 0 || tracked.waiting.size > 0;
-    return toScanPace({
-      idleCost_ms: idleCost_ms ?? 0,
-      lastCost_ms,
-      counters: counters !== undefined,
-      lively: clock.mono_ms() - lastChange_ms < LIVELY_MS,
-      attentive,
-    });
+    const attentive = waiters > 0 || view.tracked.waiting.size > 0;
+    return history.pace({ mono_ms: clock.mono_ms(), hasCounters: counters !== undefined, attentive });
   }
 
   function hasChanged(): boolean {
@@ -104,79 +85,42 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
   async function scan(): Promise<void> {
     counters = scanner.counters();
     try {
-      const { seen, leftOut: unannounced, ...cost } = await scanner.scan(tracked.announced);
-      const step = trackPorts(tracked, seen);
-      tracked = step.tracked;
-      leftOut = unannounced;
-      scannedAt_ms = clock.wall_ms();
-      scans += 1;
-      if (step.changes.length > 0) lastChange_ms = clock.mono_ms();
-      idleCost_ms = smoothCost(idleCost_ms, cost.idleCost_ms);
-      lastCost_ms = cost.cost_ms;
-      problem = undefined;
-      passOn({ announced: tracked.announced, changes: step.changes });
+      const found = await scanner.scan(view.tracked.announced);
+      const changes = view.take(found, clock.wall_ms());
+      history.note(found, changes.length > 0, clock.mono_ms());
+      const failures = passOn({ announced: view.tracked.announced, changes }, listeners);
+      if (failures.length === 0) part.set('ok');
+      else part.set('degraded', `a change of ports could not be passed on: ${failures.join('; ')}`);
     } catch (error) {
-      problem = toErrorMessage(error);
-      if (scans === 0) part.set('failed', `no port can be seen: ${problem}`);
-      else part.set('degraded', `the ports are those of ${toDateTime(scannedAt_ms)}: ${problem}`);
+      const problem = toErrorMessage(error);
+      view.fail(problem);
+      if (history.scans === 0) part.set('failed', `no port can be seen: ${problem}`);
+      else part.set('degraded', `the ports are those of ${toDateTime(view.scannedAt_ms)}: ${problem}`);
       throw error instanceof RemoraError ? error : new RemoraError('not_ready', problem, { cause: error });
     } finally {
-      lastEnd_ms = clock.mono_ms();
+      history.noteEnd(clock.mono_ms());
     }
   }
 
-  /** A subscriber that throws does not keep the report from the others. */
-  function passOn(report: PortScanStatus): void {
-    const failures: string[] = [];
-    for (const listener of listeners) {
-      try {
-        listener(report);
-      } catch (error) {
-        failures.push(toErrorMessage(error));
-      }
-    }
-    if (failures.length === 0) part.set('ok');
-    else part.set('degraded', `a change of ports could not be passed on: ${failures.join('; ')}`);
-  }
-
-  function begin(): Promise<void> {
-    const mine = scan().finally(() => {
-      running = undefined;
-      schedule();
-    });
-    running = mine;
-    return mine;
-  }
-
-  function scanNow(): Promise<void> {
-    if (running === undefined) return begin();
-    queued ??= running
-      .catch(() => undefined)
-      .then(() => {
-        queued = undefined;
-        return begin();
-      });
-    return queued;
+  /** A scan that fails sets the state of the part, and the next look tries again. */
+  function scanSoon(): void {
+    queue.run().catch(() => undefined);
   }
 
   function schedule(): void {
     clearTimeout(timer);
     if (!live) return;
     const { glance_ms, gap_ms } = pace();
-    const untilGap_ms = gap_ms - (clock.mono_ms() - lastEnd_ms);
-    const next_ms = glance_ms === GLANCE_MS ? untilAligned_ms(clock.mono_ms(), glance_ms) : glance_ms;
+    const mono_ms = clock.mono_ms();
+    const untilGap_ms = gap_ms - history.since_ms(mono_ms);
+    const next_ms = glance_ms === GLANCE_MS ? untilAligned_ms(mono_ms, glance_ms) : glance_ms;
     timer = setTimeout(checkPorts, untilGap_ms > 0 ? Math.min(next_ms, untilGap_ms) : next_ms);
   }
 
   function checkPorts(): void {
-    const changed = tracked.waiting.size > 0 || hasChanged();
-    // A failed scan has set the state of the part; the next look tries again.
-    if (isScanDue(pace(), clock.mono_ms() - lastEnd_ms, changed)) scanNow().catch(() => undefined);
+    const changed = view.tracked.waiting.size > 0 || hasChanged();
+    if (isScanDue(pace(), history.since_ms(clock.mono_ms()), changed)) scanSoon();
     else schedule();
-  }
-
-  function find(port: number): OpenPort | undefined {
-    return tracked.announced.get(port) ?? leftOut.ignored.get(port) ?? leftOut.own.get(port);
   }
 
   function stop(): void {
@@ -186,32 +130,30 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
   }
 
   return {
+    view,
     start(signal) {
       live = !signal.aborted;
       signal.addEventListener('abort', stop, { once: true });
       part.set('starting');
-      if (live) scanNow().catch(() => undefined);
+      if (live) scanSoon();
     },
-    scanNow,
+    scanNow: queue.run,
     suspect(port) {
-      if (suspicion !== undefined || !live || find(port) === undefined) return;
+      if (suspicion !== undefined || !live || view.find(port) === undefined) return;
       const gap_ms = period_ms === undefined ? pace().gap_ms : GLANCE_MS;
-      const since_ms = clock.mono_ms() - lastEnd_ms;
-      suspicion = setTimeout(
-        () => {
-          suspicion = undefined;
-          scanNow().catch(() => undefined);
-        },
-        Math.max(0, gap_ms - since_ms),
-      );
+      const onGap = () => {
+        suspicion = undefined;
+        scanSoon();
+      };
+      suspicion = setTimeout(onGap, Math.max(0, gap_ms - history.since_ms(clock.mono_ms())));
     },
     async freshen() {
-      const isFresh = problem === undefined && clock.mono_ms() - lastEnd_ms < FRESH_MS;
+      const isFresh = view.problem === undefined && history.since_ms(clock.mono_ms()) < FRESH_MS;
       if (isFresh && !hasChanged()) return;
       try {
-        await scanNow();
+        await queue.run();
       } catch (error) {
-        if (scans === 0) throw error;
+        if (history.scans === 0) throw error;
       }
     },
     onScan(listener) {
@@ -227,36 +169,38 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
         },
       };
     },
-    get tracked() {
-      return tracked;
-    },
-    get leftOut() {
-      return leftOut;
-    },
-    find,
-    get scannedAt_ms() {
-      return scannedAt_ms;
-    },
-    get problem() {
-      return problem;
-    },
-    status() {
-      const { glance_ms, gap_ms, rest_ms } = pace();
-      return {
-        period_ms: Math.round(glance_ms),
-        scan_gap_ms: Math.round(gap_ms),
-        scan_rest_ms: Math.round(rest_ms),
-        scan_cost_ms: Math.round(lastCost_ms * 1_000) / 1_000,
-        idle_scan_cost_ms: Math.round((idleCost_ms ?? 0) * 1_000) / 1_000,
-        scans,
-        open: tracked.announced.size,
-        left_out: leftOut.own.size + leftOut.ignored.size,
-      };
-    },
+    status: () => toStatus(view, history, pace()),
     async [Symbol.asyncDispose]() {
       stop();
-      await running?.catch(() => undefined);
+      await queue.idle();
       scanner[Symbol.dispose]();
     },
   };
+}
+
+function toStatus(view: PortView, { scans, cost }: ScanHistory, { glance_ms, gap_ms, rest_ms }: ScanPace) {
+  const { tracked, leftOut } = view;
+  return {
+    period_ms: Math.round(glance_ms),
+    scan_gap_ms: Math.round(gap_ms),
+    scan_rest_ms: Math.round(rest_ms),
+    scan_cost_ms: Math.round(cost.cost_ms * 1_000) / 1_000,
+    idle_scan_cost_ms: Math.round(cost.idleCost_ms * 1_000) / 1_000,
+    scans,
+    open: tracked.announced.size,
+    left_out: leftOut.own.size + leftOut.ignored.size,
+  };
+}
+
+/** Returns the errors of the listeners that threw: one that does keeps the report from none of the others. */
+function passOn(report: PortScanStatus, listeners: Iterable<(report: PortScanStatus) => void>): string[] {
+  const failures: string[] = [];
+  for (const listener of listeners) {
+    try {
+      listener(report);
+    } catch (error) {
+      failures.push(toErrorMessage(error));
+    }
+  }
+  return failures;
 }

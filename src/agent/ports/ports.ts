@@ -161,7 +161,7 @@ export function createPorts(options: PortsOptions): Ports {
       await running?.watcher.scanNow();
     },
     listening: () =>
-      new Map([...(running?.watcher.leftOut.ignored ?? []), ...(running?.watcher.tracked.announced ?? [])]),
+      new Map([...(running?.watcher.view.leftOut.ignored ?? []), ...(running?.watcher.view.tracked.announced ?? [])]),
     status() {
       if (running === undefined) return {};
       const { watcher, push, outbox } = running;
