@@ -30,6 +30,8 @@ export interface MoveOptions {
 export interface MachineRecords {
   /** Reads a machine of this host. Throws `not_found`, and `other_host` for a machine of another platform process. */
   ownRow(id: string): Promise<MachineRow>;
+  /** Reads a machine of this host that the platform moves. Throws what `ownRow` throws, and `external_machine` for one that is run elsewhere. */
+  movableRow(id: string): Promise<MachineRow>;
   /** Records one move. Undefined when the event does not apply to the state. Throws what `ownRow` and the limits throw. */
   move(id: string, event: MachineEvent, options?: MoveOptions): Promise<MachineStatus | undefined>;
   /** Records a state that was found. Does nothing when the machine is no longer in the state of the row. */
@@ -73,6 +75,14 @@ export function createMachineRecords(deps: MachineRecordsDeps): MachineRecords {
 
   return {
     ownRow,
+    async movableRow(id) {
+      const row = await ownRow(id);
+      if (row.config.external !== true) return row;
+      throw new RemoraError(
+        'external_machine',
+        'this machine is run elsewhere; start, suspend and stop it where it runs',
+      );
+    },
     async move(id, event, options = {}) {
       for (;;) {
         const row = await ownRow(id);

@@ -3,7 +3,7 @@
 import { RemoraError } from '../../../core/remora-error.ts';
 import type { MachineDriver, StopOptions } from '../drivers/machine-driver.ts';
 import type { MachineStore } from '../records/machine-store.ts';
-import { awaitFirstReport, isStopRequested, toStartFailed } from './first-report.ts';
+import { awaitFirstReport, isStopRequested, toStartFailed } from './await-first-report.ts';
 
 export interface BootsOptions {
   readonly machines: Pick<MachineStore, 'find'>;

@@ -35,15 +35,18 @@ export function createRecovered({ host, machines, driver, records }: RecoveredOp
   const left: { readonly row: MachineRow; readonly next: RecoveryPlan['next'] }[] = [];
 
   /** The state of the instance that the record names. Another instance of the same machine is ended. */
-  async function toLife(row: MachineRow, life: FoundInstance | undefined): Promise<FoundInstance['state'] | undefined> {
-    if (life === undefined || life.instance_id === row.instance_id) return life?.state;
+  async function toFound(
+    row: MachineRow,
+    found: FoundInstance | undefined,
+  ): Promise<FoundInstance['state'] | undefined> {
+    if (found === undefined || found.instance_id === row.instance_id) return found?.state;
     await driver.stop(row.id, STRAY);
     return undefined;
   }
 
-  async function settle(row: MachineRow, life: FoundInstance | undefined): Promise<void> {
+  async function settle(row: MachineRow, found: FoundInstance | undefined): Promise<void> {
     const { state, wanted, config } = row;
-    const plan = planRecovery({ state, wanted, policy: toRestartPolicy(config) }, await toLife(row, life));
+    const plan = planRecovery({ state, wanted, policy: toRestartPolicy(config) }, await toFound(row, found));
     if (plan.isOver) {
       const exit = { exit_code: null, signal: null, requested: wanted === 'stopped', at: toDateTime(Date.now()) };
       await records.end(row.id, exit, () => (plan.next === 'boot' ? 'running' : 'stopped'));
@@ -53,13 +56,13 @@ export function createRecovered({ host, machines, driver, records }: RecoveredOp
 
   return {
     async find() {
-      const lives = new Map((await driver.recover()).map((life) => [life.id, life]));
+      const instances = new Map((await driver.recover()).map((found) => [found.id, found]));
       for (const row of await machines.listAwake(host)) {
         if (row.config.external === true) continue;
-        await settle(row, lives.get(row.id));
-        lives.delete(row.id);
+        await settle(row, instances.get(row.id));
+        instances.delete(row.id);
       }
-      await Promise.all([...lives.keys()].map((id) => driver.stop(id, STRAY)));
+      await Promise.all([...instances.keys()].map((id) => driver.stop(id, STRAY)));
     },
     async carryOn(steps) {
       const boots: string[] = [];

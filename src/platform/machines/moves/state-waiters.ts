@@ -109,7 +109,7 @@ export function judgeWait(
 }
 
 function lost(now: Situation): RemoraError {
-  return new RemoraError('invalid_state', 'that life of the machine is over, the state can no longer come', {
+  return new RemoraError('invalid_state', 'that instance of the machine is over, the state can no longer come', {
     details: { state: now.state, instance_id: now.instance_id },
   });
 }

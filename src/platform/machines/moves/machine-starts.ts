@@ -1,0 +1,117 @@
+// Starts of machines: boots, thaws, suspends that are cancelled, and machines that are started again by themselves.
+import type { MachineStatus } from '../../../contract/machines.ts';
+import type { KeyedMutex } from '../../../core/keyed-mutex.ts';
+import type { Log } from '../../../core/log.ts';
+import { randomHex } from '../../../core/urandom.ts';
+import type { InstanceEnd, MachineDriver } from '../drivers/machine-driver.ts';
+import { toMachineSpec } from '../records/machine-facts.ts';
+import type { MachineRow, MachineStore } from '../records/machine-store.ts';
+import type { MachineRecords } from './machine-records.ts';
+import type { Restarts } from './pending-restarts.ts';
+import type { Boots } from './pending-starts.ts';
+
+export interface StartsDeps {
+  readonly machines: Pick<MachineStore, 'find'>;
+  readonly driver: Pick<MachineDriver, 'start' | 'resume' | 'state'>;
+  readonly records: Pick<MachineRecords, 'movableRow' | 'move'>;
+  readonly boots: Pick<Boots, 'expect' | 'isExpected' | 'ready'>;
+  readonly restarts: Restarts;
+  readonly mutex: KeyedMutex;
+  /** Cancels a freeze that is pending. */
+  readonly callOffFreeze: (id: string) => void;
+  readonly onExit: (id: string, end: InstanceEnd) => Promise<void>;
+  /** Aborted when the platform ends. */
+  readonly signal: AbortSignal;
+  readonly log: Pick<Log, 'info' | 'error'>;
+}
+
+export interface MachineStarts {
+  /** See `MachineService.start`. */
+  start(id: string): Promise<MachineStatus>;
+  /** Boots a machine that ended, or that was to run when the platform process before this one ended. Waits for `serve`; never rejects. */
+  startAgain(id: string): Promise<void>;
+  thaw(id: string): Promise<void>;
+  /** Call it when the platform listens: the agents of machines report to it. */
+  serve(): void;
+}
+
+const INSTANCE_BYTES = 13;
+
+export function createStarts(deps: StartsDeps): MachineStarts {
+  const { machines, driver, records, boots, restarts, mutex, signal, log } = deps;
+  const serving = Promise.withResolvers<void>();
+
+  /** `isAwaited`: a caller waits for the start and decides what follows when it fails. */
+  async function boot(row: MachineRow, isAwaited: boolean): Promise<void> {
+    const instance_id = randomHex(INSTANCE_BYTES);
+    await records.move(row.id, 'start', { place: 'checkRunning', instance_id });
+    const expected = boots.expect(row.id, instance_id, isAwaited);
+    try {
+      await driver.start(toMachineSpec({ ...row, instance_id }));
+    } catch (error) {
+      await deps.onExit(row.id, { exit_code: null, signal: null });
+      expected.giveUp();
+      throw error;
+    }
+    restarts.began(row.id);
+    expected.follow();
+  }
+
+  async function thawNow(id: string): Promise<void> {
+    await records.move(id, 'start', { place: 'checkRunning' });
+    await driver.resume(id);
+    await records.move(id, 'started');
+  }
+
+  async function startNow(id: string): Promise<MachineStatus> {
+    const row = await records.movableRow(id);
+    switch (row.state) {
+      case 'running':
+        break;
+      case 'suspending':
+        deps.callOffFreeze(id);
+        await records.move(id, 'start');
+        break;
+      case 'suspended':
+      case 'starting':
+        if (driver.state(id) === 'stopped') await boot(row, true);
+        else if (driver.state(id) === 'suspended') await thawNow(id);
+        // The driver has thawed it already; only the record of that is missing.
+        else if (!boots.isExpected(id)) await records.move(id, 'started');
+        break;
+      case 'stopped':
+        restarts.cancel(id);
+        await boot(row, true);
+        break;
+      default:
+        row.state satisfies never;
+    }
+    return row.state;
+  }
+
+  return {
+    async start(id) {
+      const before = await mutex.run(id, () => startNow(id));
+      await boots.ready(id);
+      return before;
+    },
+    async startAgain(id) {
+      await serving.promise;
+      try {
+        await mutex.run(id, async () => {
+          const row = await machines.find(id);
+          if (signal.aborted || row?.state !== 'stopped' || row.wanted !== 'running') return;
+          log.info({ machine: id, last_exit: row.last_exit }, 'a machine that ended is started again');
+          await boot(row, false);
+        });
+        await boots.ready(id);
+      } catch (error) {
+        if (signal.aborted) return;
+        log.error({ err: error, machine: id }, 'a machine could not be started again; the next try follows');
+        if (driver.state(id) === 'stopped') restarts.schedule(id);
+      }
+    },
+    thaw: (id) => mutex.run(id, () => thawNow(id)),
+    serve: serving.resolve,
+  };
+}
