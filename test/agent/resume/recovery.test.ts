@@ -4,7 +4,10 @@ import { createGate } from '../../../src/agent/resume/gate.ts';
 import { createRecovery, type Recovery } from '../../../src/agent/resume/recovery.ts';
 import type { Step } from '../../../src/agent/resume/run-step.ts';
 import type { StepResult } from '../../../src/contract/local/resume.ts';
-import { systemClock } from '../../../src/core/clock.ts';
+import { type Clock, systemClock } from '../../../src/core/clock.ts';
+
+/** A step that ends at once is in time on it, however long the test process stands still. */
+const STILL: Clock = { ...systemClock, mono_ms: () => 0 };
 
 interface Rig {
   readonly recovery: Recovery;
@@ -15,17 +18,19 @@ interface Rig {
 }
 
 interface RigOptions {
+  /** How long the steps take: no time at all, unless a test wants to see it. */
+  readonly clock?: Clock;
   readonly check?: () => void;
   readonly renew?: () => void;
 }
 
 function rig(gated: readonly Step[], afterwards: readonly Step[] = [], options: RigOptions = {}): Rig {
-  const { check = () => undefined, renew = () => undefined } = options;
+  const { clock = STILL, check = () => undefined, renew = () => undefined } = options;
   const gate = createGate({ check: () => undefined });
   const done: StepResult[][] = [];
   const waiting: ((reports: StepResult[]) => void)[] = [];
   const recovery = createRecovery({
-    clock: systemClock,
+    clock,
     gate,
     check,
     renew: { name: 'renew', deadline_ms: 1_000, run: renew },
@@ -41,7 +46,7 @@ function rig(gated: readonly Step[], afterwards: readonly Step[] = [], options: 
   return { recovery, gate, done, ended: () => new Promise((resolve) => waiting.push(resolve)) };
 }
 
-function step(name: string, run: Step['run'] = () => undefined, deadline_ms = 1_000): Step {
+function step(name: string, run: Step['run'] = () => undefined, deadline_ms = 60_000): Step {
   return { name, deadline_ms, run };
 }
 
@@ -76,7 +81,7 @@ test.each([
 ])(
   'a step that keeps the loop busy %s until after its deadline is told as late, and the next one runs',
   async (_when, run) => {
-    const { recovery, ended } = rig([step('sockets', run, 20)], [step('next')]);
+    const { recovery, ended } = rig([step('sockets', run, 20)], [step('next')], { clock: systemClock });
     recovery.begin();
     const [late, next] = await ended();
     expect(late).toMatchObject({ name: 'sockets', ok: false, reason: expect.stringMatching(/20 ms/) });
@@ -108,7 +113,7 @@ test('a step that hangs is cut at its deadline, told so, and reported, and the r
     },
     30,
   );
-  const { recovery, ended } = rig([], [hang, step('next')]);
+  const { recovery, ended } = rig([], [hang, step('next')], { clock: systemClock });
   recovery.begin();
   const [first, second] = await ended();
   expect(first).toMatchObject({ name: 'hangs', ok: false, reason: 'not done within 30 ms' });
@@ -223,7 +228,7 @@ test('a renewal that fails is reported with its reason, and the steps run', asyn
   const gate = createGate({ check: () => undefined });
   const ended = Promise.withResolvers<readonly StepResult[]>();
   const recovery = createRecovery({
-    clock: systemClock,
+    clock: STILL,
     gate,
     check: () => undefined,
     renew: {

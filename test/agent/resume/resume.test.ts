@@ -56,7 +56,8 @@ function rig(options: RigOptions = {}): Rig {
   hub.subscribe({ onEvent: (event) => void events.push(event) });
   const board = createPartBoard(systemClock);
   const resume: ResumePart = createResume({
-    clock: systemClock,
+    // The deadlines of the first steps are milliseconds: a test process that stands still for a moment must not miss one.
+    clock: { ...systemClock, mono_ms: kernel.mono_ms },
     kernel,
     hub,
     part: board.part('resume'),
