@@ -1,5 +1,5 @@
-// A PostgreSQL server of a test file in a directory of its own, reached through a Unix socket there. It keeps nothing safe: what is
-// tested is what we make of it.
+// A PostgreSQL server of a test file in a directory of its own, reached through a Unix socket there. It is not safe from the end of
+// the machine: what is tested is what we make of it.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -39,13 +39,8 @@ export async function openPostgresServer(): Promise<PostgresServer> {
   const locale = ['--locale=C.UTF-8', '--locale-provider=icu', '--icu-locale=en-US'];
   const initdb = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync', ...locale];
   execFileSync(join(bin, 'initdb'), initdb, { ...owner, cwd: dir, stdio: ['ignore', 'ignore', 'inherit'] });
-  const settings = [
-    'fsync=off',
-    'synchronous_commit=off',
-    'full_page_writes=off',
-    'listen_addresses=',
-    'shared_buffers=32MB',
-  ];
+  // A commit is in the kernel before it is answered, so that no end of the server loses it.
+  const settings = ['fsync=off', 'full_page_writes=off', 'listen_addresses=', 'shared_buffers=32MB'];
   const args = ['-D', data, '-k', dir, ...settings.flatMap((setting) => ['-c', setting])];
   let child: ChildProcess | undefined;
   let databases = 0;
@@ -74,8 +69,13 @@ export async function openPostgresServer(): Promise<PostgresServer> {
       return new Secret(address(name));
     },
     async start() {
-      child = spawn(join(bin, 'postgres'), args, { ...owner, cwd: dir, stdio: 'ignore' });
-      await eventually(() => ask('SELECT 1').catch(() => undefined), 15_000);
+      await eventually(() => {
+        // A server that was killed leaves processes behind for a moment, and the next one refuses to start beside them.
+        if (child === undefined || child.exitCode !== null) {
+          child = spawn(join(bin, 'postgres'), args, { ...owner, cwd: dir, stdio: 'ignore' });
+        }
+        return ask('SELECT 1').catch(() => undefined);
+      }, 30_000);
     },
     async stop(signal = 'SIGINT') {
       const stopped = child;
