@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Operation, Operations } from '../contract/operation.ts';
 import type { Log } from '../core/log.ts';
 import type { MapError } from './error-answer.ts';
+import type { OnCall } from './finished-call.ts';
 import type { Call, Handlers } from './handler.ts';
 import type { LoopWatch } from './loop-watch.ts';
 import type { StreamLimits } from './stream-cap.ts';
@@ -17,13 +18,15 @@ export interface EdgeOptions<Ops extends Operations, P> {
    * more goes to the log as well.
    */
   readonly mapError?: MapError;
+  /** Runs once for each call that is over, whatever became of it. */
+  readonly onCall?: OnCall<P>;
   /** When the signal aborts, the streams that this caller reads end with its reason. */
   readonly until?: (principal: P) => AbortSignal | undefined;
   /** Equal for the calls of one caller of a listener; undefined when its callers cannot be distinguished. */
   readonly callerOf?: (principal: P) => unknown;
   /** How many event streams may be open at once. */
   readonly streamLimits?: StreamLimits;
-  /** Learns which operation runs. */
+  /** Learns which operation runs, each time that it begins or goes on. */
   readonly loop?: Pick<LoopWatch, 'enter'> | undefined;
   readonly log: Log;
   /** Checks every JSON answer against its operation, for tests: an answer that does not fit is a 500. */

@@ -8,6 +8,7 @@ import { createEdgeServer } from './edge-server.ts';
 import type { MapError } from './error-answer.ts';
 import type { Exchange } from './exchange.ts';
 import { writeFailure } from './failure-log.ts';
+import { watchExchange } from './finished-call.ts';
 import { sendError } from './reply.ts';
 import { createRouter, type Router } from './router.ts';
 import { createCallServer } from './serve-call.ts';
@@ -34,7 +35,7 @@ export interface Edge extends AsyncDisposable {
 
 export function createEdge<const Ops extends Operations, P>(options: EdgeOptions<Ops, P>): Edge {
   const known = options as unknown as AnyEdgeOptions;
-  const { log } = known;
+  const { log, onCall } = known;
   const mapError = toSafe(known.mapError, log);
   const router = createRouter(known.operations);
   const streams = new StreamServer(known.streamLimits ?? defaultStreamLimits, mapError);
@@ -60,6 +61,7 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
         listener,
         upgrades: (request) => mayUpgrade(router, request),
         serve(exchange, problem) {
+          if (onCall !== undefined) watchExchange(exchange, onCall, log);
           const served = problem === undefined ? serveCall(exchange) : Promise.reject(problem);
           served.catch((error: unknown) => fail(error, exchange));
         },

@@ -1,5 +1,6 @@
-// One request on its way through the edge.
+// One request on its way through the edge, with what is known of it so far.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Match } from './router.ts';
 import type { Upgrade } from './upgrade.ts';
 
 export interface Exchange {
@@ -8,4 +9,8 @@ export interface Exchange {
   /** The name of the listener, as `createServer` of the edge got it. */
   readonly listener: string;
   readonly upgrade: Upgrade | undefined;
+  /** Set once the operation is found. */
+  match?: Match;
+  /** Set once the caller is known: the result of `authenticate`. */
+  principal?: unknown;
 }

@@ -21,12 +21,15 @@ export function createCallServer(deps: ServeCallDeps): (exchange: Exchange) => P
     const { request, response, listener, upgrade } = exchange;
     checkRequest(request);
     deps.checkOpen();
-    const { id, operation, params } = router.match(request.method ?? '', targetPath(request));
+    const match = router.match(request.method ?? '', targetPath(request));
+    exchange.match = match;
+    const { id, operation, params } = match;
     const onTurn = () => loop?.enter(id);
     onTurn();
     if (operation.noStore === true) response.setHeader('cache-control', 'no-store');
     const given = deps.authenticate(request, operation, listener);
     const principal = given instanceof Promise ? await given : given;
+    exchange.principal = principal;
     const handler = handlers[id];
     if (handler === undefined) throw new Error(`operation ${id} has no handler`);
     const made = toCall({ request, response, operation, params, principal, upgrade, onTurn });

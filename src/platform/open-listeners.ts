@@ -1,7 +1,6 @@
 // Opens the listeners of a platform: the one that callers use, the one of the metrics, and the socket of the operator.
 import type { Edge } from '../http/edge.ts';
 import { listenOnTcp } from '../http/listen.ts';
-import type { AccessLog } from './observability/access-log.ts';
 import type { MetricsListener } from './observability/metrics-listener.ts';
 import { listenForOperator, OPERATOR_LISTENER } from './operator/operator-socket.ts';
 import type { PlatformAddresses } from './platform-addresses.ts';
@@ -10,22 +9,18 @@ import type { PlatformOptions } from './platform-options.ts';
 export interface OpenListenersDeps {
   readonly options: Pick<PlatformOptions, 'dir' | 'listen' | 'metrics' | 'log'>;
   readonly edge: Pick<Edge, 'createServer'>;
-  readonly accessLog: Pick<AccessLog, 'watch'>;
   readonly metricsListener: Pick<MetricsListener, 'open'>;
   readonly addresses: Pick<PlatformAddresses, 'listening'>;
 }
 
 /** Resolves when all listen. What it returns closes the socket of the operator; `drain` of the edge closes all three. */
 export async function openListeners(deps: OpenListenersDeps): Promise<Disposable> {
-  const { options, edge, accessLog } = deps;
+  const { options, edge } = deps;
   const { dir, listen, log } = options;
   const server = edge.createServer('tcp');
-  accessLog.watch(server);
   const address = await listenOnTcp(server, listen.host, listen.port);
   deps.addresses.listening(listen.host, address.port);
   const metricsPort = await deps.metricsListener.open((listener) => edge.createServer(listener));
   if (metricsPort !== undefined) log.info({ host: options.metrics?.listen?.host, port: metricsPort }, 'metrics');
-  const operatorServer = edge.createServer(OPERATOR_LISTENER);
-  accessLog.watch(operatorServer);
-  return await listenForOperator(operatorServer, dir, log);
+  return await listenForOperator(edge.createServer(OPERATOR_LISTENER), dir, log);
 }

@@ -41,7 +41,7 @@ export interface PlatformEdgeDeps extends MachineParts, Pick<GatewayParts, 'conn
 }
 
 export function createPlatformEdge(deps: PlatformEdgeDeps): Edge {
-  const { options, accessLog } = deps;
+  const { options } = deps;
   const authenticate = createAuthenticate({
     callers: deps.stores.callers,
     fencing: deps.fencing,
@@ -54,15 +54,13 @@ export function createPlatformEdge(deps: PlatformEdgeDeps): Edge {
     operations: platformOperations,
     handlers: toHandlers(deps),
     async authenticate(request, row, listener) {
-      accessLog.met(request, row);
       deps.metricsListener.check(request, row, listener);
       const whose = listener === OPERATOR_LISTENER ? authenticateOperator : authenticate;
-      const principal = await whose(request, row);
-      accessLog.from(request, principal);
-      return principal;
+      return await whose(request, row);
     },
     callerOf: (principal) => (isCaller(principal) ? principal.token.id : undefined),
     mapError: mapStorageFailure,
+    onCall: deps.accessLog,
     loop: deps.metrics.loop,
     log: options.log,
     ...(options.checkAnswers === undefined ? {} : { checkAnswers: options.checkAnswers }),

@@ -55,7 +55,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const tellHold = (hold: Hold) => log.info(hold, 'an operation held the event loop');
   const metrics = stack.use(createPlatformMetrics(stores.storage, options.version, tellHold));
   const metricsListener = createMetricsListener(options.metrics ?? {}, options.listen.host);
-  const accessLog = createAccessLog(platformOperations, metrics, log);
+  const accessLog = createAccessLog(metrics, log);
 
   const { machineService, spriteService } = openMachines({ options, stores, machinesDir, addresses, changes, clock });
   const gatewayDeps = { options, stores, catalogue, vault, changes, metrics, platformUrl, clock };
@@ -81,7 +81,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   stack.defer(() => edge.drain(DRAIN_MS));
   stack.use(machineService);
   await machineService.recover();
-  stack.use(await openListeners({ options, edge, accessLog, metricsListener, addresses }));
+  stack.use(await openListeners({ options, edge, metricsListener, addresses }));
   machineService.carryOn();
 
   const admin = createAdmin({

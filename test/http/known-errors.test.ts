@@ -1,15 +1,11 @@
 // Errors of an application's own classes: each becomes the answer that the application says, wherever it is thrown.
-import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineOperation } from '../../src/contract/operation.ts';
-import { createEdge } from '../../src/http/edge.ts';
 import type { MapError } from '../../src/http/error-answer.ts';
-import { listenOnPath } from '../../src/http/listen.ts';
+import type { Handlers } from '../../src/http/handler.ts';
 import { ask } from '../support/ask.ts';
-import type { LogRecord } from '../support/serve-edge.ts';
-import { silentLog } from '../support/silent-log.ts';
-import { tempDir } from '../support/temp-dir.ts';
+import { serveEdge } from '../support/serve-edge.ts';
 
 const SECRET = 'password=hunter2';
 const row = { summary: '', source: '', tag: 'test', errors: [], method: 'GET' } as const;
@@ -21,6 +17,8 @@ const stream = defineOperation({
   answer: { kind: 'stream', status: 200, schema: z.unknown() },
 });
 
+const operations = { one, denied, stream } as const;
+
 class DiskFull extends Error {}
 class Unmatched extends Error {}
 
@@ -30,35 +28,22 @@ const mapDiskFull: MapError = (error) =>
     : undefined;
 
 /** `thrown` comes from every handler, and from `authenticate` for one operation. */
-async function serve(thrown: unknown, mapError: MapError = mapDiskFull) {
-  const log: LogRecord[] = [];
-  const to = (level: LogRecord['level']) => (fields: object, message: string) => {
-    log.push({ level, message, ...fields });
-  };
-  const edge = createEdge({
-    operations: { one, denied, stream },
-    handlers: {
-      one: () => Promise.reject(thrown),
-      denied: () => undefined,
-      stream: async (_call, sink) => {
-        sink.send({ type: 'first' });
-        await Promise.resolve();
-        throw thrown;
-      },
+function serve(thrown: unknown, mapError: MapError = mapDiskFull) {
+  const handlers: Handlers<typeof operations, undefined> = {
+    one: () => Promise.reject(thrown),
+    denied: () => undefined,
+    stream: async (_call, sink) => {
+      sink.send({ type: 'first' });
+      await Promise.resolve();
+      throw thrown;
     },
+  };
+  return serveEdge(operations, handlers, {
+    mapError,
     authenticate(_request, operation) {
       if (operation === denied) throw thrown;
     },
-    mapError,
-    log: { ...silentLog, error: to('error'), debug: to('debug') },
   });
-  const path = join(tempDir(), 'edge.sock');
-  const listening = await listenOnPath(edge.createServer('socket'), { path, mode: 0o600 });
-  onTestFinished(async () => {
-    await edge.drain(0);
-    listening[Symbol.dispose]();
-  });
-  return { path, log };
 }
 
 test.each(['/v1/one', '/v1/denied'])('one that is known is answered as the application says: %s', async (target) => {

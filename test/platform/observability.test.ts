@@ -1,6 +1,7 @@
 // What an operator needs: keys that are changed, copies, figures and a log, while the platform serves.
+import { once } from 'node:events';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -200,6 +201,25 @@ describe('the log', () => {
       token: expect.stringMatching(/^tok_/),
     });
     expect(JSON.stringify(platform.log)).not.toContain('abc');
+  });
+
+  test('has a line for a call that asks before it sends its body', async () => {
+    const platform = await openTestPlatform();
+    const body = JSON.stringify({ name: 'asked' });
+    const headers = {
+      authorization: `Bearer ${platform.token.reveal()}`,
+      'content-type': 'application/json',
+      'content-length': body.length,
+      expect: '100-continue',
+    };
+    const call = request(`${platform.url}/v1/sprites`, { method: 'POST', headers });
+    call.once('continue', () => call.end(body));
+    call.flushHeaders();
+    const [answer] = await once(call, 'response');
+    answer.resume();
+    expect(answer.statusCode).toBe(201);
+    const line = await eventually(() => platform.log.find(({ operation }) => operation === 'createSprite'));
+    expect(line).toMatchObject({ message: 'call', method: 'POST', status: 201, organization: 'acme' });
   });
 
   test('prints no credential, wherever it lies', () => {

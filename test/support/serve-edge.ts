@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Operations } from '../../src/contract/operation.ts';
 import { createEdge, type Edge } from '../../src/http/edge.ts';
+import type { EdgeOptions } from '../../src/http/edge-options.ts';
 import type { Handlers } from '../../src/http/handler.ts';
 import { listenOnPath } from '../../src/http/listen.ts';
 import { silentLog } from './silent-log.ts';
@@ -23,6 +24,7 @@ export interface ServedEdge {
 export async function serveEdge<const Ops extends Operations>(
   operations: Ops,
   handlers: Handlers<Ops, undefined>,
+  more: Partial<Pick<EdgeOptions<Ops, undefined>, 'authenticate' | 'mapError' | 'onCall'>> = {},
 ): Promise<ServedEdge> {
   const log: LogRecord[] = [];
   const to = (level: LogRecord['level']) => (fields: object, message: string) => {
@@ -34,6 +36,7 @@ export async function serveEdge<const Ops extends Operations>(
     authenticate: () => undefined,
     log: { ...silentLog, error: to('error'), debug: to('debug') },
     checkAnswers: true,
+    ...more,
   });
   const path = join(tempDir(), 'edge.sock');
   const listening = await listenOnPath(edge.createServer('socket'), { path, mode: 0o600 });
