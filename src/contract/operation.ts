@@ -68,6 +68,11 @@ export interface Operation {
   readonly unsupported?: readonly string[];
   /** The type of the body; `json` when absent. */
   readonly bodyType?: 'json' | 'form';
+  /**
+   * The handler gets the bytes of the body as well, exactly as they came: a signature is over them, and not over a value. A body of
+   * more than `cap_bytes` is a 413; without this field the cap is that of every listener.
+   */
+  readonly rawBody?: { readonly cap_bytes: number };
   readonly answer: Answer;
   /** Served on an upgrade only; an operation without it may have the same method and path. */
   readonly upgrade?: 'websocket';
@@ -94,6 +99,7 @@ export type ParamsOf<O extends Operation> = O['params'] extends z.ZodObject
   : Record<string, string>;
 export type QueryOf<O extends Operation> = O['query'] extends z.ZodObject ? z.output<O['query']> : Record<never, never>;
 export type BodyOf<O extends Operation> = O['body'] extends z.ZodType ? z.output<O['body']> : undefined;
+export type RawBodyOf<O extends Operation> = O['rawBody'] extends object ? Uint8Array : undefined;
 /** The value a handler returns and a client receives, in the form that is emitted; for a stream, one line of it. */
 export type ValueOf<O extends Operation> = O['answer'] extends { schema: infer S extends z.ZodType }
   ? z.output<S>

@@ -4,7 +4,10 @@ import type { z } from 'zod';
 import type { Operation } from '../contract/operation.ts';
 import { checkUnsupported } from './check-unsupported.ts';
 import type { Call } from './handler.ts';
-import { checkBody, parseWith, readBody, readQuery } from './request-body.ts';
+import { parseBody } from './parse-body.ts';
+import { readQuery } from './parse-pairs.ts';
+import { parseWith } from './parse-with.ts';
+import { BODY_CAP_BYTES, checkBody, readBody } from './request-body.ts';
 import type { Upgrade } from './upgrade.ts';
 
 export interface CallParts {
@@ -33,13 +36,16 @@ export function toCall(parts: CallParts): Call<Operation, unknown> | Promise<Cal
 
 async function readCall(parts: CallParts, schema: z.ZodType): Promise<Call<Operation, unknown>> {
   const { request, response, operation } = parts;
-  const type = operation.bodyType ?? 'json';
-  checkBody(request, type);
+  const form = { type: operation.bodyType ?? 'json', cap_bytes: operation.rawBody?.cap_bytes ?? BODY_CAP_BYTES };
+  checkBody(request, form);
   const call = new ParsedCall(parts);
   if (request.headers.expect !== undefined) response.writeContinue();
-  const body = await readBody(request, type, parts.onTurn);
+  const bytes = await readBody(request, form);
+  parts.onTurn?.();
+  const body = parseBody(bytes, form.type);
   if (operation.unsupported !== undefined) checkUnsupported(operation.unsupported, body);
   call.body = parseWith(schema, body, 'body');
+  if (operation.rawBody !== undefined) call.rawBody = bytes;
   return call as Call<Operation, unknown>;
 }
 
@@ -47,6 +53,7 @@ class ParsedCall {
   readonly params: unknown;
   readonly query: unknown;
   body: unknown;
+  rawBody: Uint8Array | undefined;
   readonly principal: unknown;
   readonly request: IncomingMessage;
   readonly upgrade: Upgrade | undefined;

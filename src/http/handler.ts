@@ -1,6 +1,6 @@
 // The types of handlers, one for each operation of the contract: an operation without a handler fails to compile.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { BodyOf, Operation, Operations, ParamsOf, QueryOf, ValueOf } from '../contract/operation.ts';
+import type { BodyOf, Operation, Operations, ParamsOf, QueryOf, RawBodyOf, ValueOf } from '../contract/operation.ts';
 import type { EventSink } from './event-sink.ts';
 import type { Upgrade } from './upgrade.ts';
 
@@ -9,6 +9,8 @@ export interface Call<O extends Operation, Principal = undefined> {
   readonly params: ParamsOf<O>;
   readonly query: QueryOf<O>;
   readonly body: BodyOf<O>;
+  /** The bytes of the body, empty when there is none; only for an operation with `rawBody`. */
+  readonly rawBody: RawBodyOf<O>;
   readonly principal: Principal;
   /** Aborted when the caller goes away before the answer is complete. */
   readonly signal: AbortSignal;

@@ -5,7 +5,7 @@ import type { MapError } from './error-answer.ts';
 import { clampKeepAlive } from './event-sink.ts';
 import type { Call } from './handler.ts';
 import { openSink, type ServedSink } from './open-sink.ts';
-import { readQuery } from './request-body.ts';
+import { readQuery } from './parse-pairs.ts';
 import { StreamCap, type StreamLimits } from './stream-cap.ts';
 
 export interface StreamCall {

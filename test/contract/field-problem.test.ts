@@ -6,7 +6,7 @@ import { toFieldProblem } from '../../src/contract/field-problem.ts';
 import type { Operation } from '../../src/contract/operation.ts';
 import { platformOperations } from '../../src/contract/platform-operations.ts';
 import { RemoraError } from '../../src/core/remora-error.ts';
-import { parseWith } from '../../src/http/request-body.ts';
+import { parseWith } from '../../src/http/parse-with.ts';
 
 const oddities = [
   null,

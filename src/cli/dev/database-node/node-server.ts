@@ -5,8 +5,10 @@ import { z } from 'zod';
 import { type NodeInfo, nodeOperations } from '../../../contract/replication.ts';
 import { randomHex } from '../../../core/urandom.ts';
 import { listenOnLoopback } from '../../../http/listen.ts';
+import { parseBody } from '../../../http/parse-body.ts';
+import { parseWith } from '../../../http/parse-with.ts';
 import { sendError, sendJson } from '../../../http/reply.ts';
-import { parseWith, readBody } from '../../../http/request-body.ts';
+import { BODY_CAP_BYTES, checkBody, readBody } from '../../../http/request-body.ts';
 import { type NodeRole, toInitLine } from './node-event.ts';
 import { createNodeSubscribers } from './node-subscribers.ts';
 
@@ -56,14 +58,14 @@ export async function openNodeServer(options: NodeServerOptions): Promise<NodeSe
     '/role': {
       method: 'POST',
       async serve(request, response) {
-        options.onRole(toNodeRole(parseWith(roleRequest, await readBody(request, 'json'), 'body')));
+        options.onRole(toNodeRole(parseWith(roleRequest, await readJson(request), 'body')));
         sendJson(response, 200, toInfo(options));
       },
     },
     '/restart': {
       method: 'POST',
       async serve(request, response) {
-        const { down_ms } = parseWith(restartRequest, await readBody(request, 'json'), 'body');
+        const { down_ms } = parseWith(restartRequest, await readJson(request), 'body');
         response.once('close', () => options.onRestart(down_ms));
         sendJson(response, 200, { down_ms }, { connection: 'close' });
       },
@@ -94,6 +96,12 @@ export async function openNodeServer(options: NodeServerOptions): Promise<NodeSe
       clearTimeout(cut);
     },
   };
+}
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const form = { type: 'json', cap_bytes: BODY_CAP_BYTES } as const;
+  checkBody(request, form);
+  return parseBody(await readBody(request, form), form.type);
 }
 
 interface Route {
