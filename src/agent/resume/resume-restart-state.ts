@@ -4,8 +4,9 @@ import type { DetectorMemory } from '../../core/resume/resume-detector.ts';
 import { Secret } from '../../core/secret.ts';
 import type { RestartResume } from '../hot-restart/restart-state.ts';
 import type { KeptLife } from './incarnation.ts';
+import type { LastResume } from './last-resume.ts';
 
-export function toHandedLife({ nonce, ...life }: KeptLife): RestartResume['life'] {
+function toHandedLife({ nonce, ...life }: KeptLife): RestartResume['life'] {
   return nonce === undefined ? life : { ...life, nonce: nonce.reveal() };
 }
 
@@ -13,11 +14,15 @@ export function toKeptLife({ nonce, ...life }: RestartResume['life']): KeptLife 
   return { ...life, nonce: nonce === undefined ? undefined : new Secret(nonce) };
 }
 
+/** Call it when nothing runs any more, with the `memory` of the moment in which the restart began. */
+export function toRestartResume(kept: KeptLife, last: LastResume | undefined, memory: RestartMemory): RestartResume {
+  return { life: toHandedLife(kept), ...(last === undefined ? {} : { last }), ...memory };
+}
+
+export type RestartMemory = Pick<RestartResume, 'counts' | 'recent'>;
+
 /** `mono_ms` is the run time of this image. */
-export function toRestartMemory(
-  memory: DetectorMemory | undefined,
-  mono_ms: number,
-): Pick<RestartResume, 'counts' | 'recent'> {
+export function toRestartMemory(memory: DetectorMemory | undefined, mono_ms: number): RestartMemory {
   if (memory?.recent === undefined) return memory === undefined ? {} : { counts: { ...memory.counts } };
   const { noticed_mono_ms, signals, ...recent } = memory.recent;
   return {

@@ -5,7 +5,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
 import { mayBeClone } from '../../core/resume/may-be-clone.ts';
 import type { Finding } from '../../core/resume/resume-detector.ts';
-import { joinResumes, type Resume } from '../../core/resume/resume-record.ts';
+import type { Resume } from '../../core/resume/resume-record.ts';
 import { type Handlers, Reply } from '../../http/handler.ts';
 import type { Kernel } from '../../linux/kernel/kernel.ts';
 import type { Caller } from '../access/authenticator.ts';
@@ -13,12 +13,15 @@ import type { EventHub } from '../events/event-hub.ts';
 import type { RestartResume } from '../hot-restart/restart-state.ts';
 import type { Part } from '../parts.ts';
 import type { Upstream } from '../upstream.ts';
+import { createCurrentResume } from './current-resume.ts';
 import { createGate, type Gate } from './gate.ts';
 import type { Incarnation } from './incarnation.ts';
-import { type LastResume, toLastResume } from './last-resume.ts';
+import type { LastResume } from './last-resume.ts';
 import { createOncePerTick } from './once-per-tick.ts';
+import { createOtherFindings } from './other-findings.ts';
 import { createRecovery } from './recovery.ts';
-import { toDetectorMemory, toHandedLife, toRestartMemory } from './resume-restart-state.ts';
+import { createResumeListeners } from './resume-listeners.ts';
+import { toDetectorMemory, toRestartMemory, toRestartResume } from './resume-restart-state.ts';
 import { createResumeWatch } from './resume-watch.ts';
 import type { Step } from './run-step.ts';
 import { openUpstreamObserver } from './upstream-observer.ts';
@@ -80,18 +83,16 @@ export interface ResumePart extends AsyncDisposable {
 export function createResume(options: ResumeOptions): ResumePart {
   const { clock, hub, incarnation, kernel, log, part, upstream } = options;
   const running = new AsyncDisposableStack();
-  const resumedListeners: (() => void)[] = [];
-  const recoveredListeners: (() => void)[] = [];
-  const stalls = { busy: 0, starved: 0, longest_ms: 0 };
-  let clockSteps = 0;
+  const resumed = createResumeListeners(log);
+  const recovered = createResumeListeners(log);
+  const others = createOtherFindings(hub, updatePart);
   let recoverySteps: () => readonly Step[] = () => [];
-  let last = options.before?.last;
-  /** The resume that the running or last recovery belongs to; `earlier` is the one it belonged to before it started over. */
-  let about: { readonly resume: Resume; readonly earlier: Resume | undefined; readonly wall_ms: number } | undefined;
   const before = toDetectorMemory(options.before, kernel.mono_ms());
-  if (before?.recent !== undefined && last !== undefined) {
-    about = { resume: before.recent, earlier: undefined, wall_ms: Date.parse(last.at) };
-  }
+  const current = createCurrentResume({
+    clock,
+    generation: () => incarnation.generation,
+    before: { resume: before?.recent, shown: options.before?.last },
+  });
 
   const watch = running.use(createResumeWatch({ kernel, onFinding, before, ...tickOf(options) }));
   const oncePerTick = createOncePerTick(watch.check);
@@ -114,64 +115,32 @@ export function createResume(options: ResumeOptions): ResumePart {
   function onFinding(finding: Finding): void {
     oncePerTick.reset();
     switch (finding.type) {
-      case 'resume':
-        begin(finding.resume, recovery.running ? about?.resume : undefined);
+      case 'resume': {
+        const recovering = recovery.running;
+        recovery.begin();
+        current.notice(finding.resume, recovering);
+        resumed.call();
         return;
+      }
       case 'again':
-        begin(finding.resume, about?.earlier);
+        recovery.begin();
+        current.noticeAgain(finding.resume);
+        resumed.call();
         return;
       case 'more':
-        describe(finding.resume, about?.earlier);
-        return;
-      case 'stall':
-        stalls[finding.why] += 1;
-        stalls.longest_ms = Math.max(stalls.longest_ms, finding.gap_ms);
-        return;
-      case 'clock_stepped':
-      case 'clock_corrected':
-        clockSteps += 1;
-        hub.publish(finding.type, { step_ms: finding.step_ms });
-        return;
-      case 'signal_lost':
-      case 'signal_found':
-        hub.publish(finding.type, { signal: finding.source });
-        if (finding.source === 'generation') updatePart();
+        current.describe(finding.resume);
         return;
       default:
-        finding satisfies never;
+        others.note(finding);
     }
-  }
-
-  function begin(resume: Resume, earlier: Resume | undefined): void {
-    about = undefined;
-    recovery.begin();
-    describe(resume, earlier);
-    tell(resumedListeners);
-  }
-
-  function describe(resume: Resume, earlier: Resume | undefined): void {
-    const whole = earlier === undefined ? resume : joinResumes(earlier, resume, true);
-    about = { resume: whole, earlier, wall_ms: about?.wall_ms ?? clock.wall_ms() };
-    last = toLastResume(whole, about.wall_ms, incarnation.generation);
   }
 
   function onDone(reports: readonly StepResult[]): void {
-    if (about === undefined) return;
-    const { noticed_mono_ms: _, ...resume } = about.resume;
-    const fields: ResumedFields = { ...resume, signals: [...resume.signals], steps: [...reports] };
+    if (current.resume === undefined) return;
+    const fields = toResumedFields(current.resume, reports);
     hub.publish('resumed', fields);
     log.info({ generation: incarnation.generation, ...fields }, 'resumed');
-    tell(recoveredListeners);
-  }
-
-  function tell(listeners: readonly (() => void)[]): void {
-    for (const listener of listeners) {
-      try {
-        listener();
-      } catch (error) {
-        log.error({ err: error }, 'a listener to resumes failed; the others go on');
-      }
-    }
+    recovered.call();
   }
 
   function updatePart(): void {
@@ -218,23 +187,14 @@ export function createResume(options: ResumeOptions): ResumePart {
     accept: incarnation.accept,
     hasNonce: () => incarnation.kept.nonce !== undefined,
     isNewInstallation: () => !incarnation.kept.isKnown,
-    lastResume: () => last,
-    signals: () => ({
-      ...watch.signals(),
-      boot_id: kernel.bootId() ?? null,
-      stalls: { ...stalls },
-      clock_steps: clockSteps,
-    }),
-    onResumed: (listener) => void resumedListeners.push(listener),
-    onRecovered: (listener) => void recoveredListeners.push(listener),
-    mayBeClone: () => about !== undefined && mayBeClone(about.resume.cause),
+    lastResume: () => current.shown,
+    signals: () => ({ ...watch.signals(), boot_id: kernel.bootId() ?? null, ...others.counts() }),
+    onResumed: resumed.add,
+    onRecovered: recovered.add,
+    mayBeClone: () => current.resume !== undefined && mayBeClone(current.resume.cause),
     prepareRestart() {
       const memory = toRestartMemory(watch.memory(), kernel.mono_ms());
-      return () => ({
-        life: toHandedLife(incarnation.kept),
-        ...(last === undefined ? {} : { last }),
-        ...memory,
-      });
+      return () => toRestartResume(incarnation.kept, current.shown, memory);
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
@@ -242,4 +202,8 @@ export function createResume(options: ResumeOptions): ResumePart {
 
 function tickOf({ tick_ms }: ResumeOptions): { tick_ms?: number } {
   return tick_ms === undefined ? {} : { tick_ms };
+}
+
+function toResumedFields({ noticed_mono_ms: _, ...resume }: Resume, reports: readonly StepResult[]): ResumedFields {
+  return { ...resume, signals: [...resume.signals], steps: [...reports] };
 }
