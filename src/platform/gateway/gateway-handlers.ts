@@ -1,66 +1,25 @@
-// The gateway of the platform (Sandbox API, What the service does): finds the caller and the connector, asks the policy, and forwards
-// the call. The credential is added last, so that no refused call comes near it.
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Dispatcher } from 'undici';
+// The operations of the gateway (Sandbox API, What the service does): calls, what a caller may use, and the stream of changes to that.
+// A change of a policy, a token or a machine ends the calls that it no longer allows.
 import type { gatewayOperations } from '../../contract/gateway.ts';
-import { decide, isGranted, type SpriteIdentity } from '../../core/gateway/access-policy.ts';
-import { createAnswerGuard } from '../../core/gateway/answer-guard.ts';
-import { createCallLimits } from '../../core/gateway/call-limits.ts';
-import { GATEWAY_PREFIX, parseGatewayTarget } from '../../core/gateway/gateway-target.ts';
-import { toUpstreamHeaders } from '../../core/gateway/header-hygiene.ts';
-import { createUsageReader, type UsageReader } from '../../core/gateway/token-usage.ts';
+import { isGranted } from '../../core/gateway/access-policy.ts';
 import { RemoraError } from '../../core/remora-error.ts';
-import { withoutQuery } from '../../core/without-query.ts';
-import { BODY_IDLE_MS } from '../../http/caller-body.ts';
 import type { Handlers } from '../../http/handler.ts';
-import { BODY_CAP_BYTES, streamExchange } from '../../http/streaming-proxy.ts';
-import { toTunnel } from '../../http/to-tunnel.ts';
-import { TUNNEL_IDLE_MS } from '../../http/tunnel.ts';
-import type { Upgrade } from '../../http/upgrade.ts';
-import type { Catalogue } from '../catalogue/catalogue.ts';
-import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
 import type { Changes } from '../changes.ts';
 import type { ConnectorStore } from '../connectors/connector-store.ts';
-import type { Credentials } from '../connectors/credentials.ts';
 import { createPolicyCache } from '../connectors/policy-cache.ts';
-import { recheckIncarnation } from '../fencing/fencing.ts';
-import { parseIncarnationHeaders } from '../fencing/parse-incarnation-headers.ts';
 import type { SpriteStore } from '../sprites/sprite-store.ts';
-import type { Caller } from '../tokens/caller-store.ts';
 import { isCaller, organizationOf, type Principal } from '../tokens/principal.ts';
-import type { Recheck } from '../tokens/recheck.ts';
-import { toProviderCall } from '../upstream/provider-call.ts';
 import { createChangeFeed } from './change-feed.ts';
-import { findConnector } from './find-connector.ts';
-import { defaultGatewayLimits, type GatewayLimits } from './gateway-limits.ts';
+import { createForwardCall, type ForwardCallDeps } from './forward-call.ts';
 import { toGatewayList } from './gateway-list.ts';
 import { toGatewayVersion } from './gateway-version.ts';
 import { createOpenCalls } from './open-calls.ts';
-import { createUrlRewriter } from './rewrite-url.ts';
+import { toSpriteIdentity } from './sprite-identity.ts';
 import type { CallRecord, UsageRecorder } from './usage/usage-recorder.ts';
 
-interface ForwardedRequest {
-  readonly request: IncomingMessage;
-  readonly principal: Caller;
-  readonly upgrade: Upgrade | undefined;
-}
-
-export interface GatewayDeps {
-  readonly connectors: ConnectorStore;
+export interface GatewayDeps extends Omit<ForwardCallDeps, 'policyOf' | 'calls' | 'now_ms'> {
   readonly sprites: Pick<SpriteStore, 'find'>;
-  readonly catalogue: Catalogue;
-  readonly credentials: Credentials;
-  /** Throws `unauthorized` when the caller's token is no longer valid. */
-  readonly recheck: Recheck;
   readonly changes: Pick<Changes, 'subscribe'>;
-  /** The dispatcher of calls to a provider: the guarded one where users give the address. */
-  readonly dispatcherFor: (entry: CatalogueEntry) => Dispatcher;
-  /** How long a WebSocket may stay open without a byte in either direction; ten minutes when absent, 0 = no limit. */
-  readonly websocketIdle_ms?: number | undefined;
-  /** The limits of each connector and of each sprite. */
-  readonly limits?: GatewayLimits | undefined;
-  /** Runs each time that a call goes on after a wait, for the figures of the event loop. */
-  readonly onTurn?: (() => void) | undefined;
   readonly platformUrl: () => string;
   readonly usageRecorder: Pick<UsageRecorder, 'add'>;
 }
@@ -70,16 +29,8 @@ const STORAGE_GRACE_MS = 30_000;
 
 export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewayOperations, Principal> {
   const policyOf = createPolicyCache();
-  const {
-    connector,
-    sprite,
-    bodyCap_bytes = BODY_CAP_BYTES,
-    bodyIdle_ms = BODY_IDLE_MS,
-  } = deps.limits ?? defaultGatewayLimits;
   const now_ms = () => performance.now();
   const calls = createOpenCalls({ grace_ms: STORAGE_GRACE_MS, now_ms });
-  const ofConnector = createCallLimits({ limit: connector, noun: 'connector', now_ms });
-  const ofSprite = createCallLimits({ limit: sprite, noun: 'sprite', now_ms });
   const feed = createChangeFeed(() => {
     const lists = new Map<string, ReturnType<ConnectorStore['list']>>();
     return async (sprite_id) => {
@@ -104,68 +55,7 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
   changes.subscribe('revalidation_due', recheckAll);
   changes.subscribe('incarnation_replaced', () => void calls.recheck());
 
-  /** Throws only before the answer has begun; `record` then holds what is known so far. */
-  async function forward(
-    record: CallRecord,
-    { request, principal, upgrade }: ForwardedRequest,
-    response: ServerResponse,
-  ): Promise<void> {
-    // Refused calls count too: each writes a line of the log, and most read the database.
-    using _ofSprite = ofSprite.admit(principal.type === 'sprite' ? principal.sprite.id : principal.organization.id);
-    const target = parseGatewayTarget(request.method ?? '', request.url ?? '', request.rawHeaders);
-    if (target.type === 'reject') {
-      throw new RemoraError(target.code, target.message, { details: target.details });
-    }
-    const { provider, connector_id } = target;
-    Object.assign(record, { provider, connector_id, path: withoutQuery(target.path) });
-    const incarnation = parseIncarnationHeaders(request.headers);
-    const judge = async (caller: Caller) => {
-      if (caller.type === 'sprite' && incarnation !== undefined) recheckIncarnation(caller.life, incarnation);
-      const found = await findConnector(deps, caller.organization.id, provider, connector_id);
-      const decision = decide(policyOf(found.row.access_policy), toIdentity(caller), target.path);
-      Object.assign(record, { isKnown: true, rule: decision.rule });
-      if (decision.type === 'deny') throw new RemoraError(decision.code, decision.message);
-      return found;
-    };
-    const recheck = async () => await judge(await deps.recheck(principal));
-    // Registered before the policy is read, so that no later change is missed.
-    using open = calls.begin(connector_id, { recheck });
-    const judged = await judge(principal);
-    using _ofConnector = ofConnector.admit(judged.row.id);
-    const { secret, injection, renewed } = await deps.credentials.open(judged.row, judged.entry);
-    // The policy may have changed while the credential was renewed.
-    const { row, entry } = renewed ? await recheck() : judged;
-    // The address is taken from the row that was read again: `read` throws unless the credential was closed for exactly that row.
-    if (renewed) deps.credentials.read(row);
-    open.signal.throwIfAborted();
-    const tunnel = toTunnel(request, upgrade, deps.websocketIdle_ms ?? TUNNEL_IDLE_MS);
-    const address = entry.address.type === 'fixed' ? entry.address.url : row.base_api_url;
-    if (address === null) throw new RemoraError('internal', 'the connector has no address');
-    const { rawHeaders } = request;
-    const call = toProviderCall({ ...entry, injection }, address, secret, { path: target.path, rawHeaders });
-    const gatewayPath = `${GATEWAY_PREFIX}${provider}/${connector_id}`;
-    record.isSent = true;
-    let usage: UsageReader | undefined;
-    const outcome = await streamExchange(request, response, {
-      dispatcher: () => deps.dispatcherFor(entry),
-      origin: call.origin,
-      path: call.path,
-      headers: toUpstreamHeaders(rawHeaders, call.injected),
-      from: 'provider',
-      guard: createAnswerGuard(secret, createUrlRewriter(call, injection, gatewayPath)),
-      signal: open.signal,
-      bodyCap_bytes,
-      bodyIdle_ms,
-      onTurn: deps.onTurn,
-      ...(tunnel === undefined ? {} : { tunnel }),
-      observe(headers) {
-        usage = createUsageReader(headers);
-        return usage?.push;
-      },
-    });
-    record.outcome = { ...outcome, cause: outcome.reason ?? open.signal.reason };
-    record.usage = usage?.read();
-  }
+  const forward = createForwardCall({ ...deps, policyOf, calls, now_ms });
 
   return {
     async watchGateway({ principal, query }, sink) {
@@ -173,7 +63,7 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
     },
     async listGateway({ principal }) {
       const organization = organizationOf(principal);
-      const identity = toIdentity(principal);
+      const identity = toSpriteIdentity(principal);
       const rows = await deps.connectors.list(organization.id, undefined);
       const usable = rows.filter((row) => identity === null || isGranted(policyOf(row.access_policy), identity));
       return toGatewayList(usable, deps.catalogue, deps.platformUrl());
@@ -193,9 +83,4 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
       }
     },
   };
-}
-
-/** Null for the token of an organization: policies name sprites only, so none can allow its calls. */
-function toIdentity(principal: Principal): SpriteIdentity | null {
-  return principal.type === 'sprite' ? { name: principal.sprite.name, labels: principal.sprite.labels } : null;
 }
