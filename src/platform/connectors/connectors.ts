@@ -20,13 +20,14 @@ import { createConnectorHandlers } from './connector-handlers.ts';
 import { toConnectionRecord } from './connector-record.ts';
 import { type ConnectorService, createConnectorService } from './connector-service.ts';
 import type { ConnectorRow, ConnectorStore } from './connector-store.ts';
-import { type Credentials, createCredentials, type RefreshOutcome } from './credentials.ts';
+import { type Credentials, createCredentials } from './credentials.ts';
 import type { OAuthClient } from './oauth/oauth-client.ts';
 import { createOAuthHandlers } from './oauth/oauth-handlers.ts';
 import { createOAuthService } from './oauth/oauth-service.ts';
 import { createStateStore } from './oauth/state-store.ts';
 import { createTokenEndpoint } from './oauth/token-endpoint.ts';
 import { createProvisionService } from './provisioning/provision-service.ts';
+import type { RefreshOutcome } from './renewals.ts';
 import { revokeCredential } from './revoke-credential.ts';
 
 export interface ConnectorsDeps {

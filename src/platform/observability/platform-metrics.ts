@@ -2,7 +2,7 @@
 // of an organization, a sprite or a connector.
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { type Hold, LoopWatch } from '../../http/loop-watch.ts';
-import type { RefreshOutcome } from '../connectors/credentials.ts';
+import type { RefreshOutcome } from '../connectors/renewals.ts';
 import { type Storage, StorageFailure } from '../storage/storage.ts';
 
 export interface PlatformMetrics extends Disposable {

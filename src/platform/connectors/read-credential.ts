@@ -1,0 +1,34 @@
+// Reads the stored credential of a connector, and logs a record that was changed outside the platform.
+import type { Log } from '../../core/log.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { Vault } from '../vault/vault.ts';
+import { toConnectorPlace } from './connector-place.ts';
+import type { ConnectorRow } from './connector-store.ts';
+import { type Credential, parseCredential } from './credential.ts';
+
+/** Throws `record_altered` when the row is not the one that its credential was closed for, or `internal`. */
+export type ReadCredential = (row: ConnectorRow) => Credential;
+
+const STATES_KEPT = 1_000;
+
+export function createReadCredential(vault: Pick<Vault, 'open'>, log: Pick<Log, 'error'>): ReadCredential {
+  const loggedStates = new Set<string>();
+
+  /** Logs each altered state of a row once, however often it is called. */
+  function logAltered({ id, provider, closed }: ConnectorRow, err: RemoraError): void {
+    const state = `${id} ${closed.data_key.toString('hex')}`;
+    if (loggedStates.has(state)) return;
+    if (loggedStates.size >= STATES_KEPT) loggedStates.clear();
+    loggedStates.add(state);
+    log.error({ connector: id, provider, err }, 'the record of a connector was changed outside the platform');
+  }
+
+  return (row) => {
+    try {
+      return parseCredential(row.connection_type, vault.open(toConnectorPlace(row), row.closed));
+    } catch (error) {
+      if (error instanceof RemoraError && error.code === 'record_altered') logAltered(row, error);
+      throw error;
+    }
+  };
+}
