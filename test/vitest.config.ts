@@ -17,6 +17,9 @@ export default defineConfig({
     projects: [
       { test: { ...shared, name: 'main', include: ['test/**/*.test.ts'], exclude: ['test/soak/**', 'test/vm/**'] } },
       { test: { ...shared, name: 'soak', include: ['test/soak/**/*.test.ts'], testTimeout: 600_000 } },
+      {
+        test: { ...shared, name: 'vm', include: ['test/vm/**/*.test.ts'], testTimeout: 600_000, hookTimeout: 600_000 },
+      },
     ],
   },
 });

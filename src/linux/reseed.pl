@@ -49,5 +49,6 @@ my ($done, $generation) = ('', first_part("$dir/generation"));
 for (my $runs = 0; $runs == 0 || ($generation ne $done && $runs < 10); $runs += 1) {
     reseed();
     note($generation) if $generation ne '';
+    print 'new seed for ', $generation eq '' ? "no generation\n" : "generation $generation";
     ($done, $generation) = ($generation, first_part("$dir/generation"));
 }

@@ -1,0 +1,46 @@
+// The files of a minimal Debian with systemd, which boots as a container. Made once, because that takes most of a minute.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { loudly } from './loudly.ts';
+
+const SUITE = 'bookworm';
+const PACKAGES = 'systemd,systemd-sysv,dbus';
+/** Only root may write there: what lies in it is booted as root. */
+const CACHE = '/var/cache/remora-test';
+const CERTIFICATES = '/etc/ssl/certs';
+const TOOLS = ['debootstrap', 'systemd-nspawn', 'nsenter', 'unshare', 'npm'];
+
+/** For `describe.skipIf`: says what is missing here for a machine of this kind. */
+export function isWithoutDebian(): boolean {
+  const missing = TOOLS.filter((tool) => spawnSync('which', [tool]).status !== 0);
+  const why = process.getuid?.() === 0 ? missing.join(', ') : 'the user root';
+  return loudly(
+    why !== '',
+    `no Debian is booted here, for want of ${why}: the install lines and the units are not tried`,
+  );
+}
+
+/** A copy of the tree in a new directory, which is the caller's to remove. It trusts the authorities that this machine trusts. */
+export function copyDebianTree(): string {
+  const dir = mkdtempSync('/var/tmp/remora-vm-');
+  const tree = join(dir, 'tree');
+  execFileSync('cp', ['-a', makeBase(), tree]);
+  if (existsSync(CERTIFICATES)) cpSync(CERTIFICATES, join(tree, CERTIFICATES), { recursive: true, dereference: true });
+  cpSync('/etc/resolv.conf', join(tree, 'etc/resolv.conf'), { dereference: true });
+  return tree;
+}
+
+function makeBase(): string {
+  const base = join(CACHE, SUITE);
+  if (existsSync(base)) return base;
+  mkdirSync(CACHE, { recursive: true, mode: 0o700 });
+  const early = mkdtempSync(`${base}-`);
+  try {
+    execFileSync('debootstrap', ['--variant=minbase', `--include=${PACKAGES}`, SUITE, early], { stdio: 'ignore' });
+    renameSync(early, base);
+  } finally {
+    rmSync(early, { recursive: true, force: true });
+  }
+  return base;
+}

@@ -1,0 +1,141 @@
+// The lines of the pages, pasted into a minimal Debian under systemd: installing the agent, its second socket, and the unit that
+// gives the kernel new seeds after a resume.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Secret } from '../../src/core/secret.ts';
+import { openPlatform, type Platform } from '../../src/platform/platform.ts';
+import { isWithoutDebian } from '../support/debian-tree.ts';
+import { eventually } from '../support/eventually.ts';
+import { openSystemdMachine, type SystemdMachine } from '../support/systemd-machine.ts';
+
+const top = new URL('../../', import.meta.url).pathname;
+const ignore = () => undefined;
+
+/** The commands of a page under a heading, by a text that they hold. */
+function linesWith(page: string, text: string): string {
+  const blocks = [...readFileSync(join(top, page), 'utf8').matchAll(/^```sh\n(.*?)^```$/gms)].map(
+    ([, lines = '']) => lines,
+  );
+  const found = blocks.filter((lines) => lines.includes(text));
+  expect(found).toHaveLength(1);
+  return found[0] ?? '';
+}
+
+describe.skipIf(isWithoutDebian())('the install lines, in a minimal Debian', () => {
+  let machine: SystemdMachine;
+  let platform: Platform;
+
+  const pasted = (lines: string) => machine.run(`cd checkout && { ${lines}\n}`);
+  const ask = (path: string, options = '') =>
+    machine.run(`curl -sS --max-time 10 ${options} --unix-socket /run/remora/remora.sock http://localhost${path}`);
+  const readStatus = async () => JSON.parse(await ask('/v1/status'));
+  const findRng = async () =>
+    (await readStatus()).details.resume.blind_spots.find((text: string) => text.startsWith('rng: '));
+  /** Of two resumes in a row the second counts only when the first is over. */
+  const resume = () =>
+    eventually(async () => {
+      const answer = JSON.parse(await ask('/v1/machine/resumed', '-X POST'));
+      return answer.new ? Number(answer.generation) : undefined;
+    }, 30_000);
+  const logOf = (unit: string) => machine.run(`journalctl --no-pager --output=cat -u ${unit}`);
+
+  beforeAll(async () => {
+    machine = await openSystemdMachine();
+    const dir = join(machine.tree, '../platform');
+    mkdirSync(dir);
+    platform = await openPlatform({
+      dir,
+      keys: [new Secret('ab'.repeat(32))],
+      listen: { host: '127.0.0.1', port: 0 },
+      version: '0.0.0',
+      log: { debug: ignore, info: ignore, warn: ignore, error: ignore, fatal: ignore },
+    });
+    const { admin } = platform;
+    await admin.createOrganization('acme');
+    await admin.createSprite({ organization: 'acme', name: 'web', external: true });
+    const token = await admin.createToken({ organization: 'acme', sprite: 'web', name: 'agent' });
+    const checkout = join(machine.tree, 'root/checkout');
+    mkdirSync(checkout);
+    const files = execFileSync('git', ['ls-files', '-z', '-c', '-o', '--exclude-standard'], { cwd: top });
+    const packed = execFileSync('tar', ['-c', '--null', '-T', '-'], { cwd: top, input: files, maxBuffer: 1 << 30 });
+    execFileSync('tar', ['-x', '-C', checkout], { input: packed });
+    await machine.run(`umask 077 && echo ${token.reveal()} > checkout/web.token`);
+    const lines = linesWith('README.md', 'npm ci --omit=dev');
+    expect(lines).toContain('https://remora.example');
+    const said = await pasted(lines.replace('https://remora.example', platform.url));
+    expect(said).toMatch(/\{"status":"ready"/);
+  });
+
+  afterAll(async () => {
+    await machine?.[Symbol.asyncDispose]();
+    await platform?.[Symbol.asyncDispose]();
+  });
+
+  it('bring the product and its Node, and nothing that only tests', async () => {
+    const { version, dependencies } = {
+      version: await machine.run('/opt/remora/node_modules/.bin/node --version'),
+      dependencies: JSON.parse(readFileSync(join(top, 'package.json'), 'utf8')).dependencies,
+    };
+    expect(version).toBe(`v${dependencies.node}\n`);
+    const packages = (await machine.run('ls /opt/remora/node_modules')).split('\n');
+    expect(packages).toEqual(expect.arrayContaining(Object.keys(dependencies)));
+    for (const name of ['vitest', 'typescript', 'openai', 'fastify']) expect(packages).not.toContain(name);
+    expect(await machine.run('/opt/remora/bin/remora --version')).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  it('leave a running agent that has its token and tells its generation to every user', async () => {
+    expect(await readStatus()).toMatchObject({ identity: { sprite: 'web' }, parts: { gateway: { state: 'ok' } } });
+    expect(await machine.run('stat -c "%a %U" /etc/credstore/remora-token /run/remora/generation')).toBe(
+      '600 root\n644 root\n',
+    );
+    expect(await machine.run('stat -c "%a %G" /run/remora/remora.sock')).toBe('660 remora\n');
+    expect(await machine.run('systemctl show -p NRestarts --value remora')).toBe('0\n');
+  });
+
+  it('leave a unit that restarts without refusing a call, and stops', async () => {
+    const { pid } = await readStatus();
+    const restarted = machine.run('systemctl restart remora');
+    expect(await ask('/v1/health')).toBe('{"status":"ok"}\n');
+    await restarted;
+    expect((await readStatus()).pid).not.toBe(pid);
+    await machine.run('systemctl stop remora.socket remora');
+    expect(await machine.run('ls /run/remora')).toBe('');
+    await machine.run('systemctl start remora.socket remora');
+    expect(await readStatus()).toMatchObject({ identity: { sprite: 'web' } });
+  });
+
+  it('add the socket that only reads', async () => {
+    await pasted(linesWith('systemd/README.md', 'remora-readonly.socket'));
+    const asNobody =
+      'setpriv --reuid nobody --regid nogroup --clear-groups curl -sS --max-time 10 --unix-socket /run/remora';
+    expect(await machine.run(`${asNobody}/readonly.sock http://localhost/v1/health`)).toBe('{"status":"ok"}\n');
+    await expect(machine.run(`${asNobody}/remora.sock http://localhost/v1/health`)).rejects.toThrow(/status 7/);
+  });
+
+  it('give the kernel new seeds after a resume, with one right', async () => {
+    // As on a kernel without the driver, in a machine that can be restored.
+    await machine.run(
+      'for driver in /sys/bus/*/drivers/vmgenid; do [ ! -d $driver ] || mount -t tmpfs tmpfs $driver; done; sed "s/^flags.*/& hypervisor/" /proc/cpuinfo > cpuinfo && mount --bind cpuinfo /proc/cpuinfo && systemctl restart remora',
+    );
+    expect(await findRng()).toContain('enable remora-reseed.path');
+    await pasted(linesWith('systemd/README.md', 'remora-reseed.path'));
+    await eventually(async () => (await findRng()) === undefined);
+
+    const generation = await resume();
+    await eventually(async () => (await logOf('remora-reseed')).includes(`new seed for generation ${generation}\n`));
+    expect(await findRng()).toBeUndefined();
+    expect(await machine.run('systemctl show -p CapabilityBoundingSet --value remora-reseed')).toBe('cap_sys_admin\n');
+  });
+
+  it('say so where the right is missing', async () => {
+    await machine.run(
+      'mkdir /etc/systemd/system/remora-reseed.service.d && printf "[Service]\\nCapabilityBoundingSet=\\n" > /etc/systemd/system/remora-reseed.service.d/none.conf && systemctl daemon-reload',
+    );
+    const generation = await resume();
+    await eventually(async () => (await logOf('remora-reseed')).includes('the kernel does not reseed: '));
+    expect(await findRng()).toContain('enable remora-reseed.path');
+    expect(await logOf('remora-reseed')).not.toContain(`generation ${generation}\n`);
+  });
+});
