@@ -132,15 +132,16 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   ],
   'platform/connectors/provisioning': [
     'platform/catalogue',
+    'platform/connectors/connector-owner.ts',
     'platform/connectors/connector-place.ts',
     'platform/connectors/connector-store.ts',
     'platform/connectors/credential.ts',
-    'platform/connectors/oauth/oauth-service.ts',
     'platform/upstream',
     'platform/vault',
   ],
   'platform/connectors/oauth': [
     'platform/catalogue',
+    'platform/connectors/connector-owner.ts',
     'platform/connectors/connector-place.ts',
     'platform/connectors/connector-service.ts',
     'platform/connectors/connector-store.ts',
