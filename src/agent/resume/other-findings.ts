@@ -1,7 +1,7 @@
 // Findings of the resume detector that are no resume: stalls, a clock that was set, and signals that come and go. They are counted
 // for the status or published.
 import type { SignalStatus } from '../../contract/local/resume.ts';
-import type { Finding } from '../../core/resume/resume-detector.ts';
+import type { Finding } from '../../core/resume/finding.ts';
 import type { EventHub } from '../events/event-hub.ts';
 
 export type OtherFinding = Exclude<Finding, { readonly type: 'resume' | 'again' | 'more' }>;

@@ -1,11 +1,7 @@
 // Drives the detector: looks every 250 ms and before every guarded action, and passes on each finding once.
 
-import {
-  createResumeDetector,
-  type DetectorMemory,
-  type Finding,
-  type ResumeDetector,
-} from '../../core/resume/resume-detector.ts';
+import type { Finding } from '../../core/resume/finding.ts';
+import { createResumeDetector, type DetectorMemory, type ResumeDetector } from '../../core/resume/resume-detector.ts';
 import { untilAligned_ms } from '../../core/timer-alignment.ts';
 import type { Kernel } from '../../linux/kernel/kernel.ts';
 

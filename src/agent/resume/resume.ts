@@ -3,8 +3,8 @@
 import type { ResumedFields, resumeOperations, SignalStatus, StepResult } from '../../contract/local/resume.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
+import type { Finding } from '../../core/resume/finding.ts';
 import { mayBeClone } from '../../core/resume/may-be-clone.ts';
-import type { Finding } from '../../core/resume/resume-detector.ts';
 import type { Resume } from '../../core/resume/resume-record.ts';
 import { type Handlers, Reply } from '../../http/handler.ts';
 import type { Kernel } from '../../linux/kernel/kernel.ts';

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createResumeDetector, type Finding, type ResumeDetector } from '../../../src/core/resume/resume-detector.ts';
+import type { Finding } from '../../../src/core/resume/finding.ts';
+import { createResumeDetector, type ResumeDetector } from '../../../src/core/resume/resume-detector.ts';
 import {
   createScriptedKernel,
   type ScriptedKernel,
