@@ -40,6 +40,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'core/resume': [],
   'core/idle': ['core/connections', 'core/holds', 'core/machine'],
   'agent/config': [],
+  'agent/database-thread': [],
   'agent/events': [],
   'agent/access': [],
   'agent/hot-restart': [],
@@ -51,7 +52,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'agent/machine': ['agent/config', 'agent/events', 'agent/hooks', 'agent/resume'],
   'agent/ports': ['agent/access', 'agent/events'],
   'agent/replication/follow': [],
-  'agent/replication/cache': ['agent/database-thread.ts', 'agent/replication/replica.ts'],
+  'agent/replication/cache': ['agent/database-thread', 'agent/replication/replica.ts'],
   'agent/replication/readers': ['agent/replication/cache', 'agent/replication/replica.ts'],
   'agent/replication/mount': ['agent/replication/replica.ts'],
   'agent/replication': [
@@ -62,7 +63,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'agent/replication/readers',
   ],
   'agent/gateway/policies': [],
-  'agent/gateway/audit': ['agent/database-thread.ts', 'agent/gateway/gateway-schema.ts'],
+  'agent/gateway/audit': ['agent/database-thread', 'agent/gateway/gateway-schema.ts'],
   'agent/gateway': ['agent/access', 'agent/events', 'agent/gateway/audit', 'agent/gateway/policies'],
   'agent/status': ['agent/config', 'agent/gateway'],
   agent: [

@@ -167,6 +167,6 @@ function writeOrLog(file: GenerationFile, { incarnation, log }: AgentBase): void
 /** Prepares a suspend: what is on disk is complete, and no idle connection is left to freeze. */
 async function settle({ store, upstream }: AgentBase, gateway: Gateway, replication: Replication): Promise<void> {
   store.checkpoint();
-  await Promise.all([gateway.settle(), replication.checkpoint()]);
+  await Promise.all([gateway.settle(), replication.settle()]);
   upstream.retire();
 }

@@ -56,7 +56,7 @@ export interface Replication extends AsyncDisposable {
   /** Drops a connection from before the resume and connects. Resolves when `init` was read, rejects when that attempt failed. */
   onResume(): Promise<void>;
   /** Writes the cache to its file, before the machine is suspended. */
-  checkpoint(): Promise<void>;
+  settle(): Promise<void>;
   /** The answer of GET /v1/replication. */
   status(): ReplicationStatus;
   /** Whether the node is the primary; undefined while it is not connected or knows no primary. */
@@ -216,7 +216,7 @@ export function createReplication(options: ReplicationOptions): Replication {
       await starting;
     },
     onResume: async () => following?.follower.onResume(),
-    checkpoint: async () => following?.cache.checkpoint(),
+    settle: async () => following?.cache.rest(),
     status,
     isPrimary() {
       const primary = following?.replica.primary.type ?? 'unknown';

@@ -1,5 +1,6 @@
 // Requests to the thread that owns gateway-log.db, and its answers: plain data that is copied between threads.
 import type { GatewayRecord } from '../../../contract/local/gateway.ts';
+import type { DatabaseLink } from '../../database-thread/database-thread.ts';
 
 /** A record as the gateway makes it; its number, its time and the count of equal ones are added later. */
 export type AuditEntry = Omit<GatewayRecord, 'seq' | 'time' | 'usage_known' | 'count'>;
@@ -64,9 +65,4 @@ export type AuditAnswer =
   | { readonly type: 'page'; readonly records: GatewayRecord[] }
   | { readonly type: 'failed'; readonly message: string };
 
-/** Sends requests to the thread. Answers come in the order of the requests. Rejects when the thread died. */
-export interface AuditLink extends AsyncDisposable {
-  ask(request: AuditRequest): Promise<AuditAnswer>;
-  /** Closes the file and ends the thread until the next request. A thread whose rows are in memory only goes on. */
-  rest(): Promise<void>;
-}
+export type AuditLink = DatabaseLink<AuditRequest, AuditAnswer>;

@@ -4,6 +4,7 @@ import { toDateTime } from '../../../core/clock.ts';
 import { toErrorMessage } from '../../../core/error-message.ts';
 import type { OpenedDatabase, Sqlite } from '../../../sqlite/open.ts';
 import { mayHeal } from '../../../sqlite/storage-failure.ts';
+import type { RequestStore } from '../../database-thread/serve-requests.ts';
 import {
   type AuditAnswer,
   type AuditBudget,
@@ -24,10 +25,8 @@ export interface AuditLimits {
   readonly maxAge_ms: number;
 }
 
-export interface AuditStore extends Disposable {
-  /** Never throws. A failed request may be repeated: the file is opened again then, unless the failure can pass by itself. */
-  answer(request: AuditRequest): AuditAnswer;
-}
+/** A failed request may be repeated: the file is opened again then, unless the failure can pass by itself. */
+export type AuditStore = RequestStore<AuditRequest, AuditAnswer>;
 
 interface StoredRow extends AuditEntry {
   readonly seq: number;

@@ -19,7 +19,6 @@ export interface CacheFile extends Disposable {
   commit(batch: CacheBatch, keep: number): void;
   history(db: string, start: HistoryStart, limit: number): HistoryAnswer;
   stream(after: number, limit: number): StreamAnswer;
-  checkpoint(): void;
 }
 
 interface PositionRow {
@@ -135,7 +134,6 @@ export function createCacheFile(db: Sqlite): CacheFile {
       const seqs = firstRows.all(first).map(({ rows }) => toRowSeq(rows));
       return { type: 'stream', rows: found.slice(0, limit), oldest: seqs.length === 0 ? 0 : Math.min(...seqs) };
     },
-    checkpoint: () => void db.pragma('wal_checkpoint(TRUNCATE)'),
     [Symbol.dispose]: () => void db.close(),
   };
 }

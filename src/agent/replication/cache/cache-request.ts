@@ -1,5 +1,6 @@
 // Requests to the thread that owns replication.db, and its answers: plain data that is copied between threads.
 import type { OpenState } from '../../../sqlite/open.ts';
+import type { DatabaseLink } from '../../database-thread/database-thread.ts';
 import type { ReplicaEntry } from '../replica.ts';
 import type { CacheBatch } from './cache-batch.ts';
 import type { FactName } from './cache-change.ts';
@@ -9,13 +10,15 @@ export type HistoryStart =
   | { readonly type: 'seq'; readonly seq: number }
   | { readonly type: 'tx'; readonly txID: string };
 
-/** A second `open` opens the file again. `repairs`: this batch replaces one that was not written; until then others are refused. */
+/**
+ * Any request opens the file of the thread before; a second `open` opens it again. `repairs`: this batch replaces one that was not written; until then
+ * others are refused.
+ */
 export type CacheRequest =
   | { readonly type: 'open' }
   | { readonly type: 'commit'; readonly batch: CacheBatch; readonly keep: number; readonly repairs: boolean }
   | { readonly type: 'history'; readonly db: string; readonly start: HistoryStart; readonly limit: number }
-  | { readonly type: 'stream'; readonly after: number; readonly limit: number }
-  | { readonly type: 'checkpoint' };
+  | { readonly type: 'stream'; readonly after: number; readonly limit: number };
 
 export interface TrimmedMark {
   readonly seq: number;
@@ -62,7 +65,4 @@ export type CacheAnswer =
   | StreamAnswer
   | FailedAnswer;
 
-/** Sends requests to the thread. Answers come in the order of the requests; `failed` is an answer too. Rejects when the thread died. */
-export interface CacheLink extends AsyncDisposable {
-  ask(request: CacheRequest): Promise<CacheAnswer>;
-}
+export type CacheLink = DatabaseLink<CacheRequest, CacheAnswer>;

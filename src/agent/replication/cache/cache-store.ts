@@ -4,19 +4,18 @@
 import { toErrorMessage } from '../../../core/error-message.ts';
 import type { OpenedDatabase } from '../../../sqlite/open.ts';
 import { mayHeal } from '../../../sqlite/storage-failure.ts';
+import type { RequestStore } from '../../database-thread/serve-requests.ts';
 import { type CacheFile, createCacheFile } from './cache-file.ts';
 import type { CacheAnswer, CacheRequest, OpenedAnswer } from './cache-request.ts';
 
-export interface CacheStore extends Disposable {
-  /** Never throws. */
-  answer(request: CacheRequest): CacheAnswer;
-}
+export type CacheStore = RequestStore<CacheRequest, CacheAnswer>;
 
 /** `open` does not throw when a database in memory can stand in (openDatabaseOrMemory). */
 export function createCacheStore(open: () => OpenedDatabase): CacheStore {
   let file: CacheFile | undefined;
   let opened: OpenedDatabase | undefined;
   let isBroken = false;
+  let isFirst = true;
 
   function close(): void {
     file?.[Symbol.dispose]();
@@ -42,6 +41,14 @@ export function createCacheStore(open: () => OpenedDatabase): CacheStore {
     }
   }
 
+  /** Goes on with the file of the thread before. When it is not the same any more, the caller has to open the cache again. */
+  function takeUp(): void {
+    const { reason, state } = reopen();
+    if (state === 'file') return;
+    close();
+    throw new Error(reason ?? 'replication.db was lost meanwhile');
+  }
+
   function need(): CacheFile {
     if (file === undefined) throw new Error('replication.db is not open');
     return file;
@@ -63,9 +70,6 @@ export function createCacheStore(open: () => OpenedDatabase): CacheStore {
         return need().history(request.db, request.start, request.limit);
       case 'stream':
         return need().stream(request.after, request.limit);
-      case 'checkpoint':
-        need().checkpoint();
-        return { type: 'done', ms: 0 };
       default:
         return request satisfies never;
     }
@@ -74,6 +78,9 @@ export function createCacheStore(open: () => OpenedDatabase): CacheStore {
   return {
     answer(request) {
       try {
+        const mustTakeUp = isFirst && request.type !== 'open';
+        isFirst = false;
+        if (mustTakeUp) takeUp();
         return answer(request);
       } catch (error) {
         if (!mayHeal(error)) close();

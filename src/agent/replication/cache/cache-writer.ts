@@ -52,8 +52,8 @@ export interface CacheWriter extends AsyncDisposable {
   /** Reads history with everything added so far; undefined when it cannot be read. */
   history(db: string, start: HistoryStart, limit: number): Promise<HistoryPage | undefined>;
   stream(after: number, limit: number): Promise<StreamPage | undefined>;
-  /** Moves the write-ahead log into the file, so that a snapshot holds a small, complete database. Never rejects. */
-  checkpoint(): Promise<void>;
+  /** Writes everything and ends the thread, before the machine is suspended. Never rejects. */
+  rest(): Promise<void>;
   /** A promise while too many rows wait for the disk: resolves when fewer wait, or when the disk has stalled. Else undefined. */
   drained(): Promise<void> | undefined;
   readonly condition: CacheCondition;
@@ -239,12 +239,9 @@ export async function openCacheWriter(options: CacheWriterOptions): Promise<Cach
     flush,
     history: (db, start, limit) => read({ type: 'history', db, start, limit }, toHistoryPage),
     stream: (after, limit) => read({ type: 'stream', after, limit }, toStreamPage),
-    async checkpoint() {
+    async rest() {
       await flush();
-      if (opened === undefined) return;
-      await withDeadline(READ_MS, ask({ type: 'checkpoint' }, 'done')).catch((error: unknown) =>
-        fallBehind(toErrorMessage(error)),
-      );
+      await link.rest();
     },
     drained: () => queue.drained(),
     get condition() {

@@ -32,6 +32,7 @@ function stoppable(): CacheLink & { stop(): void; go(): void } {
       else held.push(run);
       return answer.promise;
     },
+    rest: async () => undefined,
     stop() {
       held ??= [];
     },
@@ -48,18 +49,20 @@ function stoppable(): CacheLink & { stop(): void; go(): void } {
 
 async function openWriter(link: CacheLink) {
   const current = new Map<string, ReplicaEntry>();
+  const said: string[] = [];
   const writer = await openCacheWriter({
     clock: systemClock,
     link,
     retry_ms: 30,
     current: () => current,
     onRestored: () => undefined,
-    onCondition: () => undefined,
+    onCondition: ({ state }) => said.push(state),
   });
   onTestFinished(() => writer[Symbol.asyncDispose]());
   let n = 0;
   return {
     writer,
+    said,
     move(count: number) {
       for (const end = n + count; n < end; ) {
         n += 1;
@@ -145,15 +148,15 @@ test('the thread ends when nothing is written, and the next write starts another
   }
 });
 
-test('a checkpoint leaves one complete file and no thread', async () => {
+test('a rest leaves one complete file and no thread', async () => {
   const path = join(tempDir(), 'replication.db');
   const link = createCacheThread(path);
   const { move, rows, writer } = await openWriter(link);
   move(2);
-  await writer.checkpoint();
+  await writer.rest();
   expect(link.isRunning).toBe(false);
   expect(existsSync(`${path}-wal`)).toBe(false);
-  await writer.checkpoint();
+  await writer.rest();
   expect(link.isRunning).toBe(false);
   move(1);
   expect(await rows()).toEqual([1, 2, 3]);
@@ -162,14 +165,14 @@ test('a checkpoint leaves one complete file and no thread', async () => {
 test('a file that is gone when the thread starts again is made anew, with what is known', async () => {
   const path = join(tempDir(), 'replication.db');
   const link = createCacheThread(path, 50);
-  const { move, rows, writer } = await openWriter(link);
+  const { move, rows, said, writer } = await openWriter(link);
   move(2);
   await writer.flush();
   await eventually(() => !link.isRunning);
   writeFileSync(path, 'x'.repeat(10_000));
   move(1);
-  await eventually(() => writer.condition.state === 'failed');
-  await eventually(() => writer.condition.state === 'file');
+  await eventually(() => said.length === 3);
+  expect(said).toEqual(['file', 'failed', 'file']);
   move(1);
   expect(await rows()).toEqual(['gap 1-2 not_saved', 3, 4]);
 });

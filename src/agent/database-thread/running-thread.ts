@@ -1,36 +1,35 @@
-// Runs a worker thread that owns a database file. Answers come in the order of the questions; when the thread dies, open questions
-// are rejected.
+// One run of a worker thread that owns a database file. Answers come in the order of the requests; when the thread dies, open
+// requests are rejected.
 import { Worker } from 'node:worker_threads';
-import { withDeadline } from '../core/with-deadline.ts';
+import { withDeadline } from '../../core/with-deadline.ts';
 
-/** How long the thread may take to close the file. A thread that hangs in a stalled disk is left behind. */
+/** How long the thread may take to close its file, and how long to end when it has not. */
 const CLOSE_MS = 2_000;
 
-export interface DatabaseThread<Question, Answer> {
+export interface RunningThread<Request, Answer> {
   /** Rejects when the thread has died. */
-  ask(question: Question): Promise<Answer>;
-  /** How many questions have no answer yet. */
+  ask(request: Request): Promise<Answer>;
+  /** How many requests have no answer yet. */
   readonly waiting: number;
   readonly isGone: boolean;
-  /** Lets the thread answer open questions and close its file. Resolves when it has ended, or was left behind. */
+  /** Lets the thread answer open requests and close its file. Resolves when it has ended, or hangs in a stalled disk. */
   close(): Promise<void>;
 }
 
-export interface DatabaseThreadOptions {
+export interface ThreadOptions {
+  /** The script of the thread, which serves with `serveRequests`. */
   readonly script: URL;
   readonly data: unknown;
   /** The name of the file, for messages. */
   readonly file: string;
   readonly maxOldGenerationSizeMb: number;
   readonly maxYoungGenerationSizeMb: number;
-  readonly onGone: () => void;
 }
 
 /** Starts the thread. It keeps the process running only while it is being closed. */
-export function startDatabaseThread<Question, Answer>(
-  options: DatabaseThreadOptions,
-): DatabaseThread<Question, Answer> {
-  const { script, data, file, onGone, ...resourceLimits } = options;
+export function startThread<Request, Answer>(options: ThreadOptions): RunningThread<Request, Answer> {
+  const { script, data, file, maxOldGenerationSizeMb, maxYoungGenerationSizeMb } = options;
+  const resourceLimits = { maxOldGenerationSizeMb, maxYoungGenerationSizeMb };
   const worker = new Worker(script, { workerData: data, resourceLimits });
   worker.unref();
   const waiting: PromiseWithResolvers<Answer>[] = [];
@@ -43,18 +42,17 @@ export function startDatabaseThread<Question, Answer>(
   });
   worker.once('exit', (code) => {
     isGone = true;
-    onGone();
     const why = cause instanceof Error ? cause.message : `exit code ${code}`;
     const error = new Error(`the thread of ${file} ended (${why})`, { cause });
     for (const one of waiting.splice(0)) one.reject(error);
     gone.resolve();
   });
   return {
-    ask(question) {
+    ask(request) {
       if (isGone) return Promise.reject(new Error(`the thread of ${file} has ended`));
       const answer = Promise.withResolvers<Answer>();
       waiting.push(answer);
-      worker.postMessage(question);
+      worker.postMessage(request);
       return answer.promise;
     },
     get waiting() {
@@ -64,11 +62,12 @@ export function startDatabaseThread<Question, Answer>(
       return isGone;
     },
     async close() {
+      if (isGone) return;
       worker.ref();
       worker.postMessage('close');
-      const deadline = setTimeout(() => void worker.terminate(), CLOSE_MS);
-      await withDeadline(2 * CLOSE_MS, gone.promise).catch(() => worker.unref());
-      clearTimeout(deadline);
+      await withDeadline(CLOSE_MS, gone.promise)
+        .catch(() => withDeadline(CLOSE_MS, worker.terminate()))
+        .catch(() => worker.unref());
     },
   };
 }
