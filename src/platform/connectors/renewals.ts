@@ -80,7 +80,7 @@ export function createRenewals(deps: RenewalsDeps): Renewals {
     const client = deps.clients.get(row.provider);
     const credential = read(row);
     if (row.authorization_ended_at !== null || credential.type !== 'oauth' || credential.refresh_token === undefined) {
-      return orEnded(row);
+      return orEnded(row, clock.wall_ms());
     }
     if (client === undefined || entry.oauth === undefined) {
       if (isUsable(row)) return row;
@@ -114,7 +114,7 @@ export function createRenewals(deps: RenewalsDeps): Renewals {
       deps.onRefresh?.('refused');
       await connectors.endAuthorization(row, clock.wall_ms());
       deps.log.info({ connector: row.id, provider: row.provider }, 'a provider ended an authorization');
-      return orEnded(row);
+      return orEnded(row, clock.wall_ms());
     }
     deps.onRefresh?.('failed');
     deps.log.error({ err: error, connector: row.id, provider: row.provider }, 'an authorization could not be renewed');
@@ -128,14 +128,6 @@ export function createRenewals(deps: RenewalsDeps): Renewals {
     }
     pausedUntil.set(row.id, clock.mono_ms() + PAUSE_MS);
     return row;
-  }
-
-  function orEnded(row: ConnectorRow): ConnectorRow {
-    if (isUsable(row)) return row;
-    throw new RemoraError(
-      'authorization_ended',
-      'the provider has ended the authorization of this connector; authorize it again',
-    );
   }
 
   function renewOnce(row: ConnectorRow, entry: CatalogueEntry): Promise<ConnectorRow> {
@@ -160,4 +152,13 @@ export function createRenewals(deps: RenewalsDeps): Renewals {
     isDue: (row) => row.connection_type === 'oauth' && isDue(row) && !isPaused(row),
     renew: renewOnce,
   };
+}
+
+/** The row, whose authorization is renewed no more, while its token can still be used; throws `authorization_ended` after that. */
+function orEnded(row: ConnectorRow, now_ms: number): ConnectorRow {
+  if (judgeToken(row, now_ms) !== 'over') return row;
+  throw new RemoraError(
+    'authorization_ended',
+    'the provider has ended the authorization of this connector; authorize it again',
+  );
 }

@@ -5,19 +5,13 @@ import { join } from 'node:path';
 import { RemoraError } from '../../../../core/remora-error.ts';
 import { type Cgroup, findCgroup, openCgroup } from '../../../../linux/processes/cgroup.ts';
 import { type MarkedProcess, readBootId } from '../../../../linux/processes/process-table.ts';
-import type {
-  DriverState,
-  FoundInstance,
-  InstanceEnd,
-  MachineDriver,
-  MachineSpec,
-  StopOptions,
-} from '../machine-driver.ts';
+import type { DriverState, FoundInstance, MachineDriver, MachineSpec, StopOptions } from '../machine-driver.ts';
 import { endMembers, killMembers } from './end-members.ts';
 import { freezeMembers, thawMembers } from './freeze-members.ts';
+import { createInstances, type Instance } from './instances.ts';
 import { readLastLines } from './last-lines.ts';
-import { areStopped, type InstanceIdentity, readMembers, readTable } from './machine-members.ts';
-import { followProcess, isAlive, type MachineProcess, type ProcessIdentity, signalLeader } from './machine-process.ts';
+import { areStopped, readMembers, readTable } from './machine-members.ts';
+import { followProcess, isAlive, type ProcessIdentity, signalLeader } from './machine-process.ts';
 import { listProcessNotes, type ProcessNote, writeProcessNote } from './process-record.ts';
 import { MACHINE_LOG, type SpawnOptions, spawnMachine } from './spawn-machine.ts';
 
@@ -30,25 +24,17 @@ export interface ProcessDriverOptions extends SpawnOptions {
   readonly shutdown_ms?: number;
 }
 
-interface Instance extends InstanceIdentity {
-  readonly leader: ProcessIdentity;
-  state: 'running' | 'suspended';
-  /** Resolves after the listeners of the exit have run. */
-  readonly over: Promise<void>;
-}
-
 const FREEZE_DEADLINE_MS = 2_000;
 const SHUTDOWN_MS = 5_000;
 
 export function createProcessDriver(options: ProcessDriverOptions): MachineDriver {
-  const instances = new Map<string, Instance>();
-  const booting = new Set<Promise<void>>();
-  const listeners: ((id: string, exit: InstanceEnd) => Promise<void>)[] = [];
   /** Aborted at the end: found processes are no longer polled. */
   const closing = new AbortController();
+  const instances = createInstances(closing.signal);
+  const booting = new Set<Promise<void>>();
   let closed = false;
   const onProcessExit = () => {
-    for (const instance of instances.values()) killMembers(instance);
+    for (const instance of instances.list()) killMembers(instance);
   };
 
   function instanceOf(id: string): Instance {
@@ -67,32 +53,11 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
         cgroup?.add(pid);
         writeProcessNote(options.dir, id, { instance_id, pid, start_ticks, cgroup: cgroup?.path });
       });
-      begin(id, { instance_id, leader: spawned, cgroup }, spawned, 'running');
+      instances.begin(id, { instance_id, leader: spawned, cgroup, state: 'running' });
     } catch (error) {
       cgroup?.remove();
       throw error;
     }
-  }
-
-  function begin(
-    id: string,
-    identity: InstanceIdentity & { readonly leader: ProcessIdentity },
-    process: MachineProcess,
-    state: Instance['state'],
-  ): void {
-    const over = watch(id, identity, process);
-    // A caller of `stop` gets this error; without such a caller nobody awaits the promise.
-    over.catch(() => undefined);
-    instances.set(id, { ...identity, state, over });
-  }
-
-  async function watch(id: string, identity: InstanceIdentity, process: MachineProcess): Promise<void> {
-    const exit = await process.ended;
-    // The next platform finds what ends from now on.
-    if (closing.signal.aborted) return;
-    await endMembers(identity);
-    instances.delete(id);
-    for (const listener of listeners) await listener(id, exit);
   }
 
   /** Finds the instance of a note. A running one is taken over; the rest of one that has ended is ended. */
@@ -108,9 +73,8 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
     // A platform that was killed while it froze the machine may have left the group held.
     cgroup?.hold(false);
     writeProcessNote(options.dir, id, { instance_id, ...leader, cgroup: cgroup?.path });
-    const identity = { instance_id, leader, cgroup };
-    const state = areStopped(readMembers(identity, table)) ? 'suspended' : 'running';
-    begin(id, identity, followProcess(leader, closing.signal), state);
+    const state = areStopped(readMembers({ instance_id, leader, cgroup }, table)) ? 'suspended' : 'running';
+    instances.begin(id, { instance_id, leader: followProcess(leader, closing.signal), cgroup, state });
     return { id, instance_id, state };
   }
 
@@ -124,7 +88,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
     },
     async start(spec) {
       if (closed) throw new RemoraError('shutting_down', 'the platform is stopping');
-      if (instances.has(spec.id)) throw new RemoraError('invalid_state', 'the machine runs already');
+      if (instances.get(spec.id) !== undefined) throw new RemoraError('invalid_state', 'the machine runs already');
       const boot = spawnInstance(spec);
       booting.add(boot);
       await boot.finally(() => booting.delete(boot));
@@ -132,7 +96,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
     async suspend(id) {
       const instance = instanceOf(id);
       const isFrozen = await freezeMembers(instance, options.freezeDeadline_ms ?? FREEZE_DEADLINE_MS);
-      if (!isFrozen || !instances.has(id)) {
+      if (!isFrozen || instances.get(id) !== instance) {
         thawMembers(instance);
         throw new RemoraError('internal', 'the machine could not be frozen');
       }
@@ -152,15 +116,13 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
       return instances.get(id)?.state ?? 'stopped';
     },
     lastLines: (id) => readLastLines(join(options.dir, id, MACHINE_LOG)),
-    onExit(listener) {
-      listeners.push(listener);
-    },
+    onExit: instances.onExit,
     async [Symbol.asyncDispose]() {
       closed = true;
       await Promise.allSettled(booting);
       if (options.endMachines) {
         const stop = { signal: 'SIGTERM', timeout_ms: options.shutdown_ms ?? SHUTDOWN_MS } as const;
-        await Promise.all([...instances.values()].map((instance) => end(instance, stop)));
+        await Promise.all(instances.list().map((instance) => end(instance, stop)));
       }
       closing.abort();
       process.off('exit', onProcessExit);
