@@ -4,13 +4,10 @@ import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
+import type { CacheCondition } from '../../../../src/agent/replication/cache/cache-keeper.ts';
 import { replicationSchema } from '../../../../src/agent/replication/cache/cache-schema.ts';
 import { createCacheStore } from '../../../../src/agent/replication/cache/cache-store.ts';
-import {
-  type CacheCondition,
-  type CacheWriter,
-  openCacheWriter,
-} from '../../../../src/agent/replication/cache/cache-writer.ts';
+import { type CacheWriter, openCacheWriter } from '../../../../src/agent/replication/cache/cache-writer.ts';
 import type { ReplicaEntry } from '../../../../src/agent/replication/replica.ts';
 import { systemClock } from '../../../../src/core/clock.ts';
 import { missedBetween } from '../../../../src/core/replication/replication-position.ts';
