@@ -4,10 +4,10 @@ const shared = {
   root: new URL('..', import.meta.url).pathname,
   pool: 'forks' as const,
   environment: 'node',
-  testTimeout: 20_000,
-  hookTimeout: 20_000,
-  // What comes by itself comes soon, but on a machine with other work not within the second that is the default.
-  expect: { poll: { timeout: 10_000 } },
+  // Far more than a test needs: what comes by itself comes soon, but on a machine with other work nobody can say how soon.
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+  expect: { poll: { timeout: 20_000 } },
 };
 
 export default defineConfig({

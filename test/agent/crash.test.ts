@@ -57,7 +57,7 @@ it('goes on when nobody reads its log any more', async () => {
   onTestFinished(() => void child.kill('SIGKILL'));
   const ended = once(child, 'close');
   child.stderr.destroy();
-  await expect.poll(() => existsSync(socket), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => existsSync(socket)).toBe(true);
   expect((await ask(socket, { method: 'POST', target: '/v1/machine/resumed' })).status).toBe(202);
   expect((await ask(socket, { target: '/v1/health' })).status).toBe(200);
   child.kill('SIGTERM');

@@ -56,7 +56,7 @@ describe('an agent that lacks something', () => {
       FLY_VM_MEMORY_MB: '256',
     });
     await expect
-      .poll(async () => (await agent.get('/v1/ready')).json, { timeout: 8_000 })
+      .poll(async () => (await agent.get('/v1/ready')).json)
       .toMatchObject({
         status: 'not_ready',
         parts: { gateway: { state: 'failed' }, replication: { state: expect.stringMatching(/degraded|failed/) } },
@@ -78,7 +78,7 @@ describe('an agent that lacks something', () => {
     const config = join(dir, 'agent.toml');
     writeFileSync(config, 'token = "sk-canary-2"\nspeed = 9\n');
     const agent = spawnAgent({ REMORA_SOKET: '/x', REMORA_CONFIG: config }, dir);
-    await expect.poll(() => existsSync(agent.socket), { timeout: 8_000 }).toBe(true);
+    await expect.poll(() => existsSync(agent.socket)).toBe(true);
     const { warnings } = (await agent.get('/v1/status')).json as { warnings: { setting: string }[] };
     expect(warnings.map((warning) => warning.setting).sort()).toEqual(['REMORA_SOKET', 'speed', 'token']);
     expect((await agent.get('/v1/ready')).json).toMatchObject({ parts: { settings: { state: 'degraded' } } });
@@ -221,7 +221,7 @@ describe('stopping', () => {
     const begun = performance.now();
     agent.child.kill('SIGTERM');
     expect(await agent.ended).not.toBe(0);
-    expect(performance.now() - begun).toBeLessThan(3_000);
+    expect(performance.now() - begun).toBeLessThan(15_000);
     expect(await wait).toMatch(/hang up|reset/);
   });
 });
@@ -254,7 +254,7 @@ it('lets its token reach no log, answer, file or child', async () => {
     },
     dir,
   );
-  await expect.poll(() => tokens.length, { timeout: 8_000 }).toBeGreaterThan(0);
+  await expect.poll(() => tokens.length).toBeGreaterThan(0);
   expect(tokens).toContain(`Bearer ${canary}`);
   const targets = ['/v1/status', '/v1/ready', '/metrics', '/v1/gateway/list', '/v1/gateway/log', '/v1/machine'];
   const answers = await Promise.all(targets.map(async (target) => (await agent.get(target)).text));

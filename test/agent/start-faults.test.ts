@@ -172,7 +172,7 @@ describe('a start that lacks files serves, says so, and stops at SIGTERM', () =>
       dir,
     );
     await expect
-      .poll(async () => (await agent.get('/v1/ready')).json, { timeout: 8_000 })
+      .poll(async () => (await agent.get('/v1/ready')).json)
       .toMatchObject({
         parts: {
           settings: { state: 'degraded', reason: expect.stringMatching(/token.*no-token/) },
@@ -207,7 +207,7 @@ describe('a start that lacks files serves, says so, and stops at SIGTERM', () =>
     newer.close();
     const agent = await startAgent({ REMORA_NODE_URL: 'http://127.0.0.1:9' }, dir);
     await expect
-      .poll(async () => (await agent.get('/v1/ready')).json, { timeout: 8_000 })
+      .poll(async () => (await agent.get('/v1/ready')).json)
       .toMatchObject({
         parts: {
           store: { state: 'degraded', reason: expect.stringMatching(/was damaged/) },

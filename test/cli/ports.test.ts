@@ -13,7 +13,7 @@ describe('remora wait port', () => {
     const words = ['wait', `port:${port}`, '--socket', agent.socketPath];
     const listens = runRemora(words);
     // Looking more often says that somebody waits.
-    await expect.poll(() => agent.ports.status().period_ms, { timeout: 10_000 }).toBe(ATTENTIVE_MS);
+    await expect.poll(() => agent.ports.status().period_ms).toBe(ATTENTIVE_MS);
     await child.listen({ port });
     const run = await listens;
     expect(run.stdout).toMatch(

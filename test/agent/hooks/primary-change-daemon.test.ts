@@ -114,6 +114,6 @@ test('each change of the primary runs the hooks in order, whatever one of them d
   hooks.put('30-hangs', WRITE);
   connection.send({ type: 'primaryChange', data: { isPrimary: false, hostname: 'c:20202' } });
   const remote = { primary: 'remote', hostname: 'c:20202' };
-  await expect.poll(() => hooks.told().at(-1), { timeout: 10_000 }).toMatchObject(['40-last', remote]);
+  await expect.poll(() => hooks.told().at(-1)).toMatchObject(['40-last', remote]);
   await expect.poll(part).toMatchObject({ parts: { hooks: { state: 'ok' } } });
 });

@@ -43,16 +43,16 @@ it('leaves the machine to its driver: same pid, running, suspended and started a
   expect(after).toMatchObject({ pid: before.pid, generation: before.generation + 1 });
   expect(await state()).toBe('running');
   const call = async () => (await ask(socket, { target: '/v1/gateway/sample/sample/hello' })).status;
-  await expect.poll(call, { timeout: 8_000 }).toBe(200);
+  await expect.poll(call).toBe(200);
 
   const kept = imageOf(before.pid);
   const asked = async () => (await ask(socket, { method: 'POST', target: '/v1/machine/suspend' })).status;
-  await expect.poll(asked, { timeout: 8_000 }).toBe(200);
-  await expect.poll(state, { timeout: 8_000 }).toBe('suspended');
+  await expect.poll(asked).toBe(200);
+  await expect.poll(state).toBe('suspended');
   await new Promise((resolve) => setTimeout(resolve, 2_500));
   expect((await platform('POST', '/start')).status).toBe(200);
   await expect
-    .poll(readStatus, { timeout: 8_000 })
+    .poll(readStatus)
     .toMatchObject({ pid: before.pid, generation: before.generation + 2, started_at: after.started_at });
   expect(imageOf(before.pid)).toBe(kept);
 }, 40_000);

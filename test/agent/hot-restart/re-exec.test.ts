@@ -89,7 +89,7 @@ it('can be done again and again, without leaving descriptors behind', async () =
   for (let round = 1; round <= 3; round += 1) {
     const image = imageOf(agent.child.pid);
     // A poke within two seconds of a resume is about that one: the new image knows this as well.
-    await expect.poll(async () => (await poke(agent.socket)).json, { timeout: 5_000 }).toMatchObject({ new: true });
+    await expect.poll(async () => (await poke(agent.socket)).json).toMatchObject({ new: true });
     const status = await replaced(agent, image);
     expect(status.generation).toBe(round);
     incarnations.add(status.incarnation);
@@ -133,11 +133,11 @@ it('hands the token over, and not through the environment', async () => {
     REMORA_TOKEN: token,
   });
   const call = async () => (await agent.get('/v1/gateway/openai/conn_1/v1/models')).status;
-  await expect.poll(call, { timeout: 8_000 }).toBe(200);
+  await expect.poll(call).toBe(200);
   const image = imageOf(agent.child.pid);
   await poke(agent.socket);
   await replaced(agent, image);
-  await expect.poll(call, { timeout: 8_000 }).toBe(200);
+  await expect.poll(call).toBe(200);
   expect(platform.calls.at(-1)?.rawHeaders).toContain(`Bearer ${token}`);
   expect(readFileSync(`/proc/${agent.child.pid}/environ`, 'latin1')).not.toContain(token);
   expect(agent.log()).not.toContain(token);
@@ -157,9 +157,7 @@ it('lets a call in flight finish, and tells one that takes too long to try again
   const settings = { REMORA_BASE_URL: platform.url, REMORA_SPRITE: 'd', REMORA_TOKEN: 't', REMORA_HOOKS_DIR: dir };
   const agent = await startAgent({ ...REEXEC, ...settings });
   const ready = async () => (await agent.get('/v1/ready')).json;
-  await expect
-    .poll(ready, { timeout: 8_000 })
-    .toMatchObject({ parts: { gateway: { state: 'ok' }, ports: { state: 'ok' } } });
+  await expect.poll(ready).toMatchObject({ parts: { gateway: { state: 'ok' }, ports: { state: 'ok' } } });
   const image = imageOf(agent.child.pid);
   await poke(agent.socket);
   const answers = [
@@ -184,7 +182,7 @@ it.each([
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     agent.child.kill('SIGCONT');
   } else await poke(agent.socket);
-  await expect.poll(async () => await types(agent.socket), { timeout: 10_000 }).toContain('resumed');
+  await expect.poll(async () => await types(agent.socket)).toContain('resumed');
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   expect(imageOf(agent.child.pid)).toBe(image);
 });
@@ -199,11 +197,11 @@ it('serves on and says so when its program cannot be started again', async () =>
      process.exitCode = await runAgent({ env: process.env, flags: {}, version: '0' });`,
   );
   const agent = spawnAgent(REEXEC, dir, program);
-  await expect.poll(() => existsSync(agent.socket), { timeout: 8_000 }).toBe(true);
+  await expect.poll(() => existsSync(agent.socket)).toBe(true);
   const image = imageOf(agent.child.pid);
   rmSync(program);
   await poke(agent.socket);
-  await expect.poll(async () => await types(agent.socket), { timeout: 8_000 }).toContain('reexec_failed');
+  await expect.poll(async () => await types(agent.socket)).toContain('reexec_failed');
   expect((await agent.get('/v1/ready')).json).toMatchObject({
     parts: { resume: { state: 'degraded', reason: expect.stringContaining('program.mjs') } },
   });

@@ -50,7 +50,7 @@ describe('a machine without work', () => {
   it('suspends itself once its time has come, and says how long it was idle', async () => {
     const agent = await startIdleAgent({ idleAfter_ms: AFTER_MS });
     const begun = performance.now();
-    await expect.poll(agent.asks, { timeout: 5_000 }).toBe(1);
+    await expect.poll(agent.asks).toBe(1);
     expect(performance.now() - begun).toBeGreaterThan(AFTER_MS - 50);
     const event = agent.events.find(({ type }) => type === 'idle_suspend');
     expect(event).toMatchObject({ after_ms: AFTER_MS });
@@ -62,9 +62,9 @@ describe('a machine without work', () => {
     const agent = await startIdleAgent({ idleAfter_ms: AFTER_MS });
     agent.world.ports = [port];
     await expect
-      .poll(async () => (await agent.report()).ignored, { timeout: 3_000 })
+      .poll(async () => (await agent.report()).ignored)
       .toContainEqual(expect.stringContaining(`port ${port}: 1 open connection without bytes since`));
-    await expect.poll(agent.asks, { timeout: 5_000 }).toBe(1);
+    await expect.poll(agent.asks).toBe(1);
   });
 
   withSs('does not take connections of the agent itself for work', async () => {
@@ -77,7 +77,7 @@ describe('a machine without work', () => {
     keepOn(() => socket.write('x'));
     const agent = await startIdleAgent({ idleAfter_ms: AFTER_MS });
     agent.world.ports = [port];
-    await expect.poll(agent.asks, { timeout: 5_000 }).toBe(1);
+    await expect.poll(agent.asks).toBe(1);
   });
 
   withSs('does not take connections to a port that is set aside for work', async () => {
@@ -86,13 +86,13 @@ describe('a machine without work', () => {
     const agent = await startIdleAgent({ idleAfter_ms: AFTER_MS, idleIgnorePorts: [port] });
     agent.world.ports = [port];
     expect((await agent.report()).ignored).toContain(`port ${port}: named in suspend.idle_ignore_ports`);
-    await expect.poll(agent.asks, { timeout: 5_000 }).toBe(1);
+    await expect.poll(agent.asks).toBe(1);
   });
 
   it('is not kept awake by being asked why it is awake', async () => {
     const agent = await startIdleAgent({ idleAfter_ms: AFTER_MS });
     keepOn(() => agent.report());
-    await expect.poll(agent.asks, { timeout: 5_000 }).toBe(1);
+    await expect.poll(agent.asks).toBe(1);
   });
 });
 
@@ -115,7 +115,7 @@ describe('a machine at work', () => {
       since: expect.any(String),
       reason: expect.stringMatching(/^1 open connection, \d+ bytes since the look before$/),
     });
-    await expect.poll(agent.asks, { timeout: 5_000 }).toBe(1);
+    await expect.poll(agent.asks).toBe(1);
   });
 
   it.each<[string, (world: Awaited<ReturnType<typeof startIdleAgent>>['world']) => void, object]>([
@@ -191,7 +191,7 @@ describe('without `ss`', () => {
     expect(report.ignored.join()).toContain('`ss` is not installed (package iproute2): every open inbound connection');
     expect(agent.asks()).toBe(0);
     await talker.close(id);
-    await expect.poll(agent.asks, { timeout: 5_000 }).toBe(1);
+    await expect.poll(agent.asks).toBe(1);
   });
 
   it('that answers, the same', async () => {
@@ -201,9 +201,7 @@ describe('without `ss`', () => {
     const { port } = await openConnection();
     const agent = await startIdleAgent({ idleAfter_ms: AFTER_MS, ssCommand: hanging });
     agent.world.ports = [port];
-    await expect
-      .poll(async () => (await agent.report()).ignored.join(), { timeout: 3_000 })
-      .toContain('`ss` did not answer within 300 ms');
+    await expect.poll(async () => (await agent.report()).ignored.join()).toContain('`ss` did not answer within 300 ms');
     expect(agent.asks()).toBe(0);
   });
 });
@@ -215,7 +213,7 @@ describe('a suspend that does not come about', () => {
       retryMin_ms: 60_000,
       suspend: () => Promise.reject(new RemoraError('not_eligible', 'too large')),
     });
-    await expect.poll(agent.asks, { timeout: 5_000 }).toBe(1);
+    await expect.poll(agent.asks).toBe(1);
     await sleep(AFTER_MS);
     expect(agent.asks()).toBe(1);
     const { last_refusal, would_suspend_at } = await agent.report();
@@ -233,19 +231,19 @@ describe('a suspend that does not come about', () => {
       retryMin_ms: 200,
       suspend: () => Promise.reject(new RemoraError('upstream_failed', 'no')),
     });
-    await expect.poll(agent.asks, { timeout: 8_000 }).toBeGreaterThanOrEqual(2);
+    await expect.poll(agent.asks).toBeGreaterThanOrEqual(2);
   });
 
   it('although it was accepted, is not asked for again at once; a resume ends the waiting', async () => {
     const agent = await startIdleAgent({ idleAfter_ms: AFTER_MS, retryMin_ms: 60_000 });
-    await expect.poll(agent.asks, { timeout: 5_000 }).toBe(1);
+    await expect.poll(agent.asks).toBe(1);
     await sleep(1.5 * AFTER_MS);
     expect(agent.asks()).toBe(1);
     agent.idle.onResumed();
     expect(await agent.report()).not.toHaveProperty('last_refusal');
     await sleep(AFTER_MS / 2);
     expect(agent.asks()).toBe(1);
-    await expect.poll(agent.asks, { timeout: 5_000 }).toBe(2);
+    await expect.poll(agent.asks).toBe(2);
   });
 });
 
@@ -275,7 +273,7 @@ describe('work that arrives while the suspend is prepared', () => {
       },
     });
     const failed = () => agent.events.find(({ type }) => type === 'idle_suspend_failed')?.message;
-    await expect.poll(failed, { timeout: 5_000 }).toMatch(message);
+    await expect.poll(failed).toMatch(message);
   });
 
   withSs('is not what programs in here say to one another on being told of it', async () => {
@@ -290,7 +288,7 @@ describe('work that arrives while the suspend is prepared', () => {
       },
     });
     agent.world.ports = [port];
-    await expect.poll(() => prepared, { timeout: 5_000 }).toBe(1);
+    await expect.poll(() => prepared).toBe(1);
   });
 });
 

@@ -96,9 +96,7 @@ describe('a process that cannot be seen', () => {
     expect(said(agent)).toEqual(['port_opened 80 0']);
     proc.hold(80);
     const seen = () => agent.ports.onResume().then(() => ask(agent.socketPath, { target: '/v1/ports' }));
-    await expect
-      .poll(seen, { timeout: 5_000 })
-      .toMatchObject({ json: { ports: [{ port: 80, pid: 100, command: 'server' }] } });
+    await expect.poll(seen).toMatchObject({ json: { ports: [{ port: 80, pid: 100, command: 'server' }] } });
     expect(said(agent)).toEqual(['port_opened 80 0']);
   });
 });

@@ -68,7 +68,7 @@ describe('watching the ports over a WebSocket', () => {
     watch.socket.on('ping', () => {
       pings += 1;
     });
-    await expect.poll(() => pings, { timeout: 5_000 }).toBeGreaterThanOrEqual(2);
+    await expect.poll(() => pings).toBeGreaterThanOrEqual(2);
     for (const frame of watch.frames) expect(frame.type).toMatch(/^port_/);
   });
 

@@ -33,7 +33,7 @@ async function open(options: TestPlatformOptions = {}, more: Omit<ReportAgentOpt
 
 type Agent = ReturnType<typeof createReportAgent>;
 const settled = async (agent: Agent) => {
-  await expect.poll(() => agent.report.status().at, { timeout: 8_000 }).not.toBeNull();
+  await expect.poll(() => agent.report.status().at).not.toBeNull();
   return resumeReporterStatus.parse(agent.report.status());
 };
 /** Any call of the agent that is no report. */
@@ -88,7 +88,7 @@ describe('a start', () => {
       reason: expect.stringMatching(/ECONNREFUSED|other side/),
     });
     const second = await open({ dir: first.platform.dir, listen: { host: '127.0.0.1', port } });
-    await expect.poll(() => first.agent.report.status().ok, { timeout: 8_000 }).toBe(true);
+    await expect.poll(() => first.agent.report.status().ok).toBe(true);
     expect(second.reports()).toHaveLength(1);
   });
 
@@ -155,7 +155,7 @@ describe('a resume', () => {
       { name: 'report', ok: false, reason: expect.stringMatching(/2000 ms/) },
     ]);
     hang = false;
-    await expect.poll(() => agent.report.status().ok, { timeout: 8_000 }).toBe(true);
+    await expect.poll(() => agent.report.status().ok).toBe(true);
   });
 
   test('in the middle of a report leaves the former one without a trace', async () => {

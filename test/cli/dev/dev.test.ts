@@ -186,7 +186,7 @@ describe('remora dev', () => {
       .toBeGreaterThan(Number(before.generation));
     const after = await pasteJson(status);
     expect(after.pid).toBe(before.pid);
-    await expect.poll(async () => (await pasteJson(status)).state, { timeout: 10_000 }).toBe('awake');
+    await expect.poll(async () => (await pasteJson(status)).state).toBe('awake');
   });
 
   it('the database node goes away and comes back, and becomes the primary', async () => {
@@ -250,7 +250,7 @@ describe('remora dev', () => {
       const address = server.address();
       const port = String(typeof address === 'object' ? address?.port : '');
       await expect
-        .poll(async () => (await askWith('ports')).stdout, { timeout: 5_000 })
+        .poll(async () => (await askWith('ports')).stdout)
         .toMatch(new RegExp(`^${port} +${process.pid} `, 'm'));
       expect(JSON.parse((await askWith('ports', '--json')).stdout)).toMatchObject({ ports: expect.any(Array) });
     });
@@ -293,11 +293,11 @@ describe('remora dev', () => {
   it('says so when its machine dies', async () => {
     const { pid } = await pasteJson(dev.commandFor('what the agent says of itself'));
     process.kill(Number(pid), 'SIGKILL');
-    await expect.poll(() => dev.stderr(), { timeout: 5_000 }).toMatch(/the machine has stopped.*agent\.log/);
+    await expect.poll(() => dev.stderr()).toMatch(/the machine has stopped.*agent\.log/);
     expect(await pasteJson(dev.commandFor('wake it'))).toMatchObject({ previous_state: 'stopped' });
-    await expect.poll(() => dev.stderr(), { timeout: 5_000 }).toMatch(/the machine runs again/);
+    await expect.poll(() => dev.stderr()).toMatch(/the machine runs again/);
     const health = () => ask(dev.record.socket, { target: '/v1/health' }).then(({ status }) => status);
-    await expect.poll(() => health().catch(() => 'no answer'), { timeout: 10_000 }).toBe(200);
+    await expect.poll(() => health().catch(() => 'no answer')).toBe(200);
   });
 
   it('keeps credentials out of output, logs, databases and the environment of the machine', async () => {
@@ -351,7 +351,7 @@ it('ends when npm is told to end, which tells only the shell in between', async 
   await expect.poll(() => existsSync(join(dir, 'dev.json')), { timeout: 20_000 }).toBe(true);
   shell.kill('SIGTERM');
   await once(shell, 'exit');
-  await expect.poll(() => processesOf(dir), { timeout: 10_000 }).toEqual([]);
+  await expect.poll(() => processesOf(dir)).toEqual([]);
   expect(existsSync(join(dir, 'dev.json'))).toBe(false);
 }, 40_000);
 

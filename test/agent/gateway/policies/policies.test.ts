@@ -46,7 +46,7 @@ describe('without a platform', () => {
     const agent = await openGatewayAgent(platform.url);
     const started_ms = performance.now();
     expect(await ask(agent.path, { target })).toMatchObject({ status: 503, json: { error: 'policy_unavailable' } });
-    expect(performance.now() - started_ms).toBeLessThan(5_000);
+    expect(performance.now() - started_ms).toBeLessThan(15_000);
   });
 });
 

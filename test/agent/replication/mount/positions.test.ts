@@ -35,8 +35,8 @@ test('a position has its size, lag and age', async () => {
   });
   const { lag_ms, age_ms } = json as { lag_ms: number; age_ms: number };
   expect(lag_ms).toBeGreaterThanOrEqual(5_000);
-  expect(lag_ms).toBeLessThan(15_000);
-  expect(age_ms).toBeLessThan(5_000);
+  expect(lag_ms).toBeLessThan(30_000);
+  expect(age_ms).toBeLessThan(20_000);
 });
 
 test('a clock ahead of ours is no negative lag', async () => {
