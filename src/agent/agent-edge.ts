@@ -1,6 +1,7 @@
 // What the agent serves: the operations of its parts and those about itself, at every listener that is opened on the edge.
 import { agentOperations } from '../contract/agent-operations.ts';
 import type { SignalStatus } from '../contract/local/resume.ts';
+import { toLoggedPath } from '../core/gateway/capability-text.ts';
 import { createEdge, type Edge } from '../http/edge.ts';
 import { createAuthenticator } from './access/authenticator.ts';
 import type { AgentBase } from './agent-base.ts';
@@ -70,6 +71,7 @@ export function createAgentEdge(base: AgentBase, parts: AgentParts, options: Age
     streamLimits: STREAM_LIMITS,
     loop,
     log,
+    toLoggedPath,
     ...(options.checkAnswers === undefined ? {} : { checkAnswers: options.checkAnswers }),
   });
   return edge;

@@ -56,6 +56,9 @@ export const errorStatus = {
 
 export type ErrorCode = keyof typeof errorStatus;
 
+/** The header of Remora's own errors, which distinguishes them from those of a provider. Its value is the error code. */
+export const ERROR_MARKER = 'remora-error';
+
 /** The one error body of every listener. The specifications show none (DECISIONS.md, "Error body"). */
 export const errorBody = z.object({
   error: z.string(),

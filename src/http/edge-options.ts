@@ -29,6 +29,8 @@ export interface EdgeOptions<Ops extends Operations, P> {
   /** Learns which operation runs, each time that it begins or goes on. */
   readonly loop?: Pick<LoopWatch, 'enter'> | undefined;
   readonly log: Log;
+  /** The path of a failed request as the log may hold it: a path may carry a credential. As it is when absent. */
+  readonly toLoggedPath?: (path: string) => string;
   /** Checks every JSON answer against its operation, for tests: an answer that does not fit is a 500. */
   readonly checkAnswers?: boolean;
 }

@@ -7,7 +7,7 @@ import type { AnyEdgeOptions, EdgeOptions } from './edge-options.ts';
 import { createEdgeServer } from './edge-server.ts';
 import type { MapError } from './error-answer.ts';
 import type { Exchange } from './exchange.ts';
-import { writeFailure } from './failure-log.ts';
+import { createFailureLog } from './failure-log.ts';
 import { watchExchange } from './finished-call.ts';
 import { sendError } from './reply.ts';
 import { createRouter, type Router } from './router.ts';
@@ -41,7 +41,8 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
   const streams = new StreamServer(known.streamLimits ?? defaultStreamLimits, mapError);
   const shutdown = new Shutdown(() => streams.end());
   const checkOpen = () => shutdown.checkOpen();
-  const report = (error: unknown, exchange: Exchange) => writeFailure(log, error, exchange, mapError);
+  const { toLoggedPath = (path: string) => path } = known;
+  const report = createFailureLog({ log, mapError, toLoggedPath });
   const writeAnswer = createAnswerWriter({ ...known, streams, checkOpen, report });
   const serveCall = createCallServer({ ...known, router, checkOpen, writeAnswer });
 

@@ -1,6 +1,5 @@
 // What a caller reads of an error: a status, a body and headers, without anything of the inside.
-import { type ErrorBody, errorStatus } from '../contract/errors.ts';
-import { ERROR_MARKER } from '../core/gateway/header-hygiene.ts';
+import { ERROR_MARKER, type ErrorBody, errorStatus } from '../contract/errors.ts';
 import { RemoraError } from '../core/remora-error.ts';
 
 /** What an error is to the caller. */

@@ -1,10 +1,9 @@
 // The moment of the switch: the upstream has answered 101. The answer is checked and passed to the caller; then both
 // connections become one tunnel.
 import type { Duplex } from 'node:stream';
-import type { AnswerGuard } from '../core/gateway/answer-guard.ts';
-import { toCallerHeaders } from '../core/gateway/header-hygiene.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import { isAccepted } from '../core/websocket/websocket-handshake.ts';
+import type { HeaderPolicy } from './header-policy.ts';
 import { runTunnel, type TunnelOutcome } from './tunnel.ts';
 import type { Upgrade } from './upgrade.ts';
 
@@ -15,8 +14,8 @@ export interface Switch {
   readonly upstream: Duplex;
   /** The headers of the 101, flat. */
   readonly headers: readonly string[];
+  readonly policy: HeaderPolicy;
   readonly from: 'provider' | 'platform';
-  readonly guard: AnswerGuard | undefined;
   readonly signal: AbortSignal | undefined;
   readonly idle_ms: number;
 }
@@ -28,7 +27,7 @@ export function switchToTunnel(options: Switch): Promise<TunnelOutcome> {
     upstream.on('error', () => undefined).destroy();
     throw new RemoraError('upstream_failed', `the ${options.from} answered the handshake with one that is not its own`);
   }
-  const early = upgrade.accept(toCallerHeaders(headers, options.from, options.guard));
+  const early = upgrade.accept(options.policy.response(headers));
   const signals = signal === undefined ? [upgrade.stopping] : [upgrade.stopping, signal];
   return runTunnel({ caller: upgrade.socket, early, upstream, signals, idle_ms: options.idle_ms });
 }

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { RemoraError } from '../core/remora-error.ts';
 import { findHandshakeKey } from '../core/websocket/websocket-handshake.ts';
-import type { ExchangeTunnel } from './streaming-proxy.ts';
+import type { ExchangeTunnel } from './exchange-upstream.ts';
 import type { Upgrade } from './upgrade.ts';
 
 /** Undefined for a plain call. Throws `invalid_request` for a handshake that no server could accept. */

@@ -1,6 +1,7 @@
 // The operations of the platform at its listeners: who answers each, and who may ask.
 import { platformOperations } from '../contract/platform-operations.ts';
 import type { Clock } from '../core/clock.ts';
+import { toLoggedPath } from '../core/gateway/capability-text.ts';
 import { createEdge, type Edge } from '../http/edge.ts';
 import type { Handlers } from '../http/handler.ts';
 import type { Fencing } from './fencing/fencing.ts';
@@ -63,6 +64,7 @@ export function createPlatformEdge(deps: PlatformEdgeDeps): Edge {
     onCall: deps.accessLog,
     loop: deps.metrics.loop,
     log: options.log,
+    toLoggedPath,
     ...(options.checkAnswers === undefined ? {} : { checkAnswers: options.checkAnswers }),
   });
 }

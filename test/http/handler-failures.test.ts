@@ -84,6 +84,16 @@ describe('a handler that throws', () => {
     ]);
   });
 
+  test('the log has the path as the application writes it down', async () => {
+    const { path, log } = await serveEdge(
+      { one },
+      { one: () => Promise.reject(new Error(SECRET)) },
+      { toLoggedPath: (text) => text.replace('one', '[cut]') },
+    );
+    await ask(path, { target: '/v1/one?q=1' });
+    expect(log).toEqual([expect.objectContaining({ level: 'error', path: '/v1/[cut]' })]);
+  });
+
   test('what the caller did wrong is not logged as an error', async () => {
     const { path, log } = await serveEdge({ one }, { one: () => Promise.reject(new RemoraError('not_found', 'no')) });
     await ask(path, { target: '/v1/one' });

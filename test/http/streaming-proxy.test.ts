@@ -4,10 +4,15 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { Agent } from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { toUpstreamHeaders } from '../../src/core/gateway/header-hygiene.ts';
+import { createAnswerGuard } from '../../src/core/gateway/answer-guard.ts';
+import { GatewayHeaders } from '../../src/core/gateway/gateway-headers.ts';
 import { RemoraError } from '../../src/core/remora-error.ts';
+import { Secret } from '../../src/core/secret.ts';
+import type { ExchangeOutcome } from '../../src/http/exchange-outcome.ts';
+import type { ExchangeUpstream } from '../../src/http/exchange-upstream.ts';
+import type { HeaderPolicy } from '../../src/http/header-policy.ts';
 import { sendError } from '../../src/http/reply.ts';
-import { type ExchangeOutcome, type ExchangeUpstream, streamExchange } from '../../src/http/streaming-proxy.ts';
+import { streamExchange } from '../../src/http/streaming-proxy.ts';
 import { openFullListener } from '../support/full-listener.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { openRawUpstream } from '../support/raw-upstream.ts';
@@ -18,6 +23,9 @@ interface Proxy {
   /** The outcome or the error of each exchange, in the order of their ends. */
   next(): Promise<ExchangeOutcome | RemoraError>;
 }
+
+const guard = createAnswerGuard(new Secret('hunter2'));
+const headers = new GatewayHeaders({ from: 'provider', injected: [], guard });
 
 async function openProxy(origin: string, more: Partial<ExchangeUpstream> = {}): Promise<Proxy> {
   const path = join(tempDir(), 's');
@@ -30,7 +38,6 @@ async function openProxy(origin: string, more: Partial<ExchangeUpstream> = {}): 
     else first(end);
   };
   const server = createServer((request, response) => {
-    const headers = toUpstreamHeaders(request.rawHeaders);
     const upstream = {
       dispatcher: () => dispatcher,
       origin,
@@ -146,6 +153,30 @@ describe('what the caller receives', () => {
     connection.socket.write(answer);
     expect(await proxy.next()).toMatchObject({ ended: 'complete', response_bytes: 0 });
     expect(await caller.until(expected)).toBe(caller.text);
+  });
+
+  it('has the headers that a policy of the user lets pass, in every part of an answer', async () => {
+    const upstream = await openRawUpstream();
+    const seen: (readonly string[])[] = [];
+    const policy: HeaderPolicy = {
+      request: () => ['X-Only', 'this'],
+      response(flat) {
+        seen.push(flat);
+        return ['X-Part', String(seen.length)];
+      },
+      mayShow: (phrase) => phrase !== 'Secret Word',
+    };
+    const proxy = await openProxy(upstream.origin, { headers: policy });
+    const caller = openRaw(proxy.path, 'GET /x HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nX-Own: 1\r\n\r\n');
+    const connection = await upstream.connection(0);
+    expect(await connection.until(/\r\n\r\n$/)).toMatch(/^GET .*keep-alive\r\nX-Only: this\r\n\r\n$/s);
+    connection.socket.write('HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n');
+    connection.socket.write('HTTP/1.1 200 Secret Word\r\nTransfer-Encoding: chunked\r\nX-Gone: 1\r\n\r\n');
+    connection.socket.write('2\r\nok\r\n0\r\nX-Sum: 1\r\n\r\n');
+    const text = await caller.until(/X-Part: 3\r\n\r\n$/);
+    expect(text).toMatch(/^HTTP\/1.1 103 Early Hints\r\nX-Part: 1\r\n\r\nHTTP\/1.1 200 OK\r\nX-Part: 2\r\n/);
+    expect(text).not.toMatch(/Secret|Link|X-Gone|X-Sum/);
+    expect(seen.map((flat) => flat.at(-1))).toEqual(['x', '1', '1']);
   });
 
   it('has early hints and trailers, with hygiene', async () => {

@@ -3,9 +3,12 @@ import { createHash } from 'node:crypto';
 import { Agent } from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { defineOperation } from '../../src/contract/operation.ts';
-import { toUpstreamHeaders } from '../../src/core/gateway/header-hygiene.ts';
+import { createAnswerGuard } from '../../src/core/gateway/answer-guard.ts';
+import { GatewayHeaders } from '../../src/core/gateway/gateway-headers.ts';
 import { RemoraError } from '../../src/core/remora-error.ts';
-import { type ExchangeOutcome, streamExchange } from '../../src/http/streaming-proxy.ts';
+import { Secret } from '../../src/core/secret.ts';
+import type { ExchangeOutcome } from '../../src/http/exchange-outcome.ts';
+import { streamExchange } from '../../src/http/streaming-proxy.ts';
 import { toTunnel } from '../../src/http/to-tunnel.ts';
 import { openRaw, type RawConnection } from '../support/raw-http.ts';
 import { openRawUpstream, type RawUpstreamConnection } from '../support/raw-upstream.ts';
@@ -41,6 +44,9 @@ const operations = {
   }),
 };
 
+const guard = createAnswerGuard(new Secret('hunter2'));
+const headers = new GatewayHeaders({ from: 'provider', injected: [], guard });
+
 async function openProxy(idle_ms = 60_000) {
   const upstream = await openRawUpstream();
   const dispatcher = new Agent();
@@ -53,7 +59,7 @@ async function openProxy(idle_ms = 60_000) {
         dispatcher: () => dispatcher,
         origin: upstream.origin,
         path: request.url ?? '',
-        headers: toUpstreamHeaders(request.rawHeaders),
+        headers,
         from: 'provider',
         signal: cut.signal,
         ...(tunnel === undefined ? {} : { tunnel }),

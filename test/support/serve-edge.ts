@@ -24,7 +24,7 @@ export interface ServedEdge {
 export async function serveEdge<const Ops extends Operations>(
   operations: Ops,
   handlers: Handlers<Ops, undefined>,
-  more: Partial<Pick<EdgeOptions<Ops, undefined>, 'authenticate' | 'mapError' | 'onCall'>> = {},
+  more: Partial<Pick<EdgeOptions<Ops, undefined>, 'authenticate' | 'mapError' | 'onCall' | 'toLoggedPath'>> = {},
 ): Promise<ServedEdge> {
   const log: LogRecord[] = [];
   const to = (level: LogRecord['level']) => (fields: object, message: string) => {

@@ -6,8 +6,8 @@ import type { Clock } from '../../core/clock.ts';
 import { createAnswerGuard } from '../../core/gateway/answer-guard.ts';
 import type { CallLimits } from '../../core/gateway/call-limits.ts';
 import { withoutCapability } from '../../core/gateway/capability-text.ts';
+import { GatewayHeaders } from '../../core/gateway/gateway-headers.ts';
 import { parseGatewayTarget } from '../../core/gateway/gateway-target.ts';
-import { toUpstreamHeaders } from '../../core/gateway/header-hygiene.ts';
 import { createUsageReader, type UsageReader } from '../../core/gateway/token-usage.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Secret } from '../../core/secret.ts';
@@ -72,14 +72,17 @@ export function createForwarder(options: ForwarderOptions): Forward {
   const guard = createAnswerGuard(options.platform.token);
   const authorization = ['authorization', `Bearer ${options.platform.token.reveal()}`];
   let known: ReturnType<typeof options.identity> | undefined;
-  let injected: readonly string[] = [];
+  let headers: GatewayHeaders | undefined;
 
-  /** Headers that are added to each call. They are built once for each incarnation of the machine. */
-  function inject(): readonly string[] {
+  /** The headers of a call. What is added to them is built once for each incarnation of the machine. */
+  function presentHeaders(): GatewayHeaders {
     const identity = options.identity();
-    if (identity !== known) injected = [...authorization, ...Object.entries(identity).flat()];
-    known = identity;
-    return injected;
+    if (headers === undefined || identity !== known) {
+      const injected = [...authorization, ...Object.entries(identity).flat()];
+      headers = new GatewayHeaders({ from: 'platform', injected, guard });
+      known = identity;
+    }
+    return headers;
   }
 
   async function verdict(request: IncomingMessage): Promise<Verdict> {
@@ -112,9 +115,8 @@ export function createForwarder(options: ForwarderOptions): Forward {
       dispatcher: () => options.upstream.dispatcher,
       origin,
       path: basePath + withoutCapability(request.url ?? ''),
-      headers: toUpstreamHeaders(request.rawHeaders, inject()),
+      headers: presentHeaders(),
       from: 'platform',
-      guard,
       signal: call.signal,
       headersTimeout_ms: options.headersTimeout_ms + PLATFORM_GRACE_MS,
       idleTimeout_ms: options.idleTimeout_ms,

@@ -1,8 +1,7 @@
 // Watches every call of this process to the platform, and notices when the platform refuses the incarnation that the call names.
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { errorStatus } from '../../contract/errors.ts';
+import { ERROR_MARKER, errorStatus } from '../../contract/errors.ts';
 import { fenceCode } from '../../contract/local/resume-reports.ts';
-import { ERROR_MARKER } from '../../core/gateway/header-hygiene.ts';
 
 const ANSWERED = 'undici:request:headers';
 

@@ -122,9 +122,6 @@ const droppedFamilies = [
 
 const droppedFromResponse: ReadonlySet<string> = new Set([...connectionHeaders, 'set-cookie', 'set-cookie2']);
 
-/** The marker of Remora's own errors, which distinguishes them from the provider's. Its value is the error code. */
-export const ERROR_MARKER = 'remora-error';
-
 /** This header passes without those elements of its list that are credentials. */
 const SUBPROTOCOLS = 'sec-websocket-protocol';
 

@@ -5,13 +5,14 @@ import type { Dispatcher } from 'undici';
 import { type CompiledPolicy, decide } from '../../core/gateway/access-policy.ts';
 import { createAnswerGuard } from '../../core/gateway/answer-guard.ts';
 import { createCallLimits } from '../../core/gateway/call-limits.ts';
+import { GatewayHeaders } from '../../core/gateway/gateway-headers.ts';
 import { GATEWAY_PREFIX, parseGatewayTarget } from '../../core/gateway/gateway-target.ts';
-import { toUpstreamHeaders } from '../../core/gateway/header-hygiene.ts';
 import { createUsageReader, type UsageReader } from '../../core/gateway/token-usage.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { withoutQuery } from '../../core/without-query.ts';
 import { BODY_IDLE_MS } from '../../http/caller-body.ts';
-import { BODY_CAP_BYTES, streamExchange } from '../../http/streaming-proxy.ts';
+import { BODY_CAP_BYTES } from '../../http/exchange-upstream.ts';
+import { streamExchange } from '../../http/streaming-proxy.ts';
 import { toTunnel } from '../../http/to-tunnel.ts';
 import { TUNNEL_IDLE_MS } from '../../http/tunnel.ts';
 import type { Upgrade } from '../../http/upgrade.ts';
@@ -109,14 +110,14 @@ export function createForwardCall(deps: ForwardCallDeps): ForwardCall {
     const call = toProviderCall({ ...entry, injection }, address, secret, { path: target.path, rawHeaders });
     const gatewayPath = `${GATEWAY_PREFIX}${provider}/${connector_id}`;
     record.isSent = true;
+    const guard = createAnswerGuard(secret, createUrlRewriter(call, injection, gatewayPath));
     let usage: UsageReader | undefined;
     const outcome = await streamExchange(request, response, {
       dispatcher: () => deps.dispatcherFor(entry),
       origin: call.origin,
       path: call.path,
-      headers: toUpstreamHeaders(rawHeaders, call.injected),
+      headers: new GatewayHeaders({ from: 'provider', injected: call.injected, guard }),
       from: 'provider',
-      guard: createAnswerGuard(secret, createUrlRewriter(call, injection, gatewayPath)),
       signal: open.signal,
       bodyCap_bytes,
       bodyIdle_ms,

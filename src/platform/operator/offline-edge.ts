@@ -8,6 +8,7 @@ import { machineOperations } from '../../contract/machines.ts';
 import { organizationOperations } from '../../contract/organizations.ts';
 import { spriteOperations } from '../../contract/sprites.ts';
 import { tokenOperations } from '../../contract/tokens.ts';
+import { toLoggedPath } from '../../core/gateway/capability-text.ts';
 import type { Log } from '../../core/log.ts';
 import { randomBytes } from '../../core/urandom.ts';
 import { createEdge, type Edge } from '../../http/edge.ts';
@@ -73,5 +74,6 @@ export function createOfflineEdge(deps: OfflineEdgeDeps): Edge {
     },
     authenticate: createOperatorAuthenticate(deps.organizations),
     log,
+    toLoggedPath,
   });
 }

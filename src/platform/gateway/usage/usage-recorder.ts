@@ -5,7 +5,7 @@ import type { Clock } from '../../../core/clock.ts';
 import type { TokenUsage } from '../../../core/gateway/token-usage.ts';
 import type { Log } from '../../../core/log.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
-import type { ExchangeOutcome } from '../../../http/streaming-proxy.ts';
+import type { ExchangeOutcome } from '../../../http/exchange-outcome.ts';
 import type { Caller } from '../../tokens/caller-store.ts';
 import { toUsageDay } from './usage-days.ts';
 import { type UsageCounts, type UsageKey, type UsageStore, usageSums } from './usage-store.ts';

@@ -1,0 +1,35 @@
+// Which headers cross the gateway for one call, or for all calls that go out with the same credential. Pure.
+import type { AnswerGuard } from './answer-guard.ts';
+import { toCallerHeaders, toUpstreamHeaders } from './header-hygiene.ts';
+
+export interface GatewayHeadersOptions {
+  /** Decides whose error marker counts: only the platform may set it. */
+  readonly from: 'provider' | 'platform';
+  /** Flat; added to the headers of every request. */
+  readonly injected: readonly string[];
+  /** Keeps the credential that goes out with the request out of the head and the trailers of the answer. */
+  readonly guard: AnswerGuard;
+}
+
+/** A class, and no object of functions, because a gateway makes one for each call. */
+export class GatewayHeaders {
+  readonly #options: GatewayHeadersOptions;
+
+  constructor(options: GatewayHeadersOptions) {
+    this.#options = options;
+  }
+
+  /** See `toUpstreamHeaders`. */
+  request(headers: readonly string[]): string[] {
+    return toUpstreamHeaders(headers, this.#options.injected);
+  }
+
+  /** See `toCallerHeaders`. */
+  response(headers: readonly string[]): string[] {
+    return toCallerHeaders(headers, this.#options.from, this.#options.guard);
+  }
+
+  mayShow(phrase: string): boolean {
+    return !this.#options.guard.holds(phrase);
+  }
+}

@@ -1,0 +1,230 @@
+// One try of an exchange: a request to the upstream, and its answer straight into the caller's response.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Dispatcher } from 'undici';
+import { RemoraError } from '../core/remora-error.ts';
+import { AnswerWriter } from './answer-writer.ts';
+import type { CallerBody } from './caller-body.ts';
+import { dropRest } from './drop-rest.ts';
+import type { ExchangeEnd, ExchangeOutcome } from './exchange-outcome.ts';
+import { type ExchangeUpstream, HEADERS_TIMEOUT_MS } from './exchange-upstream.ts';
+import { HintLimit } from './hint-limit.ts';
+import { toPairs, toTexts } from './raw-headers.ts';
+import { switchToTunnel } from './switch-to-tunnel.ts';
+import { TUNNEL_IDLE_MS } from './tunnel.ts';
+import { isRetryable, toUpstreamError } from './upstream-error.ts';
+
+export interface AttemptParts {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly upstream: ExchangeUpstream;
+  /** What goes upstream: the same in each try. */
+  readonly headers: string[];
+  readonly body: CallerBody;
+}
+
+/** Throws through `run`, see `streamExchange`. */
+export class ExchangeAttempt implements Dispatcher.DispatchHandler {
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #upstream: ExchangeUpstream;
+  readonly #headers: string[];
+  readonly #body: CallerBody;
+  #controller: Dispatcher.DispatchController | undefined;
+  #cancelled: Error | undefined;
+  #answerSeen = false;
+  #status: number | undefined;
+  #response_bytes = 0;
+  readonly #hints: HintLimit;
+  #writer: AnswerWriter | undefined;
+  #mayRetry = false;
+  #settled = false;
+  #resolve: (outcome: ExchangeOutcome | 'not_sent') => void = () => undefined;
+  #reject: (error: unknown) => void = () => undefined;
+
+  constructor({ request, response, upstream, headers, body }: AttemptParts) {
+    this.#request = request;
+    this.#response = response;
+    this.#upstream = upstream;
+    this.#headers = headers;
+    this.#body = body;
+    this.#hints = new HintLimit(upstream.from);
+  }
+
+  /** `not_sent`: another try may be made; only when `mayRetry`. */
+  run(mayRetry: boolean): Promise<ExchangeOutcome | 'not_sent'> {
+    this.#mayRetry = mayRetry;
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+      this.#response.on('close', this.#onClose);
+      this.#response.on('drain', this.#onDrain);
+      this.#upstream.signal?.addEventListener('abort', this.#onCut);
+      if (this.#response.destroyed) this.#onClose();
+      else if (this.#upstream.signal?.aborted) this.#onCut();
+      else this.#dispatch();
+    });
+  }
+
+  #dispatch(): void {
+    const { dispatcher, origin, path, headersTimeout_ms, idleTimeout_ms, tunnel } = this.#upstream;
+    const options = {
+      origin,
+      path,
+      method: this.#request.method ?? 'GET',
+      headers: this.#headers,
+      body: this.#body.open(),
+      headersTimeout: headersTimeout_ms ?? HEADERS_TIMEOUT_MS,
+      bodyTimeout: idleTimeout_ms ?? 0,
+      ...(tunnel === undefined ? {} : { upgrade: 'websocket' }),
+    };
+    dispatcher().dispatch(options, this);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#cancelled !== undefined) controller.abort(this.#cancelled);
+  }
+
+  onResponseStarted(): void {
+    this.#answerSeen = true;
+  }
+
+  onRequestUpgrade(controller: Dispatcher.DispatchController, status: number, _headers: unknown, socket: Duplex): void {
+    const { tunnel, from, headers: policy, signal } = this.#upstream;
+    if (this.#settled || tunnel === undefined) {
+      socket.on('error', () => undefined).destroy();
+      return;
+    }
+    this.#status = status;
+    this.#finish();
+    const { upgrade, key, idle_ms = TUNNEL_IDLE_MS } = tunnel;
+    const headers = toTexts(controller.rawHeaders);
+    try {
+      const running = switchToTunnel({ upgrade, key, upstream: socket, headers, policy, from, signal, idle_ms });
+      running.then((outcome) => this.#resolve({ status, ...outcome }), this.#reject);
+    } catch (error) {
+      this.#reject(error);
+    }
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, _: unknown, message?: string): void {
+    if (this.#settled) return;
+    const { headers: policy, onTurn } = this.#upstream;
+    onTurn?.();
+    const raw = toTexts(controller.rawHeaders);
+    const headers = policy.response(raw);
+    if (status < 200) {
+      this.#onHint(status, raw, headers);
+      return;
+    }
+    const isSafe = /^[\t -~]*$/.test(message ?? '') && policy.mayShow(message ?? '');
+    this.#response.writeHead(status, isSafe ? message : undefined, headers);
+    this.#status = status;
+    this.#writer = new AnswerWriter(this.#response, controller, this.#upstream.observe?.(headers));
+  }
+
+  #onHint(status: number, raw: readonly string[], headers: string[]): void {
+    const error = this.#hints.take(raw);
+    if (error !== undefined) this.#fail(error, error);
+    else if (this.#request.httpVersion === '1.1') this.#response.writeInformation(status, headers);
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#settled) return;
+    this.#upstream.onTurn?.();
+    this.#response_bytes += chunk.length;
+    this.#writer?.push(chunk);
+  }
+
+  onResponseEnd(controller: Dispatcher.DispatchController): void {
+    if (this.#settled) return;
+    const { headers: policy, onTurn } = this.#upstream;
+    onTurn?.();
+    const trailers = policy.response(toTexts(controller.rawTrailers));
+    if (trailers.length > 0) this.#response.addTrailers(toPairs(trailers));
+    this.#writer?.flush();
+    this.#response.end();
+    this.#body.close();
+    dropRest(this.#request);
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#settled) return;
+    if (this.#response.destroyed || (this.#request.destroyed && !this.#request.complete)) {
+      this.#settle('caller_gone');
+      return;
+    }
+    if (this.#status !== undefined) {
+      this.#writer?.flush();
+      this.#response.destroy();
+      if (error instanceof RemoraError) this.#settle('cut', error);
+      else this.#settle('upstream_broke');
+      return;
+    }
+    const safe = onlyReads(this.#request.method) && this.#body.bytes === 0;
+    const sent = { started: this.#controller !== undefined, answered: this.#answerSeen, safe };
+    if (this.#mayRetry && this.#body.repeatable && isRetryable(error, sent)) {
+      this.#finish();
+      this.#resolve('not_sent');
+      return;
+    }
+    this.#fail(toUpstreamError(error, this.#upstream.from, sent));
+  }
+
+  readonly #onClose = (): void => {
+    if (this.#response.writableFinished) this.#settle('complete');
+    else this.#cancel(new Error('the caller went away'), 'caller_gone');
+  };
+
+  readonly #onCut = (): void => {
+    const reason: unknown = this.#upstream.signal?.reason;
+    const error = reason instanceof RemoraError ? reason : new RemoraError('upstream_failed', 'the call was cut off');
+    if (this.#status === undefined) {
+      if (!this.#settled) this.#fail(error, error);
+      return;
+    }
+    this.#cancel(error, 'cut');
+    this.#response.destroy();
+  };
+
+  readonly #onDrain = (): void => this.#controller?.resume();
+
+  #cancel(reason: Error, ended: ExchangeEnd): void {
+    if (this.#settled) return;
+    this.#settle(ended);
+    this.#abort(reason);
+  }
+
+  /** A call that still waits for a connection has no controller yet; it is aborted when it gets one. */
+  #abort(reason: Error): void {
+    this.#cancelled = reason;
+    this.#controller?.abort(reason);
+  }
+
+  #settle(ended: ExchangeEnd, reason?: RemoraError): void {
+    if (this.#settled) return;
+    this.#finish();
+    const counts = { request_bytes: this.#body.bytes, response_bytes: this.#response_bytes };
+    this.#resolve({ ended, status: this.#status, ...counts, ...(reason === undefined ? {} : { reason }) });
+  }
+
+  /** `reason`: why the upstream is to be let go. */
+  #fail(error: unknown, reason?: Error): void {
+    this.#finish();
+    this.#body.close();
+    this.#reject(error);
+    if (reason !== undefined) this.#abort(reason);
+  }
+
+  #finish(): void {
+    this.#settled = true;
+    this.#response.off('close', this.#onClose);
+    this.#response.off('drain', this.#onDrain);
+    this.#upstream.signal?.removeEventListener('abort', this.#onCut);
+  }
+}
+
+function onlyReads(method: string | undefined): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
