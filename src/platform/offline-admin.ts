@@ -27,6 +27,7 @@ import { createSpriteStore } from './sprites/sprite-store.ts';
 import { openStorage } from './storage/open-storage.ts';
 import { SQLITE_FILE } from './storage/sqlite-storage.ts';
 import { createTokenStore } from './tokens/token-store.ts';
+import { bindOldSeals } from './vault/bound-seals.ts';
 import { type RotationResult, rotateKeys } from './vault/key-rotation.ts';
 import { createLazyVault } from './vault/lazy-vault.ts';
 import { checkRunningPlatformsHave, VAULT_KEYS } from './vault/running-keys.ts';
@@ -163,7 +164,10 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
       using _lock = database === undefined ? openLockOrNothing(join(options.dir, 'platform.lock')) : undefined;
       return await storage.exclusively(VAULT_KEYS, async () => {
         if (_lock === undefined) await checkRunningPlatformsHave(storage, vault.currentKeyId);
-        return await rotateKeys(connectors, vault);
+        const old = await bindOldSeals(options.dir, connectors, vault);
+        const { rotated, unreadable } = await rotateKeys(connectors, vault);
+        const closed = new Set([...old.unreadable, ...old.refused, ...unreadable]);
+        return { rotated, unreadable: [...closed].sort() };
       });
     },
     listHosts: async () => await hosts().list(),

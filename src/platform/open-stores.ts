@@ -59,7 +59,7 @@ export async function openStores(
     notices: createNoticeStore(storage),
     incarnations: createIncarnationStore(storage),
   };
-  await takeUpKeys({ storage, connectors: stores.connectors, vault, host, log });
+  await takeUpKeys({ dir, storage, connectors: stores.connectors, vault, host, log });
   stack.defer(() => forgetRunningKeys(storage, host));
   const owned = stack.move();
   return { ...stores, [Symbol.asyncDispose]: () => owned.disposeAsync() };

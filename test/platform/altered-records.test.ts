@@ -1,11 +1,12 @@
 // Whoever can write the database, but has no vault key, cannot have a credential sent elsewhere, or by somebody else.
-import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
 import { createConnectorStore } from '../../src/platform/connectors/connector-store.ts';
 import { openStorage } from '../../src/platform/storage/open-storage.ts';
+import { bindOldSeals, SEALS_BOUND } from '../../src/platform/vault/bound-seals.ts';
 import { bindSeals, rotateKeys } from '../../src/platform/vault/key-rotation.ts';
 import { createVault } from '../../src/platform/vault/vault.ts';
 import { startEchoProvider } from '../support/echo-provider.ts';
@@ -181,7 +182,7 @@ describe('a credential that an earlier version closed', () => {
     expect(provider.requests).toEqual([]);
   });
 
-  test('is bound by a rotation too, which goes on where it was broken off', async () => {
+  test('is bound where that was broken off, and closed with another key by a rotation', async () => {
     const dir = copyOld();
     const storage = await openStorage(dir, undefined);
     onTestFinished(() => storage[Symbol.asyncDispose]());
@@ -189,20 +190,73 @@ describe('a credential that an earlier version closed', () => {
     db.exec(`CREATE TRIGGER broken BEFORE UPDATE OF data_key ON connectors WHEN OLD.id = 'conn_own'
              BEGIN SELECT RAISE(ABORT, 'killed here'); END`);
     const [connectors, both] = [createConnectorStore(storage), createVault([NEW_KEY, TEST_KEY])];
-    await expect(rotateKeys(connectors, both)).rejects.toThrow('killed here');
+    await expect(bindOldSeals(dir, connectors, both)).rejects.toThrow('killed here');
     expect(versionsOf(dir)).toEqual(['conn_1 2', 'conn_own 1']);
     db.exec('DROP TRIGGER broken');
     db.close();
+    expect(await bindOldSeals(dir, connectors, both)).toEqual({ rotated: 1, unreadable: [], refused: [] });
     expect(await rotateKeys(connectors, both)).toEqual({ rotated: 2, unreadable: [] });
     expect(await connectors.listKeyIds()).toEqual([both.currentKeyId]);
     expect(await bindSeals(connectors, createVault([NEW_KEY]))).toEqual({ rotated: 0, unreadable: [] });
   });
 
   test('with a key that is not given stays as it is and is named', async () => {
-    const storage = await openStorage(copyOld(), undefined);
+    const dir = copyOld();
+    const storage = await openStorage(dir, undefined);
     onTestFinished(() => storage[Symbol.asyncDispose]());
-    const report = await bindSeals(createConnectorStore(storage), createVault([NEW_KEY]));
-    expect(report).toEqual({ rotated: 0, unreadable: ['conn_1', 'conn_own'] });
+    const connectors = createConnectorStore(storage);
+    const report = await bindOldSeals(dir, connectors, createVault([NEW_KEY]));
+    expect(report).toEqual({ rotated: 0, unreadable: ['conn_1', 'conn_own'], refused: [] });
+    expect(await bindOldSeals(dir, connectors, createVault([TEST_KEY]))).toMatchObject({ rotated: 2 });
+  });
+
+  test.each([
+    ['alone', ''],
+    ['and into the list of the migration', "INSERT INTO unbound_seals VALUES ('conn_own')"],
+  ])('and that is put into the database later %s is refused at every start, and named', async (_, list) => {
+    const dir = copyOld();
+    const attacker = await startEchoProvider();
+    const own = { ...attacker.entry('own'), address: { type: 'own' } } as const;
+    const options = { dir, catalogue: [own] };
+    const old = new Database(join(copyOld(), 'platform.db')).prepare<[], { data_key: Buffer }>(
+      "SELECT data_key FROM connectors WHERE id = 'conn_own'",
+    );
+    const first = await openTestPlatform(options);
+    await first[Symbol.asyncDispose]();
+    const db = new Database(join(dir, 'platform.db'));
+    const text = "UPDATE connectors SET data_key = ?, base_api_url = ? WHERE id = 'conn_own'";
+    db.prepare(text).run(old.get()?.data_key, attacker.origin);
+    db.exec(list);
+    db.close();
+    const token = new Secret(oldTokens.sprite_token);
+    for (const _start of [1, 2]) {
+      const next = await openTestPlatform(options);
+      expect(next.log).toContainEqual(
+        expect.objectContaining({ connectors: ['conn_own'], file: join(dir, SEALS_BOUND) }),
+      );
+      const answer = await next.call({ path: '/v1/gateway/own/conn_own/x', token });
+      expect(answer.json.error).toBe('record_altered');
+      await next[Symbol.asyncDispose]();
+    }
+    expect(attacker.requests).toEqual([]);
+    expect(versionsOf(dir)).toEqual(['conn_1 2', 'conn_own 1']);
+  });
+
+  test('of a backup that was restored is bound when the record of the directory is deleted', async () => {
+    const dir = copyOld();
+    const provider = await startEchoProvider();
+    const options = { dir, catalogue: [provider.entry('hub')] };
+    const reopen = async () => {
+      const platform = await openTestPlatform(options);
+      await platform[Symbol.asyncDispose]();
+      return versionsOf(dir);
+    };
+    expect(await reopen()).toEqual(['conn_1 2', 'conn_own 2']);
+    copyFileSync(new URL('fixtures/schema-1/platform.db', import.meta.url), join(dir, 'platform.db'));
+    expect(await reopen()).toEqual(['conn_1 1', 'conn_own 1']);
+    rmSync(join(dir, SEALS_BOUND));
+    expect(await reopen()).toEqual(['conn_1 2', 'conn_own 2']);
+    expect(await reopen()).toEqual(['conn_1 2', 'conn_own 2']);
   });
 });
 
@@ -241,6 +295,8 @@ describe.skipIf(isWithoutPostgres())('in PostgreSQL', () => {
       values,
     );
     const vault = createVault([TEST_KEY]);
+    expect(await bindSeals(connectors, vault)).toEqual({ rotated: 0, unreadable: [] });
+    await storage.run("INSERT INTO unbound_seals (connector_id) VALUES ('conn_1')");
     expect(await bindSeals(connectors, vault)).toEqual({ rotated: 1, unreadable: [] });
     expect(await rotateKeys(connectors, createVault([NEW_KEY, TEST_KEY]))).toEqual({
       rotated: 2,

@@ -79,8 +79,12 @@ export interface ConnectorStore {
   findAccount(organization_id: string, provider: string, account_id: string): Promise<ConnectorRow | undefined>;
   /** The connectors whose credential was closed with another key than this one, sorted by id. */
   listClosedOtherwise(key_id: string, after: string, limit: number): Promise<readonly ConnectorRow[]>;
-  /** The connectors whose credential is bound to its row alone, as an earlier version closed it; sorted by id. */
+  /** The connectors whose credential an earlier version closed, bound to its row alone, and which the migration found; sorted by id. */
   listUnbound(after: string, limit: number): Promise<readonly ConnectorRow[]>;
+  /** Empties the list of what the migration found. */
+  forgetUnbound(): Promise<void>;
+  /** The ids of all connectors whose credential has the form of an earlier version, whether the migration found them or not. */
+  listOldSeals(): Promise<readonly string[]>;
   /** Replaces the closed data key. False as for `setPolicy`. */
   setDataKey(row: ConnectorRow, closed: ClosedSecret): Promise<boolean>;
   /** False when there is no such connector. */
@@ -92,6 +96,10 @@ export interface ConnectorStore {
 interface StoredConnector extends Omit<ConnectorRow, 'connection_type' | 'closed'>, ClosedSecret {
   readonly connection_type: string;
 }
+
+const unbound = `
+SELECT * FROM connectors WHERE substr(data_key, 1, 1) = $1 AND id > $2 AND id IN (SELECT connector_id FROM unbound_seals)
+ORDER BY id LIMIT $3`;
 
 const insert = `
 INSERT INTO connectors (id, organization_id, provider, provider_account_id, provider_account_name, connection_type,
@@ -168,8 +176,14 @@ export function createConnectorStore(sql: Sql): ConnectorStore {
       return (await sql.all<StoredConnector>(text, [key_id, after, limit])).map(parseRow);
     },
     async listUnbound(after, limit) {
-      const text = 'SELECT * FROM connectors WHERE substr(data_key, 1, 1) = $1 AND id > $2 ORDER BY id LIMIT $3';
-      return (await sql.all<StoredConnector>(text, [Buffer.of(UNBOUND_VERSION), after, limit])).map(parseRow);
+      return (await sql.all<StoredConnector>(unbound, [Buffer.of(UNBOUND_VERSION), after, limit])).map(parseRow);
+    },
+    async forgetUnbound() {
+      await sql.run('DELETE FROM unbound_seals');
+    },
+    async listOldSeals() {
+      const text = 'SELECT id FROM connectors WHERE substr(data_key, 1, 1) = $1 ORDER BY id';
+      return (await sql.all<{ id: string }>(text, [Buffer.of(UNBOUND_VERSION)])).map(({ id }) => id);
     },
     async setDataKey({ id, closed }, { key_id, data_key }) {
       const text = 'UPDATE connectors SET key_id = $1, data_key = $2 WHERE id = $3 AND data_key = $4';

@@ -166,4 +166,11 @@ ALTER TABLE machines ADD COLUMN taken_over_at BIGINT;
 ALTER TABLE connectors ADD COLUMN name TEXT COLLATE "C";
 CREATE UNIQUE INDEX connectors_by_name ON connectors (organization_id, name);
 `,
+  `
+-- Seals of the first form, which are accepted once: later ones are not in this list.
+CREATE TABLE unbound_seals (
+  connector_id TEXT COLLATE "C" PRIMARY KEY REFERENCES connectors (id) ON DELETE CASCADE
+);
+INSERT INTO unbound_seals (connector_id) SELECT id FROM connectors WHERE substr(data_key, 1, 1) = decode('01', 'hex');
+`,
 ];

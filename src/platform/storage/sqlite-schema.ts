@@ -174,4 +174,11 @@ ALTER TABLE machines ADD COLUMN taken_over_at INTEGER;
 ALTER TABLE connectors ADD COLUMN name TEXT;
 CREATE UNIQUE INDEX connectors_by_name ON connectors (organization_id, name);
 `,
+  `
+-- Seals of the first form, which are accepted once: later ones are not in this list.
+CREATE TABLE unbound_seals (
+  connector_id TEXT PRIMARY KEY REFERENCES connectors (id) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+INSERT INTO unbound_seals (connector_id) SELECT id FROM connectors WHERE substr(data_key, 1, 1) = X'01';
+`,
 ];

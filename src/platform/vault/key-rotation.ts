@@ -14,15 +14,13 @@ const BATCH = 100;
 
 /** Only data keys are closed again: the credentials themselves stay closed, and no plaintext is made. */
 export async function rotateKeys(connectors: ConnectorStore, vault: Vault): Promise<RotationResult> {
-  const bound = await bindSeals(connectors, vault);
-  const { rotated, unreadable } = await closeEach(connectors, {
+  return await closeEach(connectors, {
     list: (after) => connectors.listClosedOtherwise(vault.currentKeyId, after, BATCH),
     close: (row) => vault.rewrap(toConnectorPlace(row), row.closed),
   });
-  return { rotated, unreadable: [...new Set([...bound.unreadable, ...unreadable])].sort() };
 }
 
-/** Binds what was closed by a version that bound a credential to its row and not to where it goes. */
+/** Binds what the migration found of a version that bound a credential to its row and not to where it goes. */
 export async function bindSeals(connectors: ConnectorStore, vault: Vault): Promise<RotationResult> {
   return await closeEach(connectors, {
     list: (after) => connectors.listUnbound(after, BATCH),

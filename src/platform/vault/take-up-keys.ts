@@ -1,13 +1,17 @@
 // Starts a platform with its vault keys: checks that all needed ones are there, records them for other processes, and binds the seals of
 // earlier versions.
+
+import { join } from 'node:path';
 import type { Log } from '../../core/log.ts';
 import type { ConnectorStore } from '../connectors/connector-store.ts';
 import type { Storage } from '../storage/storage.ts';
-import { bindSeals } from './key-rotation.ts';
+import { bindOldSeals, SEALS_BOUND } from './bound-seals.ts';
 import { VAULT_KEYS, writeRunningKeys } from './running-keys.ts';
 import { checkKeysInUse, type Vault } from './vault.ts';
 
 export interface TakeUpKeysOptions {
+  /** The directory of the platform. */
+  readonly dir: string;
   readonly storage: Storage;
   readonly connectors: ConnectorStore;
   readonly vault: Vault;
@@ -16,13 +20,18 @@ export interface TakeUpKeysOptions {
   readonly log: Log;
 }
 
+const LATE_SEALS =
+  'credentials that an earlier version closed came into the database later and stay closed; after a backup of that version was ' +
+  'restored, delete the file and start again';
+
 /** Throws `not_configured` when stored credentials need a key that was not given. */
-export async function takeUpKeys({ storage, connectors, vault, host, log }: TakeUpKeysOptions): Promise<void> {
+export async function takeUpKeys({ dir, storage, connectors, vault, host, log }: TakeUpKeysOptions): Promise<void> {
   await storage.exclusively(VAULT_KEYS, async () => {
     checkKeysInUse(vault, await connectors.listKeyIds());
     await writeRunningKeys(storage, host, vault.keyIds);
-    const { rotated, unreadable } = await bindSeals(connectors, vault);
+    const { rotated, unreadable, refused } = await bindOldSeals(dir, connectors, vault);
     if (rotated > 0) log.info({ connectors: rotated }, 'credentials were bound to where their connectors send them');
     if (unreadable.length > 0) log.error({ connectors: unreadable }, 'credentials cannot be read and stay closed');
+    if (refused.length > 0) log.error({ connectors: refused, file: join(dir, SEALS_BOUND) }, LATE_SEALS);
   });
 }

@@ -106,13 +106,17 @@ function closeDataKey(place: SecretPlace, key: VaultKey, dataKey: Uint8Array): B
 
 /** Throws `not_configured` naming every key that stored secrets need and that was not given. */
 export function checkKeysInUse(vault: Vault, key_ids: readonly string[]): void {
-  // An id that no key can have means a damaged row, which must not keep the platform from starting.
-  const missing = key_ids.filter((key_id) => VAULT_KEY_ID.test(key_id) && !vault.has(key_id));
+  const missing = listMissingKeys(vault, key_ids);
   if (missing.length === 0) return;
   throw new RemoraError(
     'not_configured',
     `stored credentials need the vault key ${missing.join(', ')}, which was not given; add it after the current key`,
   );
+}
+
+/** An id that no key can have means a damaged row, which must not keep the platform from starting. */
+export function listMissingKeys(vault: Pick<Vault, 'has'>, key_ids: readonly string[]): readonly string[] {
+  return key_ids.filter((key_id) => VAULT_KEY_ID.test(key_id) && !vault.has(key_id));
 }
 
 /** Damage and a change look the same: either way the row is not what the secret was closed for, and nothing is sent. */
