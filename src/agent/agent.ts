@@ -11,8 +11,8 @@ import { createAgentEdge } from './agent-edge.ts';
 import { type AgentParts, createAgentParts } from './agent-parts.ts';
 import type { Config } from './config/load-config.ts';
 import type { RestartSocket, RestartState } from './hot-restart/restart-state.ts';
+import { listenForResumes } from './listen-for-resumes.ts';
 import { type Listeners, openListeners } from './listeners.ts';
-import { listenForResumes } from './on-resume.ts';
 import { prepareRestart } from './prepare-restart.ts';
 import { createRecoverySteps } from './recovery-steps.ts';
 

@@ -50,7 +50,7 @@ export async function runAgent(options: RunAgentOptions): Promise<number> {
   const log = createLog(config.logLevel, options.logDestination);
   const end = watchProcessEnd(log, config.shutdown_ms + GRACE_MS);
   try {
-    await serve({ ...options, config, log, parcel: restartState, token, end });
+    await serve({ ...options, config, log, restartState, token, end });
     return 0;
   } finally {
     end.finish();
@@ -60,18 +60,18 @@ export async function runAgent(options: RunAgentOptions): Promise<number> {
 interface Service extends RunAgentOptions {
   readonly config: Config;
   readonly log: Log;
-  readonly parcel: RestartState | undefined;
+  readonly restartState: RestartState | undefined;
   readonly token: string | undefined;
   readonly end: ProcessEnd;
 }
 
 /** Serves until a signal, then drains. */
-async function serve({ env, version, config, log, parcel, token, end }: Service): Promise<void> {
+async function serve({ env, version, config, log, restartState, token, end }: Service): Promise<void> {
   const { signal } = end;
   const inherited = takeInheritedSockets(env, process.pid);
   let cloned = Promise.withResolvers<void>();
   const onMaybeCloned = () => cloned.resolve();
-  const agent = await openAgent({ config, log, env, inherited, restartState: parcel, onMaybeCloned, version, signal });
+  const agent = await openAgent({ config, log, env, inherited, restartState, onMaybeCloned, version, signal });
   end.beforeCrash(agent.abandon);
   const unheard = await notifySystemd(env, { ready: true, status: `serving on ${agent.addresses.join(', ')}` });
   if (unheard !== undefined) log.warn({}, unheard);

@@ -6,7 +6,7 @@ import type { AgentParts } from './agent-parts.ts';
 import type { RestartSocket, RestartState } from './hot-restart/restart-state.ts';
 
 /** Equals how long local callers wait for the gate of a resume. */
-const HANDOVER_LIMIT_MS = 2_000;
+const DRAIN_LIMIT_MS = 2_000;
 const REPLACING = 'the agent is replacing its process image after a resume; try again';
 
 export interface RestartingAgent {
@@ -25,7 +25,7 @@ export async function prepareRestart(agent: RestartingAgent, sockets: readonly R
   interlock.refuse(new RemoraError('resuming', REPLACING, { retryAfter_ms: 1_000 }));
   const toRestartResume = resume.prepareRestart();
   holds.keepConnections();
-  await agent.edge.handOver(HANDOVER_LIMIT_MS, () => {
+  await agent.edge.handOver(DRAIN_LIMIT_MS, () => {
     void upstream.replace();
   });
   const { last } = machine.suspender;

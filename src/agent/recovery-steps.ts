@@ -11,9 +11,9 @@ export function createRecoverySteps(parts: AgentParts, hooksPart: Part): () => r
   return () => [
     ...staleSockets.steps,
     ...resumeReports.steps(),
-    { name: 'policy', deadline_ms: 2_000, run: () => gateway.onResume() },
-    { name: 'stream', deadline_ms: 5_000, run: () => replication.onResume() },
-    { name: 'ports', deadline_ms: 1_000, run: () => ports.onResume() },
+    { name: 'policy', deadline_ms: 2_000, run: () => gateway.recover() },
+    { name: 'stream', deadline_ms: 5_000, run: () => replication.recover() },
+    { name: 'ports', deadline_ms: 1_000, run: () => ports.recover() },
     {
       name: 'hooks',
       deadline_ms: HOOKS_DEADLINE_MS + 1_000,

@@ -29,7 +29,7 @@ export const errorTexts: Readonly<Record<ErrorCode, string>> = {
   incarnation_conflict:
     'another copy of this machine was first; `remora machine adopt MACHINE` has this one served from its next report',
   rewound:
-    'the platform knows a later life of this machine; `remora machine adopt MACHINE` has this one served from its next report',
+    'the platform knows a later incarnation of this machine; `remora machine adopt MACHINE` has this one served from its next report',
   record_altered: 'the record of the connector is not the one that its credential was closed for',
   gone: 'it was there and has ended',
   payload_too_large: 'the body is longer than the limit',

@@ -57,7 +57,7 @@ export const resumeReportOperations = {
   reportResume: definePlatformOperation({
     method: 'POST',
     path: '/v1/apps/{app_name}/machines/{machine_id}/resumed',
-    summary: 'Report the life that a machine is in; 409 for a copy of it. The same report again changes nothing',
+    summary: 'Report the incarnation that a machine is in; 409 for a copy of it. The same report again changes nothing',
     source: 'Remora',
     tag: 'Machines',
     servedAt: ['tcp'],

@@ -1,33 +1,34 @@
-// What the agent's own database keeps over a restart: the life of the machine as a pair, and the spread that was asked for.
+// What the agent's own database keeps over a restart: the incarnation of the machine with its generation, and the spread that was
+// asked for.
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createPartBoard } from '../../src/agent/parts.ts';
 import { createIncarnation } from '../../src/agent/resume/incarnation.ts';
-import { lifeNonceSchema } from '../../src/agent/resume/incarnation-store.ts';
+import { incarnationNonceSchema } from '../../src/agent/resume/incarnation-store.ts';
 import { openStore } from '../../src/agent/store.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const open = (dir: string, board = createPartBoard(systemClock)) =>
-  openStore(dir, [lifeNonceSchema], board.part('store'));
+  openStore(dir, [incarnationNonceSchema], board.part('store'));
 
-test('a first start makes a life, a restart keeps it, a resume renews both halves', () => {
+test('a first start makes an incarnation, a restart keeps it, a resume renews it with its generation', () => {
   const dir = tempDir();
   const first = open(dir);
-  const life = createIncarnation(first.incarnation);
-  expect(life.generation).toBe(0);
-  expect(life.incarnation).toMatch(/^[0-9a-f]{32}$/);
-  life.keep();
+  const incarnation = createIncarnation(first.incarnation);
+  expect(incarnation.generation).toBe(0);
+  expect(incarnation.incarnation).toMatch(/^[0-9a-f]{32}$/);
+  incarnation.keep();
   first[Symbol.dispose]();
 
   const second = open(dir);
   const again = createIncarnation(second.incarnation);
   again.keep();
-  expect(again.headers).toEqual(life.headers);
+  expect(again.headers).toEqual(incarnation.headers);
   again.renew();
   again.save();
   expect(again.generation).toBe(1);
-  expect(again.incarnation).not.toBe(life.incarnation);
+  expect(again.incarnation).not.toBe(incarnation.incarnation);
   second[Symbol.dispose]();
 
   const third = open(dir);
@@ -35,7 +36,7 @@ test('a first start makes a life, a restart keeps it, a resume renews both halve
   third[Symbol.dispose]();
 });
 
-test('a life that was not kept is another one after a restart', () => {
+test('an incarnation that was not kept is another one after a restart', () => {
   const dir = tempDir();
   const first = open(dir);
   const before = createIncarnation(first.incarnation).incarnation;
@@ -45,14 +46,14 @@ test('a life that was not kept is another one after a restart', () => {
   second[Symbol.dispose]();
 });
 
-test('a life that cannot be written is told and does not stop a resume', () => {
+test('an incarnation that cannot be written is shown and does not stop a resume', () => {
   const board = createPartBoard(systemClock);
   const store = open(tempDir(), board);
-  const life = createIncarnation(store.incarnation);
+  const incarnation = createIncarnation(store.incarnation);
   store.db.pragma('query_only = ON');
-  life.renew();
-  life.save();
-  expect(life.generation).toBe(1);
+  incarnation.renew();
+  incarnation.save();
+  expect(incarnation.generation).toBe(1);
   expect(board.statuses().store).toMatchObject({ state: 'degraded', reason: expect.stringContaining('agent.db') });
   store[Symbol.dispose]();
 });

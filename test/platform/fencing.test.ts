@@ -419,7 +419,7 @@ describe('a rewound machine', () => {
     expect(answer.status).toBe(200);
   });
 
-  test('loses the gateway calls that it has open when the later life calls', async () => {
+  test('loses the gateway calls that it has open when the later incarnation calls', async () => {
     const provider = createServer((_request, response) => void response.write('data: 1\n\n'));
     await new Promise<void>((resolve) => provider.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => {

@@ -1,4 +1,4 @@
-// The reports of one machine alone: its life is set by the test, its platform is a real one.
+// The reports of one machine alone: its incarnation is set by the test, its platform is a real one.
 import { onTestFinished } from 'vitest';
 import type { z } from 'zod';
 import { runStep } from '../../src/agent/resume/run-step.ts';
@@ -27,7 +27,7 @@ export interface ReportAgent {
   /** What is kept for a restart. */
   readonly spread: { ms: number };
   start(): void;
-  /** A resume: a new life, then the steps of the recovery. */
+  /** A resume: a new incarnation, then the steps of the recovery. */
   resume(): Promise<StepReport[]>;
   stop(): Promise<void>;
 }

@@ -32,7 +32,7 @@ export interface Gateway extends AsyncDisposable {
   /** Reads the cache and begins to fetch policies until `signal`. `loopback` is `host:port` of the loopback listener, if there is one. */
   start(signal: AbortSignal, loopback?: string): void;
   /** Fetches the policies again; resolves when the fetch has ended, whatever came of it. */
-  onResume(): Promise<void>;
+  recover(): Promise<void>;
   /** Called before the machine is suspended: writes the log and ends its thread, because a snapshot holds all memory in use. */
   settle(): Promise<void>;
   /** Ends every call with `reason`, and writes their records if the disk answers soon. */
@@ -147,7 +147,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       status.show();
       known.start(signal);
     },
-    async onResume() {
+    async recover() {
       tokens.expire();
       calls?.endTunnels();
       await known?.refreshNow();

@@ -12,13 +12,13 @@ export function checkProgram(): void {
 }
 
 /** Call it when no piece of the daemon runs any more. Does not return; throws when the system refuses, and then only an exit is left. */
-export function reExec(descriptors: Descriptors, parcel: RestartState, env: NodeJS.ProcessEnv): never {
+export function reExec(descriptors: Descriptors, state: RestartState, env: NodeJS.ProcessEnv): never {
   const { execve } = process;
   if (execve === undefined) throw new Error('this Node has no process.execve');
-  const sockets = parcel.sockets.map((socket, index) => ({ ...socket, fd: descriptors.placeOf(index) }));
+  const sockets = state.sockets.map((socket, index) => ({ ...socket, fd: descriptors.placeOf(index) }));
   const descriptor = descriptors.place(
-    parcel.sockets.map(({ fd }) => fd),
-    JSON.stringify({ ...parcel, sockets }),
+    state.sockets.map(({ fd }) => fd),
+    JSON.stringify({ ...state, sockets }),
   );
   const args = [process.argv0, ...process.execArgv, ...process.argv.slice(1)];
   return execve(process.execPath, args, { ...env, [RESTART_VARIABLE]: `${process.pid}:${descriptor}` });

@@ -28,6 +28,7 @@ const hold = z.object({
 export type RestartHold = z.infer<typeof hold>;
 
 const resume = z.object({
+  /** The incarnation, under a name that other releases read: the next image may be one of them. */
   life: machineIncarnation.extend({ nonce: z.string().optional(), isKnown: z.boolean() }),
   last: lastResume.optional(),
   /** The detector's counts when the hot restart began, so that the next image notices a restore that happens on the way. */

@@ -31,7 +31,7 @@ export interface Outbox extends AsyncDisposable {
   reconcile(open: PortTable): void;
   start(signal: AbortSignal): void;
   /** Call it at a resume: the next try is made at once. */
-  onResume(): void;
+  recover(): void;
   status(): OutboxStatus;
 }
 
@@ -146,7 +146,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
       if (signal.aborted) end();
       loop = run(sender);
     },
-    onResume() {
+    recover() {
       backoff.reset();
       retry.set();
     },

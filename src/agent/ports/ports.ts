@@ -76,7 +76,7 @@ export interface Ports extends AsyncDisposable {
   readonly handlers: Handlers<typeof portOperations, Caller | undefined>;
   start(signal: AbortSignal): void;
   /** Makes a full scan and lets the outbox try again at once. Throws when the scan failed. */
-  onResume(): Promise<void>;
+  recover(): Promise<void>;
   /** The open ports, announced or ignored, without the agent's own. */
   listening(): PortTable;
   status(): PortsStatus;
@@ -156,8 +156,8 @@ export function createPorts(options: PortsOptions): Ports {
       running.watcher.start(signal);
       running.push?.start();
     },
-    async onResume() {
-      running?.outbox?.onResume();
+    async recover() {
+      running?.outbox?.recover();
       await running?.watcher.scanNow();
     },
     listening: () =>

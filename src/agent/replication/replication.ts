@@ -54,7 +54,7 @@ export interface Replication extends AsyncDisposable {
   /** Opens the cache and follows the node until `signal` aborts. Resolves when the cache is open, or did not open in time. */
   start(signal: AbortSignal): Promise<void>;
   /** Drops a connection from before the resume and connects. Resolves when `init` was read, rejects when that attempt failed. */
-  onResume(): Promise<void>;
+  recover(): Promise<void>;
   /** Writes the cache to its file, before the machine is suspended. */
   settle(): Promise<void>;
   /** The answer of GET /v1/replication. */
@@ -215,7 +215,7 @@ export function createReplication(options: ReplicationOptions): Replication {
       });
       await starting;
     },
-    onResume: async () => following?.follower.onResume(),
+    recover: async () => following?.follower.recover(),
     settle: async () => following?.cache.rest(),
     status,
     isPrimary() {

@@ -36,7 +36,7 @@ export function judgeFailure(error: unknown): ReportFailure {
 function toAdvice(code: FenceCode, known_generation: number | null): string {
   const cause =
     code === 'rewound'
-      ? `the platform has seen a later life of this machine${known_generation === null ? '' : ` (generation ${known_generation})`}, so this is an older copy of it, or its state was lost`
+      ? `the platform has seen a later incarnation of this machine${known_generation === null ? '' : ` (generation ${known_generation})`}, so this is an older copy of it, or its state was lost`
       : 'another machine that was resumed from the same snapshot has reported before this one';
   return `${cause}: the platform refuses every call of this one. Stop one of the two; to keep this one, run \`remora machine adopt\` with the id of the machine beside the platform: its next report takes over`;
 }

@@ -18,7 +18,7 @@ const SPREAD_MARGIN_MS = 1_000;
 const OFF = 'off, because the platform, the token, the application or the machine is not set';
 
 const NO_NONCE =
-  'the platform has not told this life apart from that of a copy: two machines restored from one snapshot may draw equal numbers';
+  'the platform has not told this incarnation apart from that of a copy: two machines restored from one snapshot may draw equal numbers';
 
 export interface ResumeReportsOptions {
   readonly clock: Clock;

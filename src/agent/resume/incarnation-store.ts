@@ -2,7 +2,7 @@
 import { machineIncarnation } from '../../contract/resume-reports.ts';
 import { Secret } from '../../core/secret.ts';
 import type { Sqlite } from '../../sqlite/open.ts';
-import type { IncarnationStore, KeptLife } from './incarnation.ts';
+import type { IncarnationStore, KeptIncarnation } from './incarnation.ts';
 
 export const incarnationSchema = `
   CREATE TABLE life (
@@ -12,7 +12,7 @@ export const incarnationSchema = `
   ) STRICT`;
 
 /** An incarnation that was stored before reports were answered with a nonce counts as known to a platform. */
-export const lifeNonceSchema = `
+export const incarnationNonceSchema = `
   ALTER TABLE life ADD COLUMN nonce TEXT;
   ALTER TABLE life ADD COLUMN is_known INTEGER NOT NULL DEFAULT 1`;
 
@@ -30,11 +30,11 @@ export function createIncarnationStore(db: Sqlite, onProblem: (error: unknown) =
        nonce = excluded.nonce, is_known = excluded.is_known`,
   );
   return {
-    load(): KeptLife | undefined {
+    load(): KeptIncarnation | undefined {
       const row = select.get();
-      const life = machineIncarnation.safeParse(row).data;
-      if (row === undefined || life === undefined) return undefined;
-      return { ...life, nonce: row.nonce === null ? undefined : new Secret(row.nonce), isKnown: row.is_known === 1 };
+      const known = machineIncarnation.safeParse(row).data;
+      if (row === undefined || known === undefined) return undefined;
+      return { ...known, nonce: row.nonce === null ? undefined : new Secret(row.nonce), isKnown: row.is_known === 1 };
     },
     save({ generation, incarnation, nonce, isKnown }) {
       try {

@@ -7,7 +7,7 @@ import { mixEntropy, randomHex, renewEntropy } from '../../core/urandom.ts';
 
 const INCARNATION_BYTES = 16;
 
-export interface KeptLife extends MachineIncarnation {
+export interface KeptIncarnation extends MachineIncarnation {
   readonly nonce: Secret | undefined;
   /** True when a platform has accepted a report of this installation, in this incarnation or an earlier one. */
   readonly isKnown: boolean;
@@ -16,8 +16,8 @@ export interface KeptLife extends MachineIncarnation {
 /** Keeps the incarnation across restarts of the agent. */
 export interface IncarnationStore {
   /** Undefined at the first start. */
-  load(): KeptLife | undefined;
-  save(life: KeptLife): void;
+  load(): KeptIncarnation | undefined;
+  save(kept: KeptIncarnation): void;
 }
 
 export interface Incarnation {
@@ -32,7 +32,7 @@ export interface Incarnation {
    */
   accept(incarnation: string, answer: Pick<ResumeReportResponse, 'nonce' | 'generation'>): void;
   /** The stored form, for the next image of this process. */
-  readonly kept: KeptLife;
+  readonly kept: KeptIncarnation;
   readonly generation: number;
   readonly incarnation: string;
   /** Headers for every call to the platform; the same object until the incarnation is renewed. */
@@ -41,42 +41,47 @@ export interface Incarnation {
 
 export function createIncarnation(store: IncarnationStore): Incarnation {
   const kept = store.load();
-  let life: KeptLife = kept ?? {
+  let current: KeptIncarnation = kept ?? {
     generation: 0,
     incarnation: randomHex(INCARNATION_BYTES),
     nonce: undefined,
     isKnown: false,
   };
-  let headers = toHeaders(life);
+  let headers = toHeaders(current);
   return {
     keep() {
-      if (kept === undefined) store.save(life);
+      if (kept === undefined) store.save(current);
     },
     renew() {
       renewEntropy();
-      const { generation, isKnown } = life;
-      life = { generation: generation + 1, incarnation: randomHex(INCARNATION_BYTES), nonce: undefined, isKnown };
-      headers = toHeaders(life);
+      const { generation, isKnown } = current;
+      current = { generation: generation + 1, incarnation: randomHex(INCARNATION_BYTES), nonce: undefined, isKnown };
+      headers = toHeaders(current);
     },
     save() {
-      store.save(life);
+      store.save(current);
     },
-    accept(incarnation, { nonce, generation = life.generation }) {
-      if (incarnation !== life.incarnation) return;
-      if (nonce === undefined && life.isKnown && generation === life.generation) return;
+    accept(incarnation, { nonce, generation = current.generation }) {
+      if (incarnation !== current.incarnation) return;
+      if (nonce === undefined && current.isKnown && generation === current.generation) return;
       if (nonce !== undefined) mixEntropy(Buffer.from(nonce));
-      life = { generation, incarnation, nonce: nonce === undefined ? life.nonce : new Secret(nonce), isKnown: true };
-      headers = toHeaders(life);
-      store.save(life);
+      current = {
+        generation,
+        incarnation,
+        nonce: nonce === undefined ? current.nonce : new Secret(nonce),
+        isKnown: true,
+      };
+      headers = toHeaders(current);
+      store.save(current);
     },
     get kept() {
-      return life;
+      return current;
     },
     get generation() {
-      return life.generation;
+      return current.generation;
     },
     get incarnation() {
-      return life.incarnation;
+      return current.incarnation;
     },
     get headers() {
       return headers;
@@ -84,7 +89,7 @@ export function createIncarnation(store: IncarnationStore): Incarnation {
   };
 }
 
-function toHeaders({ generation, incarnation, nonce }: KeptLife): Readonly<Record<string, string>> {
+function toHeaders({ generation, incarnation, nonce }: KeptIncarnation): Readonly<Record<string, string>> {
   const headers = { [generationHeader]: String(generation), [incarnationHeader]: incarnation };
   return nonce === undefined ? headers : { ...headers, [nonceHeader]: nonce.reveal() };
 }

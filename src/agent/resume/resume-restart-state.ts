@@ -3,20 +3,24 @@
 import type { DetectorMemory } from '../../core/resume/resume-detector.ts';
 import { Secret } from '../../core/secret.ts';
 import type { RestartResume } from '../hot-restart/restart-state.ts';
-import type { KeptLife } from './incarnation.ts';
+import type { KeptIncarnation } from './incarnation.ts';
 import type { LastResume } from './last-resume.ts';
 
-function toHandedLife({ nonce, ...life }: KeptLife): RestartResume['life'] {
-  return nonce === undefined ? life : { ...life, nonce: nonce.reveal() };
+function toRestartIncarnation({ nonce, ...rest }: KeptIncarnation): RestartResume['life'] {
+  return nonce === undefined ? rest : { ...rest, nonce: nonce.reveal() };
 }
 
-export function toKeptLife({ nonce, ...life }: RestartResume['life']): KeptLife {
-  return { ...life, nonce: nonce === undefined ? undefined : new Secret(nonce) };
+export function toKeptIncarnation({ nonce, ...rest }: RestartResume['life']): KeptIncarnation {
+  return { ...rest, nonce: nonce === undefined ? undefined : new Secret(nonce) };
 }
 
 /** Call it when nothing runs any more, with the `memory` of the moment in which the restart began. */
-export function toRestartResume(kept: KeptLife, last: LastResume | undefined, memory: RestartMemory): RestartResume {
-  return { life: toHandedLife(kept), ...(last === undefined ? {} : { last }), ...memory };
+export function toRestartResume(
+  kept: KeptIncarnation,
+  last: LastResume | undefined,
+  memory: RestartMemory,
+): RestartResume {
+  return { life: toRestartIncarnation(kept), ...(last === undefined ? {} : { last }), ...memory };
 }
 
 export type RestartMemory = Pick<RestartResume, 'counts' | 'recent'>;

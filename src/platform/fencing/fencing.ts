@@ -41,7 +41,7 @@ const REMEDY =
   'to have this one served, run `remora machine adopt MACHINE` beside the platform: its next report takes over then';
 const messages: Readonly<Record<'conflict' | 'rewound', string>> = {
   conflict: `another machine that was resumed from the same snapshot has called before; this one is not served; ${REMEDY}`,
-  rewound: `the platform serves a later life of this machine, and not this one; ${REMEDY}`,
+  rewound: `the platform serves a later incarnation of this machine, and not this one; ${REMEDY}`,
 };
 
 /** `changes` gets `incarnation_replaced` after one machine was taken in place of another. */

@@ -129,7 +129,7 @@ describe('a call', () => {
     const platform = await openStandInPlatform({ connectors });
     const agent = await openGatewayAgent(platform.url, { gate: () => gate() });
     const waiting = ask(agent.path, { target });
-    await agent.gateway.onResume();
+    await agent.gateway.recover();
     expect(platform.calls).toHaveLength(0);
     open();
     expect((await waiting).status).toBe(200);
@@ -165,7 +165,7 @@ describe('the credential', () => {
     for (const path of ['list', 'log']) seen.push((await ask(agent.path, { target: `/v1/gateway/${path}` })).text);
     seen.push((await ask(agent.path, { target: '/v1/oauth/connections' })).text);
     platform.state.mode = 'refuse';
-    await agent.gateway.onResume();
+    await agent.gateway.recover();
     await platform.close();
     seen.push((await ask(agent.path, { target })).text);
     // The broken call must have been logged, or this proves nothing.

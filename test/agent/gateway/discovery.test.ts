@@ -28,7 +28,7 @@ async function openBoth() {
   await platform.admin.createSprite({ organization, name: 'dev-1' });
   const token = await platform.admin.createToken({ organization, sprite: 'dev-1' });
   const agent = await openGatewayAgent(platform.url, { token });
-  await agent.gateway.onResume();
+  await agent.gateway.recover();
   return { provider, platform, agent };
 }
 

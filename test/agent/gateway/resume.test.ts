@@ -22,7 +22,7 @@ async function openWaiting() {
   const resume = async () => {
     isWaiting = false;
     await agent.upstream.replace();
-    await agent.gateway.onResume();
+    await agent.gateway.recover();
   };
   return { platform, agent, resume };
 }

@@ -56,9 +56,9 @@ describe('GET /v1/gateway/list', () => {
 
   it('is still shown while the platform is away', async () => {
     const { agent, platform } = await openBoth();
-    await agent.gateway.onResume();
+    await agent.gateway.recover();
     platform.state.mode = 'refuse';
-    await agent.gateway.onResume();
+    await agent.gateway.recover();
     expect((await ask(agent.path, { target: '/v1/gateway/list' })).status).toBe(200);
   });
 });

@@ -104,7 +104,7 @@ describe('the recorded gateway cases, through agent and platform to a provider',
       const agent = agents.get(name) ?? (await openAgent(name));
       agents.set(name, agent);
       for (const id of ['conn_1', 'conn_2', 'conn_sub']) await setPolicy(id, entry.policy);
-      await agent.gateway.onResume();
+      await agent.gateway.recover();
       const before = provider.calls.length;
       const caller = openRaw(agent.path, toRequest(entry));
       const text = await caller.until(/^HTTP\/1.1 \d{3} .*\r\n\r\n/s);

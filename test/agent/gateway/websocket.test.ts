@@ -131,7 +131,7 @@ describe('a WebSocket', () => {
     const { agent } = await openAll();
     const caller = await openWebSocket(agent.path, target);
     await agent.upstream.replace();
-    await agent.gateway.onResume();
+    await agent.gateway.recover();
     expect(await caller.closed).toMatchObject({ code: 1001, reason: expect.stringContaining('resuming') });
     await soon(async () => {
       expect(await lastRecord(agent.path)).toMatchObject({ status: 101, ended: 'cut', code: 'resuming' });

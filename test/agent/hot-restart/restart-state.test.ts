@@ -99,10 +99,10 @@ test('events keep their numbers, lines and order, and the next one has the next 
   former.publish('other');
   const lines: string[] = [];
   former.subscribe({ onEvent: (_event, json) => lines.push(json) }, 0);
-  const parcel = parseRestartState(
+  const state = parseRestartState(
     JSON.stringify({ begun_wall_ms: 0, sockets: [], resume: { life }, holds: [], events: former.kept }),
   );
-  const next = createEventHub<string>({ clock, generation: () => 1, sequence, kept: parcel.events });
+  const next = createEventHub<string>({ clock, generation: () => 1, sequence, kept: state.events });
   const after: string[] = [];
   next.subscribe({ onEvent: (_event, json) => after.push(json) }, 0);
   expect(after).toEqual(lines);

@@ -40,9 +40,9 @@ describe('a table that cannot be read', () => {
     proc.hold(80);
     proc.hold(81);
     const agent = await startOn(proc);
-    await agent.ports.onResume();
+    await agent.ports.recover();
     damage(proc);
-    await expect(agent.ports.onResume()).rejects.toMatchObject({ code: 'not_ready' });
+    await expect(agent.ports.recover()).rejects.toMatchObject({ code: 'not_ready' });
     const { json } = await ask(agent.socketPath, { target: '/v1/ports' });
     expect(json).toMatchObject({
       ports: [{ port: 80 }, { port: 81 }],
@@ -54,7 +54,7 @@ describe('a table that cannot be read', () => {
     });
     expect(await ask(agent.socketPath, { target: '/v1/ports/80/wait?until=closed' })).toMatchObject({ status: 503 });
     proc.listen(81);
-    await agent.ports.onResume();
+    await agent.ports.recover();
     expect(said(agent)).toEqual(['port_opened 80 100', 'port_opened 81 100', 'port_closed 80 100']);
     expect(agent.board.statuses().ports).toMatchObject({ state: 'ok' });
   });
@@ -64,13 +64,13 @@ describe('a table that cannot be read', () => {
     proc.listen(80);
     proc.hold(80);
     const agent = await startOn(proc);
-    await agent.ports.onResume();
+    await agent.ports.recover();
     proc.listen();
     writeFileSync(join(proc.root, 'net', 'tcp6'), 'nothing of use');
-    await expect(agent.ports.onResume()).rejects.toThrow(/tcp6 cannot be read/);
+    await expect(agent.ports.recover()).rejects.toThrow(/tcp6 cannot be read/);
     expect(said(agent)).toEqual(['port_opened 80 100']);
     rmSync(join(proc.root, 'net', 'tcp6'));
-    await agent.ports.onResume();
+    await agent.ports.recover();
     expect(said(agent)).toEqual(['port_opened 80 100', 'port_closed 80 100']);
   });
 });
@@ -80,11 +80,11 @@ describe('a process that cannot be seen', () => {
     const proc = makeProc();
     proc.listen(80);
     const agent = await startOn(proc);
-    await agent.ports.onResume();
+    await agent.ports.recover();
     expect(said(agent)).toEqual([]);
     expect(await ask(agent.socketPath, { target: '/v1/ports' })).toMatchObject({ json: { ports: [] } });
     proc.hold(80);
-    await agent.ports.onResume();
+    await agent.ports.recover();
     expect(said(agent)).toEqual(['port_opened 80 100']);
   });
 
@@ -92,10 +92,10 @@ describe('a process that cannot be seen', () => {
     const proc = makeProc();
     proc.listen(80);
     const agent = await startOn(proc);
-    for (let scan = 0; scan < 4; scan += 1) await agent.ports.onResume();
+    for (let scan = 0; scan < 4; scan += 1) await agent.ports.recover();
     expect(said(agent)).toEqual(['port_opened 80 0']);
     proc.hold(80);
-    const seen = () => agent.ports.onResume().then(() => ask(agent.socketPath, { target: '/v1/ports' }));
+    const seen = () => agent.ports.recover().then(() => ask(agent.socketPath, { target: '/v1/ports' }));
     await expect.poll(seen).toMatchObject({ json: { ports: [{ port: 80, pid: 100, command: 'server' }] } });
     expect(said(agent)).toEqual(['port_opened 80 0']);
   });
@@ -107,14 +107,14 @@ it('announces a listener that the table missed once as closed and opened, and wa
   proc.hold(80);
   proc.hold(81);
   const agent = await startOn(proc);
-  await agent.ports.onResume();
+  await agent.ports.recover();
   proc.listen(80);
-  await agent.ports.onResume();
+  await agent.ports.recover();
   expect(said(agent)).toEqual(['port_opened 80 100', 'port_opened 81 100', 'port_closed 81 100']);
   proc.listen(80, 81);
-  await agent.ports.onResume();
+  await agent.ports.recover();
   expect(said(agent).at(-1)).toBe('port_opened 81 100');
   proc.listen(80);
-  await agent.ports.onResume();
+  await agent.ports.recover();
   expect(said(agent).at(-1)).toBe('port_closed 81 100');
 });

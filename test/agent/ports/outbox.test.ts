@@ -53,7 +53,7 @@ describe('the outbox', () => {
     await child.close(first);
     await expect.poll(() => agent.events.filter(({ port }) => port === first).length, soon).toBe(2);
     platform.mode = 'up';
-    await agent.ports.onResume();
+    await agent.ports.recover();
     await expect.poll(() => platform.told(first, second), soon).toHaveLength(3);
     expect(platform.told(first)).toEqual([`+${first}`, `-${first}`]);
     expect(platform.told(second)).toEqual([`+${second}`]);
@@ -73,7 +73,7 @@ describe('the outbox', () => {
       await expect.poll(seen, soon).toBe(round * 2 + 1);
     }
     platform.mode = 'up';
-    await agent.ports.onResume();
+    await agent.ports.recover();
     await expect.poll(() => platform.told(port), soon).toEqual([`+${port}`, `-${port}`, `+${port}`]);
   });
 
@@ -86,7 +86,7 @@ describe('the outbox', () => {
     expect((second?.at_ms ?? 0) - (first?.at_ms ?? 0)).toBeGreaterThan(950);
     const before = platform.requests.length;
     const start_ms = performance.now();
-    await agent.ports.onResume();
+    await agent.ports.recover();
     await expect.poll(() => platform.requests.length, { ...soon, interval: 10 }).toBeGreaterThan(before);
     expect(performance.now() - start_ms).toBeLessThan(30_000);
   });
@@ -101,7 +101,7 @@ describe('the outbox', () => {
     const report = () => agent.board.statuses().notices;
     await expect.poll(report, soon).toMatchObject({ state: 'degraded', reason: expect.stringContaining(reason) });
     platform.mode = 'up';
-    await agent.ports.onResume();
+    await agent.ports.recover();
     await expect.poll(() => platform.told(...ports), soon).toHaveLength(2);
     expect(agent.ports.status().notices).toMatchObject({ set_aside: 0 });
   });
@@ -138,7 +138,7 @@ describe('the outbox', () => {
     await expect.poll(() => agent.ports.status().notices?.depth, soon).toBeGreaterThanOrEqual(3);
     platform.pickyAbout = refused;
     platform.mode = 'picky';
-    await agent.ports.onResume();
+    await agent.ports.recover();
     await expect.poll(() => platform.told(before, after), soon).toHaveLength(2);
     expect(platform.told(refused)).toEqual([]);
     await expect.poll(() => agent.ports.status().notices, soon).toMatchObject({ depth: 0, set_aside: 1 });
@@ -237,11 +237,11 @@ describe('a restart of the agent', () => {
     const stateDir = tempDir();
     const config = { procRoot: proc.root, period_ms: 3_600_000 };
     const before = await startPortsAgent({ config, stateDir });
-    await before.ports.onResume();
+    await before.ports.recover();
     await before.stop();
     proc.boot(boot);
     const after = await startPortsAgent({ config, stateDir });
-    await after.ports.onResume();
+    await after.ports.recover();
     expect(after.events.map(({ type }) => type)).toEqual(types);
   });
 

@@ -312,10 +312,10 @@ it('scans at once after a resume, closed before opened', async () => {
     startListenerProcess(),
   ]);
   const first = await child.listen();
-  await agent.ports.onResume();
+  await agent.ports.recover();
   await child.close(first);
   const second = await child.listen();
-  await agent.ports.onResume();
+  await agent.ports.recover();
   const mine = agent.events.filter(({ port }) => port === first || port === second);
   expect(mine.map(({ type, port }) => [type, port])).toEqual([
     ['port_opened', first],

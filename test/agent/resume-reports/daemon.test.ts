@@ -18,7 +18,7 @@ const soon = { timeout: 20_000 };
 /** What is said of a step that took too long. */
 const LATE = /(within|longer than) \d+ ms$/;
 
-const life = z.object({
+const shown = z.object({
   generation: z.int(),
   incarnation: z.string(),
   parts: z.object({ machine: z.object({ state: z.string(), reason: z.string().optional() }) }),
@@ -69,7 +69,7 @@ async function open(options: TestPlatformOptions = {}, external = false) {
   return { platform, env, start };
 }
 
-const read = async (agent: AgentProcess) => life.parse((await agent.get('/v1/status')).json);
+const read = async (agent: AgentProcess) => shown.parse((await agent.get('/v1/status')).json);
 const reported = (agent: AgentProcess, ok: boolean) =>
   expect.poll(async () => (await read(agent)).details.report.ok, soon).toBe(ok);
 const resume = (agent: AgentProcess) => agent.ask({ method: 'POST', target: '/v1/machine/resumed' });
@@ -81,7 +81,7 @@ async function kill(agent: AgentProcess): Promise<void> {
   await agent.ended;
 }
 
-test('a restart is the same life, also after a kill, and a resume is another', async () => {
+test('a restart is the same incarnation, also after a kill, and a resume is another', async () => {
   const { env, start } = await open();
   const first = await start();
   await reported(first, true);
@@ -214,7 +214,7 @@ describe('an agent that draws what its copy draws', () => {
     expect(await tokenOf(agent)).toMatch(/^remora_cap_/);
     const status = z.object({ details: z.object({ resume: z.object({ blind_spots: z.array(z.string()) }) }) });
     const { blind_spots } = status.parse((await agent.get('/v1/status')).json).details.resume;
-    expect(blind_spots.join()).toMatch(/not told this life apart/);
+    expect(blind_spots.join()).toMatch(/not told this incarnation apart/);
   });
 });
 

@@ -7,9 +7,9 @@ const failed = (status: number | undefined, code: string, more: { retryable?: bo
 
 test.each([
   [409, 'incarnation_conflict', { generation: 6 }, 6, /same snapshot.*remora machine adopt/],
-  [409, 'rewound', { generation: 7 }, 7, /later life of this machine \(generation 7\).*remora machine adopt/],
-  [409, 'rewound', undefined, null, /later life of this machine, so/],
-  [409, 'rewound', { generation: 'x' }, null, /later life of this machine, so/],
+  [409, 'rewound', { generation: 7 }, 7, /later incarnation of this machine \(generation 7\).*remora machine adopt/],
+  [409, 'rewound', undefined, null, /later incarnation of this machine, so/],
+  [409, 'rewound', { generation: 'x' }, null, /later incarnation of this machine, so/],
 ] as const)('%i %s with %j is a fence', (status, code, details, known_generation, reason) => {
   expect(judgeFailure(failed(status, code, { details }))).toEqual({
     type: 'fenced',

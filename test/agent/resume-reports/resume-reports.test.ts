@@ -1,4 +1,4 @@
-// What an agent reports of its life, and what it makes of the answers: against a real platform.
+// What an agent reports of its incarnation, and what it makes of the answers: against a real platform.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -49,7 +49,7 @@ async function call(agent: Agent, platform: TestPlatform): Promise<number> {
 }
 
 describe('a start', () => {
-  test('is reported with the life and the holds', async () => {
+  test('is reported with the incarnation and the holds', async () => {
     const { agent, reports } = await open();
     expect(agent.report.status()).toEqual({
       at: null,
@@ -67,7 +67,7 @@ describe('a start', () => {
     expect(agent.fences).toEqual([]);
   });
 
-  test('again, of the same life, is taken again', async () => {
+  test('again, of the same incarnation, is taken again', async () => {
     const { agent, config, reports } = await open();
     agent.start();
     await settled(agent);

@@ -21,7 +21,7 @@ describe('hearing what closes', () => {
       startListenerProcess(),
     ]);
     const port = await child.listen();
-    await agent.ports.onResume();
+    await agent.ports.recover();
     const types = () => agent.events.filter((event) => event.port === port).map(({ type }) => type);
     expect(types()).toEqual(['port_opened']);
     expect(agent.ports.status().push).toEqual({ state: 'listening' });
@@ -30,7 +30,7 @@ describe('hearing what closes', () => {
       .poll(
         async () => {
           const other = await child.listen();
-          await agent.ports.onResume();
+          await agent.ports.recover();
           await child.close(other);
           return agent.events.some((event) => event.port === other && event.type === 'port_closed');
         },

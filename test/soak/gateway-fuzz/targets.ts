@@ -136,7 +136,7 @@ export async function openTargets(
     onGateway: (request, response) => void request.resume().once('end', () => response.end('ok')),
   });
   const agentAlone = await openGatewayAgent(standIn.url);
-  for (const agent of [behindBoth, agentAlone]) await agent.gateway.onResume();
+  for (const agent of [behindBoth, agentAlone]) await agent.gateway.recover();
   return [
     {
       name: 'agent and platform',

@@ -40,7 +40,7 @@ export interface Follower {
    * Call it when a resume has replaced all connections: drops one that is older and connects at once. Resolves when `init` was
    * read, rejects when that attempt failed.
    */
-  onResume(): Promise<void>;
+  recover(): Promise<void>;
   status(): FollowerStatus;
 }
 
@@ -120,7 +120,7 @@ export function createFollower(options: FollowerOptions): Follower {
       signal.removeEventListener('abort', stop);
       for (const waiter of waiting.splice(0)) waiter.reject(new FollowFailure('stopped', 'the agent is stopping'));
     },
-    onResume() {
+    recover() {
       if (state === 'idle' || state === 'stopped') return Promise.resolve();
       const isNew = dialledOver === options.dispatcher();
       if (isNew && (state === 'following' || state === 'probing')) return Promise.resolve();

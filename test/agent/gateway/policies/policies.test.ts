@@ -92,7 +92,7 @@ describe('policies that were fetched', () => {
     const second = await openGatewayAgent(platform.url, { databasePath });
     expect((await ask(second.path, { target })).status).toBe(503);
     platform.state.mode = 'up';
-    await second.gateway.onResume();
+    await second.gateway.recover();
     expect((await ask(second.path, { target })).status).toBe(200);
   });
 
@@ -100,7 +100,7 @@ describe('policies that were fetched', () => {
     const platform = await openStandInPlatform({ connectors: [open] });
     const agent = await openGatewayAgent(platform.url);
     agent.db.exec('DROP TABLE gateway_policy; DROP TABLE gateway_tokens');
-    await agent.gateway.onResume();
+    await agent.gateway.recover();
     expect((await ask(agent.path, { target })).status).toBe(200);
     expect(agent.board.statuses().gateway).toMatchObject({
       state: 'degraded',
@@ -123,11 +123,11 @@ describe('policies that were fetched', () => {
     expect(await ask(agent.path, { target })).toMatchObject({ status: 503, json: { error: 'policy_unavailable' } });
     expect(platform.calls).toHaveLength(1);
     platform.state.mode = 'up';
-    await agent.gateway.onResume();
+    await agent.gateway.recover();
     expect((await ask(agent.path, { target })).status).toBe(200);
   });
 
-  it('of an earlier life are refused when the clock shows less than the time of the fetch', async () => {
+  it('of an earlier process are refused when the clock shows less than the time of the fetch', async () => {
     const databasePath = join(tempDir(), 'agent.db');
     const platform = await openStandInPlatform({ connectors: [open] });
     const first = await openGatewayAgent(platform.url, { databasePath });
@@ -169,7 +169,7 @@ describe('a change on the platform', () => {
     await Promise.all([cut.until(/data: 1/), kept.until(/data: 1/)]);
     expect(agent.gateway.openStreams()).toBe(2);
     platform.state.connectors = [closed, { ...open, id: 'conn_2' }];
-    await agent.gateway.onResume();
+    await agent.gateway.recover();
     expect(await cut.ended).not.toMatch(/0\r\n\r\n$/);
     expect(agent.gateway.openStreams()).toBe(1);
     expect(kept.socket.destroyed).toBe(false);

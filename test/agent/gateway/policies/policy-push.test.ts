@@ -106,7 +106,7 @@ describe('a stream of changes that is lost', () => {
     await soon(() => expect(platform.refused).toBe(5));
     platform.state.changes = 'up';
     const started_ms = performance.now();
-    await agent.gateway.onResume();
+    await agent.gateway.recover();
     await soon(() => expect(platform.watchers).toBe(1));
     expect(performance.now() - started_ms).toBeLessThan(LONG_MS);
   });
@@ -119,7 +119,7 @@ describe('a stream of changes that is lost', () => {
     const before = platform.fetches;
     await agent.upstream.replace();
     if (when !== 'at once') await soon(() => expect(platform.sinces).toEqual([null, 'a']));
-    await agent.gateway.onResume();
+    await agent.gateway.recover();
     expect(platform.fetches).toBeGreaterThan(before);
     await soon(() => expect(platform.watchers).toBe(1));
     for (let call = 0; call < 5; call += 1) expect((await ask(agent.path, { target })).status).toBe(200);

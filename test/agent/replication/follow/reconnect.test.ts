@@ -58,9 +58,9 @@ test('twenty resumes at once are one connection at a time, apart by 100 ms or mo
   const agent = await startReplicationAgent({ nodeUrl: node.url, random: () => 0 });
   await agent.connected();
   await agent.upstream.replace();
-  await Promise.all(Array.from({ length: 20 }, () => agent.replication.onResume()));
+  await Promise.all(Array.from({ length: 20 }, () => agent.replication.recover()));
   await agent.upstream.replace();
-  await agent.replication.onResume();
+  await agent.replication.recover();
   expect(node.arrivals_ms).toHaveLength(3);
   expect(dials_ms).toHaveLength(3);
   for (const ms of gaps(dials_ms)) expect(ms).toBeGreaterThanOrEqual(SPACING_MS);
@@ -185,7 +185,7 @@ test('a resume drops the connection and has another at once', async () => {
   first.send(tx('a', 1));
   await agent.reaches('a', 1);
   await agent.upstream.replace();
-  const resumed = agent.replication.onResume();
+  const resumed = agent.replication.recover();
   const second = await node.next();
   await first.closed;
   second.open();
@@ -204,7 +204,7 @@ test('a resume cuts a long backoff short, and says when the node cannot be had',
   const agent = await startReplicationAgent({ nodeUrl: node.url, random: () => draws.shift() ?? 20 });
   await eventually(() => agent.replication.status().connection.failures_in_a_row >= 3);
   const since_ms = performance.now();
-  await expect(agent.replication.onResume()).rejects.toMatchObject({ code: 'node_unreachable' });
+  await expect(agent.replication.recover()).rejects.toMatchObject({ code: 'node_unreachable' });
   // The backoff is half a minute long.
   expect(performance.now() - since_ms).toBeLessThan(20_000);
   expect(agent.replication.status().connection.failures_in_a_row).toBe(1);
@@ -232,7 +232,7 @@ describe('one redial and one gap for a resume', () => {
         second?.open();
         await agent.connected();
       }
-      const resumed = agent.replication.onResume();
+      const resumed = agent.replication.recover();
       second ??= await node.next();
       if (at !== 'follows') second.open();
       await resumed;
@@ -367,7 +367,7 @@ test('without a node the part is off and its rows say so', async () => {
   ]) {
     expect(await agent.get(target), target).toMatchObject({ status: 503, json: { error: 'not_configured' } });
   }
-  await agent.replication.onResume();
+  await agent.replication.recover();
   expect(agent.replication.isPrimary()).toBeUndefined();
 });
 
