@@ -1,5 +1,5 @@
-// What hostile input costs, in milliseconds of the thread that meets it, the best of several runs: `npm run bench:hostile`. The
-// limits are absolute, and hold on a machine that has a core to itself.
+// What hostile input costs, in milliseconds of the thread that meets it, the median of several runs: `npm run bench:hostile`. The
+// limits are absolute. What other processes do meanwhile shows in the time on the wall only.
 import { accessPolicyRequest } from '../../src/contract/access-policy.ts';
 import { parseBoundedJson } from '../../src/core/bounded-json.ts';
 import { compilePolicy, decide } from '../../src/core/gateway/access-policy.ts';
@@ -13,16 +13,38 @@ import { parseWith } from '../../src/http/parse-with.ts';
 import { stripQuery } from '../../src/platform/upstream/strip-query.ts';
 import { fill, pairsOf, pathUnits } from '../support/hostile-text.ts';
 import { threadTime_ms } from '../support/thread-time.ts';
-import { type Figure, printTable } from './table.ts';
+import { type Figure, percentile, printTable } from './table.ts';
 
-const RUNS = 7;
+/** The first runs meet code that is not compiled yet, which is no matter of the input. */
+const FIRST_RUNS = 3;
+const RUNS = 9;
+/** The costliest are measured again: the highest of many medians would be one that met other work. */
+const AGAIN = 8;
 const TARGET_LENGTH = 7_900;
 const RULE_LENGTH = 2_000;
 const RULES = 256;
 const sprite = { name: 'dev-1', labels: [] };
 
-function best_ms(work: () => unknown): number {
-  return Math.min(...Array.from({ length: RUNS }, () => threadTime_ms(() => tried(work))));
+interface Cost {
+  readonly name: string;
+  readonly best_ms: number;
+  readonly median_ms: number;
+  readonly wall_ms: number;
+}
+
+function measure(name: string, work: () => unknown): Cost {
+  for (let run = 0; run < FIRST_RUNS; run += 1) tried(work);
+  const runs = Array.from({ length: RUNS }, () => {
+    const begun = performance.now();
+    const thread_ms = threadTime_ms(() => tried(work));
+    return { thread_ms, wall_ms: performance.now() - begun };
+  });
+  const thread_ms = runs.map((run) => run.thread_ms);
+  const wall_ms = percentile(
+    runs.map((run) => run.wall_ms),
+    0.5,
+  );
+  return { name, best_ms: Math.min(...thread_ms), median_ms: percentile(thread_ms, 0.5), wall_ms };
 }
 
 /** To refuse costs as well. */
@@ -34,22 +56,18 @@ function tried(work: () => unknown): unknown {
   }
 }
 
-function worstOf(inputs: Iterable<readonly [string, () => unknown]>): readonly [string, number] {
-  let worst: readonly [string, number] = ['', 0];
-  for (const [name, work] of inputs) {
-    const ms = best_ms(work);
-    if (ms > worst[1]) worst = [name, ms];
-  }
-  return worst;
-}
-
 function figure(what: string, inputs: Iterable<readonly [string, () => unknown]>, bar_ms: number): Figure {
-  const [name, ms] = worstOf(inputs);
+  const first = Array.from(inputs, ([name, work]) => ({ name, work, cost: measure(name, work) }));
+  const costliest = first.toSorted((a, b) => b.cost.median_ms - a.cost.median_ms).slice(0, AGAIN);
+  const worst = costliest
+    .map(({ name, work }) => measure(name, work))
+    .reduce((most, cost) => (cost.median_ms > most.median_ms ? cost : most));
+  const [median, best, wall] = [worst.median_ms, worst.best_ms, worst.wall_ms].map((ms) => ms.toFixed(2));
   return {
-    what: `${what}, at worst ${JSON.stringify(name)}`,
-    value: `${ms.toFixed(2)} ms`,
+    what: `${what}, at worst ${JSON.stringify(worst.name)}`,
+    value: `${median} ms (best ${best}, wall ${wall})`,
     bar: `${bar_ms} ms`,
-    met: ms <= bar_ms,
+    met: worst.median_ms <= bar_ms,
   };
 }
 

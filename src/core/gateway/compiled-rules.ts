@@ -39,7 +39,10 @@ function compileBlocked(sources: readonly string[]): CompiledRules['findBlock'] 
     return readings.flatMap((reading): RuleForm[] => {
       const text = foldCase(reading);
       const itself = { text: withoutLastSlashes(text), isPrefix: false, place };
-      return star < 0 ? [itself] : [itself, { text, isPrefix: true, place }];
+      if (star < 0) return [itself];
+      const prefix = { text, isPrefix: true, place };
+      // A prefix without a last slash covers itself.
+      return itself.text === text ? [prefix] : [itself, prefix];
     });
   });
   if (forms.length === 0) return () => undefined;

@@ -26,9 +26,10 @@ export function mergeSlashes(path: string): string {
   const first = path.indexOf('//');
   if (first < 0) return path;
   const last = path.lastIndexOf('//') + 1;
-  const merged = new Units(path);
-  for (let index = first; index < last; index += 1) {
-    const unit = path.charCodeAt(index);
+  const between = path.slice(first, last);
+  const merged = new Units(between);
+  for (let index = 0; index < between.length; index += 1) {
+    const unit = between.charCodeAt(index);
     if (unit !== SLASH || merged.last !== SLASH) merged.push(unit);
   }
   // The last of several slashes begins what follows.

@@ -14,35 +14,34 @@ const ESCAPE = /%[0-9A-Fa-f]{2}/;
 const PERCENT = 0x25;
 const SPACE = 0x20;
 
-/** Takes off one layer. Bytes that are not part of an escape stay. */
+/** The value of each hex digit by its code; -1 for anything else. */
+const DIGITS = Int8Array.from({ length: 256 }, (_, code) => {
+  const digit = String.fromCharCode(code);
+  return /[0-9A-Fa-f]/.test(digit) ? Number.parseInt(digit, 16) : -1;
+});
+
+/** Takes off one layer. Bytes that are not part of an escape stay. A character above a byte counts by its lowest byte. */
 export function decodeOnce(source: string): Decoded {
-  const decoded = Buffer.allocUnsafe(source.length);
+  const bytes = Buffer.from(source, 'latin1');
   let length = 0;
   let all = 0;
   let hasControl = false;
-  for (let index = 0; index < source.length; index += 1) {
-    let unit = source.charCodeAt(index);
-    if (unit === PERCENT) {
-      const high = toDigit(source.charCodeAt(index + 1));
-      const low = toDigit(source.charCodeAt(index + 2));
-      if (high >= 0 && low >= 0) {
-        unit = high * 16 + low;
+  for (let index = 0; index < bytes.length; index += 1) {
+    let unit = bytes[index] ?? 0;
+    if (unit === PERCENT && index + 2 < bytes.length) {
+      // A missing digit makes the whole negative.
+      const value = ((DIGITS[bytes[index + 1] ?? 0] ?? 0) << 4) | (DIGITS[bytes[index + 2] ?? 0] ?? 0);
+      if (value >= 0) {
+        unit = value;
         index += 2;
       }
     }
     all |= unit;
     if (unit < SPACE || unit === 0x7f) hasControl = true;
-    decoded[length] = unit;
+    bytes[length] = unit;
     length += 1;
   }
-  return { bytes: decoded.toString('latin1', 0, length), isAscii: all < 0x80, hasControl };
-}
-
-/** The value of a hex digit; -1 for anything else, also for what lies past the end. */
-function toDigit(unit: number): number {
-  if (unit >= 0x30 && unit <= 0x39) return unit - 0x30;
-  const lower = unit | 0x20;
-  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -1;
+  return { bytes: bytes.toString('latin1', 0, length), isAscii: all < 0x80, hasControl };
 }
 
 /** Whether the text holds the part as it is, or percent-encoded in any way up to `MAX_LAYERS` times. `part` is ASCII. */
