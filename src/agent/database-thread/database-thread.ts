@@ -16,6 +16,7 @@ export interface DatabaseLink<Request, Answer> extends AsyncDisposable {
 }
 
 export interface DatabaseThread<Request, Answer> extends DatabaseLink<Request, Answer> {
+  /** Also true while it closes its file. */
   readonly isRunning: boolean;
 }
 
@@ -73,7 +74,7 @@ export function createDatabaseThread<Request, Answer>(
       if (!isMemory) await end();
     },
     get isRunning() {
-      return thread?.isGone === false;
+      return thread?.isGone === false || ending.size > 0;
     },
     [Symbol.asyncDispose]: end,
   };

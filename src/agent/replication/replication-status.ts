@@ -11,6 +11,7 @@ import type { CursorReaders } from './readers/cursor-readers.ts';
 import type { EventReaders } from './readers/event-readers.ts';
 import type { PositionWaiters } from './readers/position-waiters.ts';
 import type { Replica, ReplicaEntry } from './replica.ts';
+import { createStreamCounts } from './stream-counts.ts';
 import type { StreamRecorder } from './stream-recorder.ts';
 
 /** The pieces that run while a node is followed. */
@@ -96,16 +97,7 @@ function toOffStatus(state: 'off' | 'idle', created_ms: number, now_ms: number):
       last_failure: null,
     },
     cache: { state: 'off' },
-    counts: {
-      lines: 0,
-      transactions: 0,
-      primary_changes: 0,
-      gaps: 0,
-      unknown: 0,
-      invalid: 0,
-      cut: 0,
-      refused: 0,
-    },
+    counts: createStreamCounts(),
     last_invalid: null,
     readers: 0,
     waiters: 0,

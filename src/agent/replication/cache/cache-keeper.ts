@@ -58,11 +58,10 @@ export function createCacheKeeper(ledger: CacheLedger, keep: number, options: Ca
   let isRestored = false;
   let opening: Promise<void> | undefined;
   let sendTimer: NodeJS.Timeout | undefined;
-  let retryTimer: NodeJS.Timeout | undefined;
-  let isOver = false;
+  const retries = createRetryTimer(retry, options.retry_ms ?? RETRY_MS);
 
   function setCondition(state: CacheCondition['state'], reason: string | undefined): void {
-    if (state === 'failed' || state === 'memory') retryLater();
+    if (state === 'failed' || state === 'memory') retries.start();
     if (condition.state === state && condition.reason === reason) return;
     condition = { state, reason };
     options.onCondition(condition);
@@ -87,7 +86,7 @@ export function createCacheKeeper(ledger: CacheLedger, keep: number, options: Ca
       fallBehind(toErrorMessage(error));
     });
     if (answer === undefined) return;
-    if (answer.isKept) return retryLater();
+    if (answer.isKept) return retries.start();
     opened = answer;
     const positions = ledger.opened(answer);
     if (!isRestored && answer.state !== 'memory') {
@@ -125,7 +124,7 @@ export function createCacheKeeper(ledger: CacheLedger, keep: number, options: Ca
     } finally {
       done();
       const isIdle = queue.isEmpty && opening === undefined;
-      if (ledger.isBehind && isIdle && opened !== undefined) retryLater(queue.wasFull ? 0 : undefined);
+      if (ledger.isBehind && isIdle && opened !== undefined) retries.start(queue.wasFull ? 0 : undefined);
     }
   }
 
@@ -135,11 +134,6 @@ export function createCacheKeeper(ledger: CacheLedger, keep: number, options: Ca
     if (ledger.isBehind || opening !== undefined) return;
     const batch = ledger.take();
     if (batch !== undefined) void commit(batch);
-  }
-
-  function retryLater(ms = options.retry_ms ?? RETRY_MS): void {
-    clearTimeout(retryTimer);
-    if (!isOver) retryTimer = setTimeout(retry, ms).unref();
   }
 
   function retry(): void {
@@ -168,9 +162,22 @@ export function createCacheKeeper(ledger: CacheLedger, keep: number, options: Ca
       return condition;
     },
     queue,
-    [Symbol.dispose]() {
+    [Symbol.dispose]: () => retries.end(),
+  };
+}
+
+/** One timer, which starts over with each call and never starts again after its end. */
+function createRetryTimer(run: () => void, delay_ms: number): { start(ms?: number): void; end(): void } {
+  let timer: NodeJS.Timeout | undefined;
+  let isOver = false;
+  return {
+    start(ms = delay_ms) {
+      clearTimeout(timer);
+      if (!isOver) timer = setTimeout(run, ms).unref();
+    },
+    end() {
       isOver = true;
-      clearTimeout(retryTimer);
+      clearTimeout(timer);
     },
   };
 }
