@@ -1,6 +1,7 @@
 // Organizations: an organization reads its own record, the operator of a platform works with all of them.
 import { z } from 'zod';
 import { definePlatformOperation } from './operation.ts';
+import { queryBoolean } from './query-values.ts';
 
 /** Names the organization that a call concerns. Read only at the platform's own socket. */
 export const ORGANIZATION_HEADER = 'remora-organization';
@@ -28,6 +29,9 @@ export const createOrganizationRequest = z.object({
 
 /** Fields that are absent stay as they are. */
 export const updateOrganizationRequest = z.object({ running_limit: limit.optional(), warm_limit: limit.optional() });
+
+/** `force`: its sprites and connectors go with it; else an organization that has some is refused. */
+export const deleteOrganizationRequest = z.object({ force: queryBoolean().default(false) });
 
 const tag = 'Administration';
 const source = 'Remora';
@@ -92,5 +96,19 @@ export const organizationOperations = {
     body: updateOrganizationRequest,
     answer: { kind: 'json', status: 200, schema: organizationRecord },
     errors: ['invalid_request', 'unauthorized', 'forbidden', 'not_found'],
+  }),
+  deleteOrganization: definePlatformOperation({
+    method: 'DELETE',
+    path: '/v1/organizations/{name}',
+    summary:
+      "Delete an organization, and with force=true its sprites and connectors; at the platform's own socket only",
+    source,
+    tag,
+    servedAt: ['operator'],
+    access: 'operator',
+    params,
+    query: deleteOrganizationRequest,
+    answer: { kind: 'empty', status: 204 },
+    errors: ['invalid_request', 'unauthorized', 'forbidden', 'not_found', 'conflict', 'other_host', 'invalid_state'],
   }),
 } as const;

@@ -107,6 +107,15 @@ function toHandlers(deps: PlatformEdgeDeps): Handlers<typeof platformOperations,
       log,
     }),
     ...createNoticeHandlers({ notices, sprites: spriteService }),
-    ...createAdministration({ storage, organizations, sprites, tokens, clock, isShared }),
+    ...createAdministration({
+      storage,
+      organizations,
+      sprites,
+      spriteService,
+      connectorService: deps.connecting.service,
+      tokens,
+      clock,
+      isShared,
+    }),
   };
 }

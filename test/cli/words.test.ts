@@ -6,7 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { machineCommand, openTestPlatform, TEST_KEY, type TestPlatform } from '../support/open-platform.ts';
+import { isGone } from '../support/left-machines.ts';
+import { machineCommand, openTestPlatform, readReport, TEST_KEY, type TestPlatform } from '../support/open-platform.ts';
 import { runHere } from '../support/run-here.ts';
 import { runRemora } from '../support/run-remora.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -158,6 +159,33 @@ describe.each(doors)('%s', (_door, open) => {
 });
 
 describe('the operator', () => {
+  it('deletes an organization, which loses its sprites and connectors only by force', async () => {
+    const platform = await openTestPlatform({ agentCommand: machineCommand() });
+    const run = here(platform);
+    await run('organization', 'create', 'globex');
+    const of = ['--organization', 'globex'];
+    await run('sprite', 'create', 'web', ...of);
+    await run('connector', 'create', 'openai', '--api-key-file', writeKey(platform.dir), ...of);
+    const token = (await run('token', 'create', ...of)).out;
+    await platform.admin.startMachine({ organization: 'globex', sprite: 'web' });
+    const { dir } = await platform.admin.readMachine({ organization: 'globex', sprite: 'web' });
+    const { pid } = await eventually(() => readReport(dir));
+    expect(await run('organization', 'delete', 'globex')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('--force'),
+    });
+    expect((await run('sprite', 'list', ...of)).out).toContain('web');
+    const gone = await run('organization', 'delete', 'globex', '--force');
+    expect(gone).toMatchObject({ code: 0, out: 'globex is deleted' });
+    expect(isGone(pid)).toBe(true);
+    expect((await run('organization', 'list')).out).not.toContain('globex');
+    expect(await elsewhere(platform, token)('sprite', 'list')).toMatchObject({ code: 1 });
+    expect((await run('organization', 'create', 'globex')).out).toBe('globex');
+    expect((await run('connector', 'list', ...of, '--json')).out).toBe('{"connections":[]}');
+    expect(await run('organization', 'delete', 'globex')).toMatchObject({ code: 0 });
+    expect(await run('organization', 'delete', 'globex')).toMatchObject({ code: 1 });
+  });
+
   it('works with every organization, and names one where there are several', async () => {
     const platform = await openTestPlatform();
     expect(statSync(join(platform.dir, 'platform.sock')).mode & 0o777).toBe(0o600);

@@ -54,6 +54,7 @@ listOrganizations 401:unauthorized 403:forbidden 403:forbidden served 404:not_fo
 createOrganization 401:unauthorized 403:forbidden 403:forbidden served 404:not_found
 readOrganization 401:unauthorized 403:forbidden 403:forbidden served 404:not_found
 updateOrganization 401:unauthorized 403:forbidden 403:forbidden served 404:not_found
+deleteOrganization 401:unauthorized 403:forbidden 403:forbidden served 404:not_found
 listHosts 401:unauthorized 403:forbidden 403:forbidden served 404:not_found
 forgetHost 401:unauthorized 403:forbidden 403:forbidden served 404:not_found
 `;

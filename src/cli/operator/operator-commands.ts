@@ -24,7 +24,7 @@ export const kinds: readonly (readonly [name: string, summary: string])[] = [
   ['machine', 'list, show, start, stop, suspend, wait, logs, adopt'],
   ['token', 'list, create, delete'],
   ['usage', 'list: what was called through the gateway'],
-  ['organization', 'show; on the machine of the platform also list, create, update'],
+  ['organization', 'show; on the machine of the platform also list, create, update, delete'],
   ['host', 'list, forget: the platform processes on one database'],
 ];
 

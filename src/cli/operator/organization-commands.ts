@@ -37,6 +37,13 @@ export async function updateOrganization(invocation: Invocation): Promise<number
   return print(invocation, changed, [toLine(changed)]);
 }
 
+export async function deleteOrganization(invocation: Invocation): Promise<number> {
+  const [name = ''] = invocation.operands;
+  const query = { force: invocation.has('force') };
+  await askPlatform(invocation, (client) => client.call('deleteOrganization', { params: { name }, query }));
+  return print(invocation, { deleted: name }, [[`${name} is deleted`]]);
+}
+
 export async function showOrganization(invocation: Invocation): Promise<number> {
   const own = await askPlatform(invocation, (client) => client.call('readOwnOrganization'));
   return print(invocation, own, [toLine(own)]);

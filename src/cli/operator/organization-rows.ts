@@ -31,6 +31,16 @@ export const organizationRows: readonly Word[] = [
     load: async () => (await import('./organization-commands.ts')).updateOrganization,
   },
   {
+    name: 'organization delete',
+    scope: 'operator',
+    summary: 'delete an organization with its tokens and usage, on the machine of the platform',
+    operands: ['NAME'],
+    flags: {
+      force: { type: 'boolean', summary: 'with its sprites, their files, and its connectors; else it may have none' },
+    },
+    load: async () => (await import('./organization-commands.ts')).deleteOrganization,
+  },
+  {
     name: 'host list',
     scope: 'operator',
     summary: 'the platform processes on one PostgreSQL database',

@@ -36,9 +36,9 @@ export interface ConnectorService {
   /** Throws `not_found`, also for a connector of another organization. */
   find(organization_id: string, id: string): Promise<ConnectorRow>;
   list(organization_id: string, provider?: string): Promise<readonly ConnectorRow[]>;
-  /** Throws `not_found`, `record_altered` when the record is not as it was left, `conflict` when others keep changing it. */
   /** Null takes the name away. Throws `not_found`, and `already_exists` when another connector has it. */
   setName(organization_id: string, id: string, name: string | null): Promise<ConnectorRow>;
+  /** Throws `not_found`, `record_altered` when the record is not as it was left, `conflict` when others keep changing it. */
   setPolicy(organization_id: string, id: string, policy: AccessPolicyRequest): Promise<ConnectorRow>;
   /** Deletes the connector, then ends its credential at the provider. A failure there is logged. */
   delete(organization_id: string, id: string): Promise<void>;

@@ -4,20 +4,25 @@ import type { organizationOperations } from '../../contract/organizations.ts';
 import type { tokenOperations } from '../../contract/tokens.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Handlers } from '../../http/handler.ts';
+import type { ConnectorService } from '../connectors/connector-service.ts';
 import { createHostHandlers } from '../hosts/host-handlers.ts';
 import { createHostStore } from '../hosts/host-store.ts';
 import { createOrganizationHandlers } from '../organizations/organization-handlers.ts';
 import type { OrganizationStore } from '../organizations/organization-store.ts';
+import type { SpriteService } from '../sprites/sprite-service.ts';
 import type { SpriteStore } from '../sprites/sprite-store.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Principal } from '../tokens/principal.ts';
 import { createTokenHandlers } from '../tokens/token-handlers.ts';
 import type { TokenStore } from '../tokens/token-store.ts';
+import { deleteOrganization } from './delete-organization.ts';
 
 export interface AdministrationDeps {
   readonly storage: Storage;
   readonly organizations: OrganizationStore;
   readonly sprites: SpriteStore;
+  readonly spriteService: SpriteService;
+  readonly connectorService: ConnectorService;
   readonly tokens: TokenStore;
   readonly clock: Clock;
   /** Whether several platform processes may share the database. */
@@ -29,7 +34,10 @@ type Rows = typeof tokenOperations & typeof organizationOperations & typeof host
 export function createAdministration(deps: AdministrationDeps): Handlers<Rows, Principal> {
   return {
     ...createTokenHandlers(deps),
-    ...createOrganizationHandlers(deps),
+    ...createOrganizationHandlers({
+      ...deps,
+      deleteOrganization: (organization, force) => deleteOrganization(deps, organization, force),
+    }),
     ...createHostHandlers(deps.isShared ? createHostStore(deps.storage) : undefined),
   };
 }

@@ -22,15 +22,11 @@ import type { MachineService } from '../machines/moves/machine-service.ts';
 import type { MachineStore } from '../machines/records/machine-store.ts';
 import { createSpriteHandlers } from '../sprites/sprite-handlers.ts';
 import type { SpriteSurroundings } from '../sprites/sprite-record.ts';
-import type { SpriteService } from '../sprites/sprite-service.ts';
-import type { SpriteStore } from '../sprites/sprite-store.ts';
 import { createOperatorAuthenticate } from '../tokens/authenticate-operator.ts';
 import type { Principal } from '../tokens/principal.ts';
 import { type AdministrationDeps, createAdministration } from './administration.ts';
 
-export interface OfflineEdgeDeps extends AdministrationDeps {
-  readonly sprites: SpriteStore;
-  readonly spriteService: SpriteService;
+export interface OfflineEdgeDeps extends Omit<AdministrationDeps, 'connectorService'> {
   readonly machines: MachineStore;
   readonly machineService: MachineService;
   readonly connecting: Connectors;
@@ -70,7 +66,7 @@ export function createOfflineEdge(deps: OfflineEdgeDeps): Edge {
         log,
       }),
       ...createUsageHandlers(deps),
-      ...createAdministration(deps),
+      ...createAdministration({ ...deps, connectorService: deps.connecting.service }),
     },
     authenticate: createOperatorAuthenticate(deps.organizations),
     log,

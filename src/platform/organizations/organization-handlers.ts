@@ -8,6 +8,8 @@ import type { Organization, OrganizationLimits, OrganizationStore } from './orga
 
 export interface OrganizationHandlerDeps {
   readonly organizations: OrganizationStore;
+  /** Deletes an organization with everything that is its own; throws `conflict` where that is not only itself and `force` is false. */
+  readonly deleteOrganization: (organization: Organization, force: boolean) => Promise<void>;
   readonly clock: Clock;
 }
 
@@ -32,6 +34,9 @@ export function createOrganizationHandlers(
     readOrganization: async ({ params }) => toRecord(await find(params.name)),
     async updateOrganization({ params, body }) {
       return toRecord(await organizations.setLimits((await find(params.name)).id, toLimits(body)));
+    },
+    async deleteOrganization({ params, query }) {
+      await deps.deleteOrganization(await find(params.name), query.force);
     },
   };
 }

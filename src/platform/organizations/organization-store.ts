@@ -20,12 +20,23 @@ export interface OrganizationStore {
   list(): Promise<readonly Organization[]>;
   /** A limit that is not named stays; null = no limit. Throws `not_found`. */
   setLimits(id: string, limits: Partial<OrganizationLimits>): Promise<Organization>;
+  /**
+   * Deletes the organization with its tokens, begun authorizations and usage; only inside a transaction. Throws `conflict` when it has
+   * a sprite or a connector, and `not_found`.
+   */
+  delete(id: string): Promise<void>;
 }
 
 export type OrganizationLimits = Pick<Organization, 'running_limit' | 'warm_limit'>;
 
 const SLUG = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const columns = 'id, slug, running_limit, warm_limit';
+
+/** What goes with an organization. */
+const owned = ['tokens', 'oauth_states', 'gateway_usage'] as const;
+const isUsed = `
+SELECT EXISTS (SELECT 1 FROM sprites WHERE organization_id = $1)
+    OR EXISTS (SELECT 1 FROM connectors WHERE organization_id = $1) AS used`;
 
 export function createOrganizationStore(sql: Sql): OrganizationStore {
   return {
@@ -59,6 +70,13 @@ export function createOrganizationStore(sql: Sql): OrganizationStore {
       );
       if (changed === undefined) throw new RemoraError('not_found', 'there is no such organization');
       return changed;
+    },
+    async delete(id) {
+      const { used } = (await sql.one<{ used: boolean | number }>(isUsed, [id])) ?? { used: false };
+      if (used) throw new RemoraError('conflict', 'the organization got a sprite or a connector meanwhile');
+      for (const table of owned) await sql.run(`DELETE FROM ${table} WHERE organization_id = $1`, [id]);
+      if ((await sql.run('DELETE FROM organizations WHERE id = $1', [id])) > 0) return;
+      throw new RemoraError('not_found', 'there is no such organization');
     },
   };
 }

@@ -1,0 +1,43 @@
+// Deletes an organization with everything that is its own.
+import { RemoraError } from '../../core/remora-error.ts';
+import type { ConnectorService } from '../connectors/connector-service.ts';
+import { createOrganizationStore, type Organization } from '../organizations/organization-store.ts';
+import type { SpriteService } from '../sprites/sprite-service.ts';
+import type { SpriteStore } from '../sprites/sprite-store.ts';
+import type { Storage } from '../storage/storage.ts';
+
+export interface DeleteOrganizationDeps {
+  readonly storage: Pick<Storage, 'transaction'>;
+  readonly sprites: Pick<SpriteStore, 'list'>;
+  readonly spriteService: Pick<SpriteService, 'delete'>;
+  readonly connectorService: Pick<ConnectorService, 'list' | 'delete'>;
+}
+
+const BATCH = 100;
+
+/**
+ * Without `force` throws `conflict` while the organization has sprites or connectors. With it each is deleted as its own operation does
+ * it, so that machines end and credentials are revoked; what was deleted before a failure stays deleted, and the call can be repeated.
+ */
+export async function deleteOrganization(
+  { storage, sprites, spriteService, connectorService }: DeleteOrganizationDeps,
+  organization: Organization,
+  force: boolean,
+): Promise<void> {
+  const { id } = organization;
+  const listSprites = () => sprites.list({ organization_id: id, prefix: '', after: '', limit: BATCH });
+  const connectors = await connectorService.list(id);
+  let batch = await listSprites();
+  if (!force && (batch.length > 0 || connectors.length > 0)) {
+    throw new RemoraError(
+      'conflict',
+      `the organization ${organization.slug} still has sprites or connectors; delete them, or say that they go with it ` +
+        '(force=true, or --force)',
+    );
+  }
+  for (const connector of connectors) await connectorService.delete(id, connector.id);
+  for (; batch.length > 0; batch = await listSprites()) {
+    for (const { name } of batch) await spriteService.delete(organization, name);
+  }
+  await storage.transaction((sql) => createOrganizationStore(sql).delete(id));
+}
