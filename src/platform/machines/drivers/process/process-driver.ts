@@ -10,6 +10,7 @@ import { endMembers, killMembers } from './end-members.ts';
 import { freezeMembers, thawMembers } from './freeze-members.ts';
 import { createInstances, type Instance } from './instances.ts';
 import { readLastLines } from './last-lines.ts';
+import { openMachineDirectory } from './machine-directory.ts';
 import { areStopped, readMembers, readTable } from './machine-members.ts';
 import { followProcess, isAlive, type ProcessIdentity, signalLeader } from './machine-process.ts';
 import { listProcessNotes, type ProcessNote, writeProcessNote } from './process-record.ts';
@@ -47,6 +48,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
     const { id, instance_id } = spec;
     const cgroup = openCgroup(toCgroupName(instance_id));
     try {
+      openMachineDirectory(options.dir, id);
       writeProcessNote(options.dir, id, { instance_id, cgroup: cgroup?.path });
       const spawned = await spawnMachine(spec, options, ({ pid, start_ticks }) => {
         // What it starts before it is moved stays outside, and is found by its environment.

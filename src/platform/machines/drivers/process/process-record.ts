@@ -1,6 +1,6 @@
 // A note in a machine's directory that names the process of its last instance. It is written before and after the spawn, so that the
 // next platform finds the process whenever this one is killed. The note of an instance stays until the next boot and shows that it began.
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { readBootId } from '../../../../linux/processes/process-table.ts';
@@ -27,11 +27,14 @@ export interface NewProcessNote {
 
 const NOTE = 'process.json';
 
+/** The directory of the machine exists. */
 export function writeProcessNote(dir: string, id: string, fields: NewProcessNote): void {
   const path = join(dir, id, NOTE);
-  mkdirSync(join(dir, id), { recursive: true, mode: 0o700 });
-  writeFileSync(`${path}~`, JSON.stringify({ ...fields, boot_id: readBootId() }), { mode: 0o600 });
-  renameSync(`${path}~`, path);
+  const early = `${path}~`;
+  // Not opened when it is there: it may be a link.
+  rmSync(early, { force: true });
+  writeFileSync(early, JSON.stringify({ ...fields, boot_id: readBootId() }), { mode: 0o600, flag: 'wx' });
+  renameSync(early, path);
 }
 
 /** The notes by machine id. A note that cannot be read is left out. */

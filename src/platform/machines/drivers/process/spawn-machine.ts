@@ -1,8 +1,8 @@
-// Starts the process of one instance of a machine: makes its directory, a private file with its token, its log, and an environment
+// Starts the process of one instance of a machine in its directory: makes a private file with its token, its log, and an environment
 // without secrets.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RemoraError } from '../../../../core/remora-error.ts';
 import type { Secret } from '../../../../core/secret.ts';
@@ -42,7 +42,7 @@ const LOG_CAP_BYTES = 16 * 1024 * 1024;
 
 /**
  * Resolves when the process runs the command. It holds no pipe to the platform, so that it can outlive it.
- * `onSpawned` runs right after the spawn. Throws `not_configured` without a command, `internal` when it cannot be started.
+ * The directory of the machine exists. `onSpawned` runs right after the spawn. Throws `not_configured` without a command, `internal` when it cannot be started.
  */
 export async function spawnMachine(
   spec: MachineSpec,
@@ -54,7 +54,6 @@ export async function spawnMachine(
     throw new RemoraError('not_configured', 'this platform was started without a command to run machines with');
   }
   const dir = join(options.dir, spec.id);
-  mkdirSync(join(dir, 'state'), { recursive: true, mode: 0o700 });
   const tokenFile = writeTokenFile(dir, await options.createToken(spec.id));
   const log = openLog(dir);
   try {

@@ -1,0 +1,57 @@
+// What the process driver finds in the place of a machine's directory, and does not write to.
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { openMachineDirectory } from '../../src/platform/machines/drivers/process/machine-directory.ts';
+import { listProcessNotes, writeProcessNote } from '../../src/platform/machines/drivers/process/process-record.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const note = { instance_id: 'i1' };
+
+it('is made with its parents for this user alone, and found again', () => {
+  const dir = join(tempDir(), 'platform', 'machines');
+  const path = openMachineDirectory(dir, 'm1');
+  expect(path).toBe(join(dir, 'm1'));
+  for (const made of [dir, path, join(path, 'state')]) expect(statSync(made).mode & 0o777).toBe(0o700);
+  writeProcessNote(dir, 'm1', note);
+  writeProcessNote(dir, 'm1', { ...note, pid: 7 });
+  expect(listProcessNotes(dir).get('m1')).toMatchObject({ instance_id: 'i1', pid: 7 });
+});
+
+it.each(['m1', join('m1', 'state')])('a link in the place of %s is not followed', (name) => {
+  const [dir, elsewhere] = [tempDir(), tempDir()];
+  if (name !== 'm1') mkdirSync(join(dir, 'm1'));
+  symlinkSync(elsewhere, join(dir, name));
+  expect(() => openMachineDirectory(dir, 'm1')).toThrow(
+    /is no directory, and links are not followed here; move it away/,
+  );
+  expect(readdirSync(elsewhere)).toEqual([]);
+});
+
+it.skipIf(process.geteuid?.() !== 0)('a directory of another user is not used', () => {
+  const dir = tempDir();
+  mkdirSync(join(dir, 'm1'));
+  chownSync(join(dir, 'm1'), 65_534, 65_534);
+  expect(() => openMachineDirectory(dir, 'm1')).toThrow(/belongs to user 65534; move it away/);
+  expect(existsSync(join(dir, 'm1', 'state'))).toBe(false);
+});
+
+it('a link in the place of the note that is being written is replaced', () => {
+  const [dir, elsewhere] = [tempDir(), tempDir()];
+  const target = join(elsewhere, 'file');
+  writeFileSync(target, 'kept');
+  openMachineDirectory(dir, 'm1');
+  symlinkSync(target, join(dir, 'm1', 'process.json~'));
+  writeProcessNote(dir, 'm1', note);
+  expect(readFileSync(target, 'utf8')).toBe('kept');
+  expect(listProcessNotes(dir).get('m1')).toMatchObject(note);
+});
