@@ -99,7 +99,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/storage',
   ],
   'platform/vault': [
-    'platform/connectors/connector-place.ts',
+    'platform/connectors/connector-secrets.ts',
     'platform/connectors/connector-store.ts',
     'platform/storage',
   ],

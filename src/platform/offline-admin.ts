@@ -12,6 +12,7 @@ import { createAdmin, type PlatformAdmin } from './admin.ts';
 import { createCatalogue } from './catalogue/catalogue.ts';
 import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
 import { createChanges } from './changes.ts';
+import { CONNECTOR_SECRETS } from './connectors/connector-secrets.ts';
 import { createConnectorStore } from './connectors/connector-store.ts';
 import { createConnectors } from './connectors/connectors.ts';
 import { createUsageStore } from './gateway/usage/usage-store.ts';
@@ -21,6 +22,7 @@ import { createMachineStore } from './machines/records/machine-store.ts';
 import { createOfflineEdge } from './operator/offline-edge.ts';
 import { OPERATOR_LISTENER } from './operator/operator-socket.ts';
 import { createOrganizationStore } from './organizations/organization-store.ts';
+import { toSecretSources } from './secret-sources.ts';
 import { SPRITE_URL } from './sprites/sprite-record.ts';
 import { createSpriteService } from './sprites/sprite-service.ts';
 import { createSpriteStore } from './sprites/sprite-store.ts';
@@ -165,9 +167,10 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
       return await storage.exclusively(VAULT_KEYS, async () => {
         if (_lock === undefined) await checkRunningPlatformsHave(storage, vault.currentKeyId);
         const old = await bindOldSeals(options.dir, connectors, vault);
-        const { rotated, unreadable } = await rotateKeys(connectors, vault);
-        const closed = new Set([...old.unreadable, ...old.refused, ...unreadable]);
-        return { rotated, unreadable: [...closed].sort() };
+        const { rotated, unreadable } = await rotateKeys(toSecretSources({ connectors }), vault);
+        const isNamed = (id: string) => unreadable.some((each) => each.source === CONNECTOR_SECRETS && each.id === id);
+        const ids = new Set([...old.unreadable, ...old.refused].filter((id) => !isNamed(id)));
+        return { rotated, unreadable: [...unreadable, ...[...ids].map((id) => ({ source: CONNECTOR_SECRETS, id }))] };
       });
     },
     listHosts: async () => await hosts().list(),

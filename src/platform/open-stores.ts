@@ -8,6 +8,7 @@ import { createMachineStore, type MachineStore } from './machines/records/machin
 import { createOrganizationStore, type OrganizationStore } from './organizations/organization-store.ts';
 import type { PlatformOptions } from './platform-options.ts';
 import { createNoticeStore, type NoticeStore } from './port-notices/port-notice-store.ts';
+import { toSecretSources } from './secret-sources.ts';
 import { createSpriteStore, type SpriteStore } from './sprites/sprite-store.ts';
 import { openStorage } from './storage/open-storage.ts';
 import type { Storage } from './storage/storage.ts';
@@ -59,7 +60,7 @@ export async function openStores(
     notices: createNoticeStore(storage),
     incarnations: createIncarnationStore(storage),
   };
-  await takeUpKeys({ dir, storage, connectors: stores.connectors, vault, host, log });
+  await takeUpKeys({ dir, storage, connectors: stores.connectors, sources: toSecretSources(stores), vault, host, log });
   stack.defer(() => forgetRunningKeys(storage, host));
   const owned = stack.move();
   return { ...stores, [Symbol.asyncDispose]: () => owned.disposeAsync() };

@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
+import { createConnectorSecrets } from '../../src/platform/connectors/connector-secrets.ts';
 import { createConnectorStore } from '../../src/platform/connectors/connector-store.ts';
 import { openStorage } from '../../src/platform/storage/open-storage.ts';
-import { bindOldSeals, SEALS_BOUND } from '../../src/platform/vault/bound-seals.ts';
-import { bindSeals, rotateKeys } from '../../src/platform/vault/key-rotation.ts';
+import { bindOldSeals, bindSeals, SEALS_BOUND } from '../../src/platform/vault/bound-seals.ts';
+import { rotateKeys } from '../../src/platform/vault/key-rotation.ts';
 import { createVault } from '../../src/platform/vault/vault.ts';
 import { startEchoProvider } from '../support/echo-provider.ts';
 import { startOAuthProvider } from '../support/oauth-provider.ts';
@@ -79,7 +80,9 @@ describe('a record of a connector that was changed in the database', () => {
     const storage = await openStorage(platform.dir, undefined);
     onTestFinished(() => storage[Symbol.asyncDispose]());
     const both = createVault([NEW_KEY, TEST_KEY]);
-    expect((await rotateKeys(createConnectorStore(storage), both)).unreadable).toEqual(['conn_own']);
+    expect((await rotateKeys([createConnectorSecrets(createConnectorStore(storage))], both)).unreadable).toEqual([
+      { source: 'connectors', id: 'conn_own' },
+    ]);
     expect((await platform.call({ method: 'DELETE', path })).status).toBe(204);
     const made = { provider: 'own', api_key: 'k', base_api_url: attacker.origin, ...body };
     const { json } = await platform.call({ method: 'POST', path: '/v1/oauth/connections/api_key', body: made });
@@ -195,7 +198,7 @@ describe('a credential that an earlier version closed', () => {
     db.exec('DROP TRIGGER broken');
     db.close();
     expect(await bindOldSeals(dir, connectors, both)).toEqual({ rotated: 1, unreadable: [], refused: [] });
-    expect(await rotateKeys(connectors, both)).toEqual({ rotated: 2, unreadable: [] });
+    expect(await rotateKeys([createConnectorSecrets(connectors)], both)).toEqual({ rotated: 2, unreadable: [] });
     expect(await connectors.listKeyIds()).toEqual([both.currentKeyId]);
     expect(await bindSeals(connectors, createVault([NEW_KEY]))).toEqual({ rotated: 0, unreadable: [] });
   });
@@ -298,9 +301,9 @@ describe.skipIf(isWithoutPostgres())('in PostgreSQL', () => {
     expect(await bindSeals(connectors, vault)).toEqual({ rotated: 0, unreadable: [] });
     await storage.run("INSERT INTO unbound_seals (connector_id) VALUES ('conn_1')");
     expect(await bindSeals(connectors, vault)).toEqual({ rotated: 1, unreadable: [] });
-    expect(await rotateKeys(connectors, createVault([NEW_KEY, TEST_KEY]))).toEqual({
+    expect(await rotateKeys([createConnectorSecrets(connectors)], createVault([NEW_KEY, TEST_KEY]))).toEqual({
       rotated: 2,
-      unreadable: ['conn_own'],
+      unreadable: [{ source: 'connectors', id: 'conn_own' }],
     });
   });
 });

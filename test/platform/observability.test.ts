@@ -77,7 +77,7 @@ describe('a rotation of vault keys', () => {
         .all();
     expect(left().map(({ id }) => id)).toEqual(['conn_0001', 'conn_0003', 'conn_0004']);
     db.exec('DROP TRIGGER broken');
-    expect(await offline.rotateKeys()).toEqual({ rotated: 2, unreadable: ['conn_0001'] });
+    expect(await offline.rotateKeys()).toEqual({ rotated: 2, unreadable: [{ source: 'connectors', id: 'conn_0001' }] });
     expect(left().map(({ id }) => id)).toEqual(['conn_0001']);
     db.close();
   });

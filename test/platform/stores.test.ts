@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { Secret } from '../../src/core/secret.ts';
 import { createChanges } from '../../src/platform/changes.ts';
 import { toConnectorPlace } from '../../src/platform/connectors/connector-place.ts';
+import { createConnectorSecrets } from '../../src/platform/connectors/connector-secrets.ts';
 import { createConnectorStore } from '../../src/platform/connectors/connector-store.ts';
 import { createStateStore, toStatePlace } from '../../src/platform/connectors/oauth/state-store.ts';
 import { createFencing } from '../../src/platform/fencing/fencing.ts';
@@ -361,9 +362,9 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
       for (let index = 0; index < 150; index += 1)
         await connectors.insert(toConnector(organization.id, `c-${index}`), 1);
       const both = createVault([new Secret('cd'.repeat(32)), new Secret('ab'.repeat(32))]);
-      expect(await rotateKeys(connectors, both)).toEqual({ rotated: 150, unreadable: [] });
+      expect(await rotateKeys([createConnectorSecrets(connectors)], both)).toEqual({ rotated: 150, unreadable: [] });
       expect(await connectors.listKeyIds()).toEqual([both.currentKeyId]);
-      expect(await rotateKeys(connectors, both)).toEqual({ rotated: 0, unreadable: [] });
+      expect(await rotateKeys([createConnectorSecrets(connectors)], both)).toEqual({ rotated: 0, unreadable: [] });
     });
   });
 

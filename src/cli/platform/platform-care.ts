@@ -39,6 +39,8 @@ export async function rotate(invocation: Invocation): Promise<number> {
   await using offline = await openAdmin(invocation, toPlatformDir(invocation));
   const { rotated, unreadable } = await offline.rotateKeys();
   out.line(`${rotated} credentials are closed with the first key now`);
-  for (const id of unreadable) out.note(`the credential of ${id} opens with none of the keys; it was left`);
+  for (const { source, id } of unreadable) {
+    out.note(`the credential of ${id} in ${source} opens with none of the keys; it was left`);
+  }
   return unreadable.length === 0 ? exitCode.ok : exitCode.failed;
 }

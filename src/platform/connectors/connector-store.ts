@@ -86,7 +86,7 @@ export interface ConnectorStore {
   /** The ids of all connectors whose credential has the form of an earlier version, whether the migration found them or not. */
   listOldSeals(): Promise<readonly string[]>;
   /** Replaces the closed data key. False as for `setPolicy`. */
-  setDataKey(row: ConnectorRow, closed: ClosedSecret): Promise<boolean>;
+  setDataKey(row: Pick<ConnectorRow, 'id' | 'closed'>, closed: ClosedSecret): Promise<boolean>;
   /** False when there is no such connector. */
   delete(organization_id: string, id: string): Promise<boolean>;
   /** The ids of the vault keys without which some credential cannot be opened. */

@@ -3,14 +3,15 @@
 // write the database could have one of them put back, with another address beside it.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createConnectorSecrets, toStoredSecret } from '../connectors/connector-secrets.ts';
 import type { ConnectorStore } from '../connectors/connector-store.ts';
-import { bindSeals, type RotationResult } from './key-rotation.ts';
+import { type ClosedAgain, closeEach } from './close-each.ts';
 import { listMissingKeys, type Vault } from './vault.ts';
 
 /** The name of the file. A platform whose database was replaced by an older backup binds again when it is deleted. */
 export const SEALS_BOUND = 'seals-bound';
 
-export interface OldSeals extends RotationResult {
+export interface OldSeals extends ClosedAgain {
   /** Connectors with a seal of an earlier version that is not accepted: their credentials stay closed. */
   readonly refused: readonly string[];
 }
@@ -27,4 +28,14 @@ export async function bindOldSeals(dir: string, connectors: ConnectorStore, vaul
   writeFileSync(path, text, { mode: 0o600, flag: 'a' });
   const refused = (await connectors.listOldSeals()).filter((id) => !unreadable.includes(id));
   return { rotated, unreadable, refused };
+}
+
+/** Binds what the migration found of a version that bound a credential to its row and not to where it goes. */
+export async function bindSeals(connectors: ConnectorStore, vault: Vault): Promise<ClosedAgain> {
+  const { setDataKey } = createConnectorSecrets(connectors);
+  return await closeEach({
+    list: async (after, limit) => (await connectors.listUnbound(after, limit)).map(toStoredSecret),
+    close: ({ place, closed }) => vault.bind(place, closed),
+    setDataKey,
+  });
 }

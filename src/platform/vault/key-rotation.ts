@@ -1,52 +1,32 @@
-// Closing every stored credential with the current key, while the platform serves, and binding those that an earlier version closed. A
-// row at a time and each for good, so that what was broken off goes on where it stopped.
-import { toConnectorPlace } from '../connectors/connector-place.ts';
-import type { ConnectorRow, ConnectorStore } from '../connectors/connector-store.ts';
-import type { ClosedSecret, Vault } from './vault.ts';
+// Closing every stored secret with the current key, while the platform serves.
+import { closeEach } from './close-each.ts';
+import type { SecretSource } from './secret-source.ts';
+import type { Vault } from './vault.ts';
 
 export interface RotationResult {
   readonly rotated: number;
-  /** Connectors whose credential does not open with any key that was given; they stay as they are. */
-  readonly unreadable: readonly string[];
+  /** Secrets that do not open with any key that was given; they stay as they are. */
+  readonly unreadable: readonly UnreadableSecret[];
 }
 
-const BATCH = 100;
-
-/** Only data keys are closed again: the credentials themselves stay closed, and no plaintext is made. */
-export async function rotateKeys(connectors: ConnectorStore, vault: Vault): Promise<RotationResult> {
-  return await closeEach(connectors, {
-    list: (after) => connectors.listClosedOtherwise(vault.currentKeyId, after, BATCH),
-    close: (row) => vault.rewrap(toConnectorPlace(row), row.closed),
-  });
+export interface UnreadableSecret {
+  /** The name of the source. */
+  readonly source: string;
+  readonly id: string;
 }
 
-/** Binds what the migration found of a version that bound a credential to its row and not to where it goes. */
-export async function bindSeals(connectors: ConnectorStore, vault: Vault): Promise<RotationResult> {
-  return await closeEach(connectors, {
-    list: (after) => connectors.listUnbound(after, BATCH),
-    close: (row) => vault.bind(toConnectorPlace(row), row.closed),
-  });
-}
-
-interface Closing {
-  readonly list: (after: string) => Promise<readonly ConnectorRow[]>;
-  readonly close: (row: ConnectorRow) => ClosedSecret | undefined;
-}
-
-async function closeEach(connectors: ConnectorStore, { list, close }: Closing): Promise<RotationResult> {
-  const unreadable: string[] = [];
+/** Only data keys are closed again: the secrets themselves stay closed, and no plaintext is made. */
+export async function rotateKeys(sources: readonly SecretSource[], vault: Vault): Promise<RotationResult> {
+  const unreadable: UnreadableSecret[] = [];
   let rotated = 0;
-  let after = '';
-  for (;;) {
-    const rows = await list(after);
-    const last = rows.at(-1);
-    if (last === undefined) return { rotated, unreadable };
-    for (const row of rows) {
-      const closed = close(row);
-      if (closed === undefined) unreadable.push(row.id);
-      // A row that has changed in between was closed by the platform that is running, with a key that it has.
-      else if (await connectors.setDataKey(row, closed)) rotated += 1;
-    }
-    after = last.id;
+  for (const source of sources) {
+    const result = await closeEach({
+      list: (after, limit) => source.listClosedOtherwise(vault.currentKeyId, after, limit),
+      close: ({ place, closed }) => vault.rewrap(place, closed),
+      setDataKey: (secret, closed) => source.setDataKey(secret, closed),
+    });
+    rotated += result.rotated;
+    unreadable.push(...result.unreadable.map((id) => ({ source: source.name, id })));
   }
+  return { rotated, unreadable };
 }

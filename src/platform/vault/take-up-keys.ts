@@ -7,6 +7,7 @@ import type { ConnectorStore } from '../connectors/connector-store.ts';
 import type { Storage } from '../storage/storage.ts';
 import { bindOldSeals, SEALS_BOUND } from './bound-seals.ts';
 import { VAULT_KEYS, writeRunningKeys } from './running-keys.ts';
+import type { SecretSource } from './secret-source.ts';
 import { checkKeysInUse, type Vault } from './vault.ts';
 
 export interface TakeUpKeysOptions {
@@ -14,6 +15,8 @@ export interface TakeUpKeysOptions {
   readonly dir: string;
   readonly storage: Storage;
   readonly connectors: ConnectorStore;
+  /** Every kind of secret, the credentials of connectors among them. */
+  readonly sources: readonly SecretSource[];
   readonly vault: Vault;
   /** The id of this platform process. */
   readonly host: string;
@@ -25,9 +28,11 @@ const LATE_SEALS =
   'restored, delete the file and start again';
 
 /** Throws `not_configured` when stored credentials need a key that was not given. */
-export async function takeUpKeys({ dir, storage, connectors, vault, host, log }: TakeUpKeysOptions): Promise<void> {
+export async function takeUpKeys(options: TakeUpKeysOptions): Promise<void> {
+  const { dir, storage, connectors, sources, vault, host, log } = options;
   await storage.exclusively(VAULT_KEYS, async () => {
-    checkKeysInUse(vault, await connectors.listKeyIds());
+    const key_ids = await Promise.all(sources.map((source) => source.listKeyIds()));
+    checkKeysInUse(vault, [...new Set(key_ids.flat())].sort());
     await writeRunningKeys(storage, host, vault.keyIds);
     const { rotated, unreadable, refused } = await bindOldSeals(dir, connectors, vault);
     if (rotated > 0) log.info({ connectors: rotated }, 'credentials were bound to where their connectors send them');
