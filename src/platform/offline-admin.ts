@@ -13,7 +13,7 @@ import { createCatalogue } from './catalogue/catalogue.ts';
 import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
 import { createChanges } from './changes.ts';
 import { CONNECTOR_SECRETS } from './connectors/connector-secrets.ts';
-import { createConnectorStore } from './connectors/connector-store.ts';
+import { type ConnectorStore, createConnectorStore } from './connectors/connector-store.ts';
 import { createConnectors } from './connectors/connectors.ts';
 import { createUsageStore } from './gateway/usage/usage-store.ts';
 import { createHostStore, type PlatformHost } from './hosts/host-store.ts';
@@ -33,7 +33,7 @@ import { bindOldSeals } from './vault/bound-seals.ts';
 import { type RotationResult, rotateKeys } from './vault/key-rotation.ts';
 import { createLazyVault } from './vault/lazy-vault.ts';
 import { checkRunningPlatformsHave, VAULT_KEYS } from './vault/running-keys.ts';
-import { createVault } from './vault/vault.ts';
+import { createVault, type Vault } from './vault/vault.ts';
 
 export interface OfflineAdminOptions {
   readonly dir: string;
@@ -166,11 +166,7 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
       using _lock = database === undefined ? openLockOrNothing(join(options.dir, 'platform.lock')) : undefined;
       return await storage.exclusively(VAULT_KEYS, async () => {
         if (_lock === undefined) await checkRunningPlatformsHave(storage, vault.currentKeyId);
-        const old = await bindOldSeals(options.dir, connectors, vault);
-        const { rotated, unreadable } = await rotateKeys(toSecretSources({ connectors }), vault);
-        const isNamed = (id: string) => unreadable.some((each) => each.source === CONNECTOR_SECRETS && each.id === id);
-        const ids = new Set([...old.unreadable, ...old.refused].filter((id) => !isNamed(id)));
-        return { rotated, unreadable: [...unreadable, ...[...ids].map((id) => ({ source: CONNECTOR_SECRETS, id }))] };
+        return await rotateEverything(options.dir, connectors, vault);
       });
     },
     listHosts: async () => await hosts().list(),
@@ -184,6 +180,15 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
       await owned.disposeAsync();
     },
   };
+}
+
+/** Rotates every source. What has a seal of an earlier version and stays closed is named as unreadable too, each once. */
+async function rotateEverything(dir: string, connectors: ConnectorStore, vault: Vault): Promise<RotationResult> {
+  const old = await bindOldSeals(dir, connectors, vault);
+  const { rotated, unreadable } = await rotateKeys(toSecretSources({ connectors }), vault);
+  const isNamed = (id: string) => unreadable.some((each) => each.source === CONNECTOR_SECRETS && each.id === id);
+  const ids = new Set([...old.unreadable, ...old.refused].filter((id) => !isNamed(id)));
+  return { rotated, unreadable: [...unreadable, ...[...ids].map((id) => ({ source: CONNECTOR_SECRETS, id }))] };
 }
 
 /** Locks the directory, so that no platform starts meanwhile with other keys; undefined where one runs. */
