@@ -10,8 +10,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
+import { Secret } from '../../src/core/secret.ts';
 import { openMachineDirectory } from '../../src/platform/machines/drivers/process/machine-directory.ts';
+import { createProcessDriver } from '../../src/platform/machines/drivers/process/process-driver.ts';
 import { listProcessNotes, writeProcessNote } from '../../src/platform/machines/drivers/process/process-record.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -54,4 +56,26 @@ it('a link in the place of the note that is being written is replaced', () => {
   writeProcessNote(dir, 'm1', note);
   expect(readFileSync(target, 'utf8')).toBe('kept');
   expect(listProcessNotes(dir).get('m1')).toMatchObject(note);
+});
+
+it('no machine starts in a directory that is a link, and no token is written there', async () => {
+  const [dir, elsewhere] = [tempDir(), tempDir()];
+  symlinkSync(elsewhere, join(dir, 'm1'));
+  let tokens = 0;
+  const driver = createProcessDriver({
+    dir,
+    command: { command: process.execPath, args: ['-e', ''] },
+    endMachines: true,
+    platformUrl: () => 'http://127.0.0.1:1',
+    machinesUrl: () => 'http://127.0.0.1:1',
+    createToken: async () => {
+      tokens += 1;
+      return new Secret('token');
+    },
+  });
+  onTestFinished(() => driver[Symbol.asyncDispose]());
+  const spec = { id: 'm1', instance_id: 'i1', app: 'a', sprite: 's', region: 'r', private_ip: '::1', memory_mb: 256 };
+  await expect(driver.start(spec)).rejects.toThrow(/links are not followed/);
+  expect(tokens).toBe(0);
+  expect(readdirSync(elsewhere)).toEqual([]);
 });
