@@ -203,7 +203,9 @@ export const commands: readonly Command[] = [
     operands: 'METHOD URL',
     count: [2, 2],
     flags: { platform: { type: 'boolean', summary: 'ask the platform as well' }, json, socket },
-    notes: ['URL is /v1/gateway/PROVIDER/CONNECTOR/PATH, with or without http://host before it.'],
+    notes: [
+      'URL is /v1/gateway/PROVIDER/CONNECTOR/PATH, with or without http://host before it. CONNECTOR is its id or its name.',
+    ],
     load: () => import('./commands/explain.ts'),
   },
   {

@@ -3,17 +3,14 @@ import type { LocalConnection } from '../../contract/local/gateway.ts';
 import { askAgent } from '../ask-agent.ts';
 import type { Invocation, Output } from '../command.ts';
 import { exitCode } from '../exit-code.ts';
+import { findConnector } from '../find-connector.ts';
 import { toPrintable, toTable } from '../table.ts';
 
 export async function run(invocation: Invocation): Promise<number> {
   const { out } = invocation;
   const [id] = invocation.operands;
   const list = await askAgent(invocation, (client) => client.call('listGateway'));
-  if (id !== undefined)
-    return showOne(
-      invocation,
-      list.connections.find((each) => each.id === id) ?? list.connections.find((each) => each.name === id),
-    );
+  if (id !== undefined) return showOne(invocation, findConnector(list.connections, id));
   if (invocation.has('json')) out.line(JSON.stringify(list));
   else if (list.connections.length === 0) out.line('no connector may be used from here');
   else showAll(out, list.connections);

@@ -4,6 +4,7 @@ import { toQuotedWord } from '../../core/shell-word.ts';
 import { askAgent } from '../ask-agent.ts';
 import type { Invocation } from '../command.ts';
 import { exitCode, UsageError } from '../exit-code.ts';
+import { findConnector } from '../find-connector.ts';
 import { toSdkVariables } from '../sdk-variables.ts';
 
 const DEFAULT = '1h';
@@ -17,7 +18,7 @@ export async function run(invocation: Invocation): Promise<number> {
   if (parseDuration(expire) === undefined) throw new UsageError(`env: --expire takes a time such as 1h, not ${expire}`);
   const variables = await askAgent(invocation, async (client) => {
     const { connections } = await client.call('listGateway');
-    const connector = connections.find((each) => each.id === id) ?? connections.find((each) => each.name === id);
+    const connector = findConnector(connections, id);
     if (connector === undefined)
       throw new Error(`this sprite may use no connector ${id}; \`remora connectors\` shows more`);
     const { provider, base_urls, id: connector_id } = connector;

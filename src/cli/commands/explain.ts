@@ -1,8 +1,12 @@
 // `remora explain`: POST /v1/gateway/explain for a URL of the gateway.
-import type { GatewayExplanation } from '../../contract/local/gateway.ts';
+import type { Client } from '../../client/client.ts';
+import { UpstreamError } from '../../client/upstream-error.ts';
+import type { agentOperations } from '../../contract/agent-operations.ts';
+import type { GatewayExplanation, LocalConnection } from '../../contract/local/gateway.ts';
 import { askAgent } from '../ask-agent.ts';
 import type { Invocation } from '../command.ts';
 import { exitCode, UsageError } from '../exit-code.ts';
+import { findConnector } from '../find-connector.ts';
 import { parseGatewayTarget } from '../gateway-target.ts';
 import { paint } from '../paint.ts';
 import { toSpan, toTable } from '../table.ts';
@@ -12,8 +16,13 @@ export async function run(invocation: Invocation): Promise<number> {
   const { out } = invocation;
   const target = parseGatewayTarget(url);
   if (target === undefined) throw new UsageError(`explain: ${url} is not /v1/gateway/PROVIDER/CONNECTOR/PATH`);
-  const body = { method: method.toUpperCase(), ...target, platform: invocation.has('platform') };
-  const answer = await askAgent(invocation, (client) => client.call('explainGateway', { body }));
+  const answer = await askAgent(invocation, async (client) => {
+    const { connector_id } = target;
+    const named = findConnector(await listConnectors(client, target.provider), connector_id);
+    const call = { ...target, connector_id: named?.id ?? connector_id };
+    const body = { method: method.toUpperCase(), ...call, platform: invocation.has('platform') };
+    return await client.call('explainGateway', { body });
+  });
   const verdicts = [answer.decision, answer.platform?.decision ?? 'allow'];
   const code = verdicts.every((verdict) => verdict === 'allow') ? exitCode.ok : exitCode.failed;
   if (invocation.has('json')) {
@@ -40,6 +49,20 @@ export async function run(invocation: Invocation): Promise<number> {
     );
   }
   return code;
+}
+
+/** Empty where the agent has no policies: the explanation says so then. */
+async function listConnectors(
+  client: Client<typeof agentOperations>,
+  provider: string,
+): Promise<readonly LocalConnection[]> {
+  try {
+    const { connections } = await client.call('listGateway');
+    return connections.filter((each) => each.provider === provider);
+  } catch (error) {
+    if (error instanceof UpstreamError && error.status !== undefined) return [];
+    throw error;
+  }
 }
 
 function toPlatformRows(platform: GatewayExplanation['platform']): string[][] {

@@ -6,6 +6,7 @@ import type { Connection } from '../../contract/connectors.ts';
 import { toFieldProblem } from '../../contract/field-problem.ts';
 import type { Invocation } from '../command.ts';
 import { exitCode, UsageError } from '../exit-code.ts';
+import { findConnector } from '../find-connector.ts';
 import { readFlagFile } from '../read-flag-file.ts';
 import { askPlatform, type PlatformClient } from '../target/platform-client.ts';
 import { print, toWhen } from './print.ts';
@@ -102,7 +103,7 @@ async function withConnector<T>(invocation: Invocation, work: (found: Found) => 
   const [given = ''] = invocation.operands;
   return await askPlatform(invocation, async (client) => {
     const { connections } = await client.call('listConnections');
-    const connection = connections.find(({ id }) => id === given) ?? connections.find(({ name }) => name === given);
+    const connection = findConnector(connections, given);
     if (connection === undefined) throw new Error(`there is no connector ${given}`);
     return await work({ client, connection, params: { id: connection.id } });
   });

@@ -7,6 +7,7 @@ import type { SpriteRow } from '../sprites/sprite-store.ts';
 export function toGatewayVersion(sprite: SpriteRow, connectors: readonly ConnectorRow[]): string {
   const seen = connectors.map((row) => [
     row.id,
+    row.name,
     row.provider,
     row.provider_account_id,
     row.provider_account_name,

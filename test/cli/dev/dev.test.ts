@@ -270,6 +270,20 @@ describe('remora dev', () => {
       expect(JSON.parse(denied.stdout).decision).not.toBe('allow');
     });
 
+    it('explain of a connector by its name', async () => {
+      const { platform_url, token } = dev.record;
+      const named = await fetch(`${platform_url}/v1/oauth/connections/sample`, {
+        method: 'PATCH',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ name: 'to-try' }),
+      });
+      expect(named.status).toBe(200);
+      await expect.poll(async () => (await askWith('connectors')).stdout).toContain('sample (to-try)');
+      const allowed = await askWith('explain', 'get', '/v1/gateway/sample/to-try/hello');
+      expect(allowed.stdout).toMatch(/^decision +allow/m);
+      expect((await askWith('explain', 'get', '/v1/gateway/custom_api/to-try/hello')).code).toBe(1);
+    });
+
     it('wait, and its error with the code', async () => {
       const reached = await askWith('wait', 'app.db', '1');
       expect(reached.stdout).toMatch(/^app\.db +[0-9a-f]{16} +[0-9a-f]{16} /m);
