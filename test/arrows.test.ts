@@ -220,10 +220,10 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
 const packages: Readonly<Record<string, readonly string[]>> = {
   contract: ['zod'],
   core: ['zod'],
-  linux: [],
+  linux: ['split2'],
   http: ['zod', 'undici', 'rou3', 'ws'],
   sqlite: ['better-sqlite3'],
-  client: ['zod', 'undici', 'split2'],
+  client: ['zod', 'undici'],
   agent: ['zod', 'undici', 'ws', 'pino', 'prom-client', 'smol-toml'],
   platform: ['zod', 'undici', 'ws', 'pino', 'postgres', 'prom-client', 'smol-toml', 'ipaddr.js', 'oauth4webapi'],
   provider: ['zod'],

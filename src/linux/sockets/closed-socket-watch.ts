@@ -1,7 +1,7 @@
 // Learns from the kernel which sockets are freed, through one `ss` that keeps running, so that a port that closes is noticed at
 // once. It is only a hint: a scan decides what is open, and finds every change without it as well.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createLineFramer } from '../../core/ndjson.ts';
+import split2 from 'split2';
 import { parseClosedPort } from '../../core/ports/closed-port.ts';
 
 /**
@@ -10,7 +10,7 @@ import { parseClosedPort } from '../../core/ports/closed-port.ts';
  */
 const COMMAND: readonly string[] = ['stdbuf', '-oL', 'ss', '-HEtn', 'dport', '=', '0'];
 const DEFAULT_PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-const LINE_CAP_BYTES = 4_096;
+const LINE_CAP = 4_096;
 /** An `ss` that ends sooner cannot do it here: no such option, or no right to listen. It is not started again. */
 const SOON_MS = 2_000;
 const AGAIN_MS = 60_000;
@@ -51,14 +51,13 @@ export function createClosedSocketWatch({ command = COMMAND, onClosed }: ClosedS
     const running = spawn(file, args, { stdio: ['ignore', 'pipe', 'ignore'], env });
     child = running;
     status = { state: 'listening' };
-    const framer = createLineFramer(LINE_CAP_BYTES);
-    running.stdout.on('data', (chunk: Buffer) => {
-      try {
-        framer.push(chunk, readLine);
-      } catch {
-        // `ss` prints no line this long, so that this helper cannot be used and is ended.
-        running.kill();
-      }
+    const lines = running.stdout.pipe(split2({ maxLength: LINE_CAP }));
+    lines.on('data', readLine);
+    lines.on('error', () => {
+      // `ss` prints no line this long, so that this helper cannot be used and is ended. What it still prints has to be read,
+      // because `close` comes after it.
+      running.kill();
+      running.stdout.resume();
     });
     gone = new Promise((resolve) => {
       let reason: string | undefined;

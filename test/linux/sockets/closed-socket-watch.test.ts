@@ -53,6 +53,8 @@ describe('hearing what closes', () => {
   it.each([
     [['/nowhere/ss'], /ENOENT/],
     [['sh', '-c', 'exit 3'], /ended with 3/],
+    // A line without an end.
+    [['cat', '/dev/zero'], /ended with SIGTERM/],
   ])('does without where %j cannot run, and says why', async (command, reason) => {
     const { push } = open(command);
     await expect.poll(() => push.status()).toEqual({ state: 'absent', reason: expect.stringMatching(reason) });
