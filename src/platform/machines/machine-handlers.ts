@@ -25,7 +25,7 @@ export interface MachineHandlerDeps {
   readonly host: string | undefined;
   /** The directory of the machines of this host. */
   readonly machinesDir: string;
-  readonly lives: Pick<IncarnationStore, 'adopt'>;
+  readonly incarnations: Pick<IncarnationStore, 'adopt'>;
   readonly log: Log;
 }
 
@@ -89,7 +89,7 @@ export function createMachineHandlers(deps: MachineHandlerDeps): Handlers<typeof
     },
     async adoptMachine({ principal, params }) {
       const { id, sprite_id } = await findFor(principal, params);
-      await deps.lives.adopt(sprite_id);
+      await deps.incarnations.adopt(sprite_id);
       const token = principal.type === 'organization' ? principal.token.id : null;
       const audit = { audit: 'machine_adoption_allowed', machine: id, token };
       deps.log.info(audit, 'the next agent that reports as a machine may take the place of the one that is served');

@@ -18,7 +18,7 @@ export interface ResumeReportHandlerDeps {
   readonly fencing: Fencing;
   readonly store: IncarnationStore;
   /** Records the ports of a machine that was replaced as closed. */
-  readonly endPorts: (sprite_id: string, life: string) => Promise<void>;
+  readonly endPorts: (sprite_id: string, ended: string) => Promise<void>;
   readonly clock: Clock;
   readonly reconnectSpread_ms: number;
   readonly log: Log;
@@ -33,7 +33,7 @@ export function createResumeReportHandlers(
       const called = parseIncarnationHeaders(request.headers);
       const { generation, incarnation, new_installation: isNewInstallation = false } = body;
       if (called !== undefined && (called.generation !== generation || called.incarnation !== incarnation)) {
-        throw new RemoraError('invalid_request', 'the body tells of another life than the headers of the call');
+        throw new RemoraError('invalid_request', 'the body names another incarnation than the headers of the call');
       }
       const { replaced, ...taken } = await deps.fencing.report(machine.sprite_id, {
         claimed: { generation, incarnation, nonce: called?.nonce },
@@ -57,7 +57,7 @@ export function createResumeReportHandlers(
       if (isOfIncarnation || machine.config.external === true) {
         await deps.machineService.reported(machine.id);
       }
-      deps.log.info({ machine: machine.id, ...body }, 'a machine reported the life it is in');
+      deps.log.info({ machine: machine.id, ...body }, 'a machine reported the incarnation it is in');
       return {
         server_time: toDateTime(deps.clock.wall_ms()),
         ...taken,

@@ -59,7 +59,7 @@ export function createOfflineEdge(deps: OfflineEdgeDeps): Edge {
       ...createMachineHandlers({
         machines,
         service: machineService,
-        lives: createIncarnationStore(deps.storage),
+        incarnations: createIncarnationStore(deps.storage),
         clock: deps.clock,
         host: undefined,
         machinesDir: deps.machinesDir,
