@@ -41,15 +41,19 @@ export function createAgentEdge(base: AgentBase, parts: AgentParts, options: Age
       streams: edge.streams,
       seq: hub.seq,
       gatewayCalls: gateway.callCounts(),
-      details: {
+    }),
+    async details() {
+      // First, because it may take several turns.
+      const whole = await replication.wholeStatus();
+      return {
         ports: ports.status(),
-        replication: replication.status(),
+        replication: whole,
         resume: toSignals(parts, incarnation.generation),
         report: resumeReports.status(),
         hooks: parts.hooks.describe(),
         generation_file: parts.generationFile.describe(),
-      },
-    }),
+      };
+    },
   });
   const edge = createEdge({
     operations: agentOperations,

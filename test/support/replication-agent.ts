@@ -96,7 +96,10 @@ export async function startReplicationAgent(options: ReplicationAgentOptions = {
     read: (target) => readLines(target, path),
     async reaches(db, id) {
       const txID = id.toString(16).padStart(16, '0');
-      await eventually(() => replication.status().databases.some((entry) => entry.db === db && entry.txID === txID));
+      await eventually(async () => {
+        const { databases } = await replication.wholeStatus();
+        return databases.some((entry) => entry.db === db && entry.txID === txID);
+      });
     },
     async connected() {
       await eventually(() => replication.status().connection.state === 'following');

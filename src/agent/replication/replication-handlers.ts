@@ -14,7 +14,7 @@ export interface ReplicationHandlersOptions {
   readonly clock: Clock;
   /** Resolves once the cache is open; to undefined while the part is off. */
   readonly following: () => Promise<Following | undefined>;
-  readonly status: () => ReplicationStatus;
+  readonly status: () => Promise<ReplicationStatus>;
 }
 
 export function createReplicationHandlers(

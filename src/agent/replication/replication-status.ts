@@ -27,6 +27,9 @@ export interface Following {
   readonly follower: Follower;
 }
 
+/** The answer of GET /v1/replication without the databases. */
+export type ReplicationSummary = Omit<ReplicationStatus, 'databases'>;
+
 /** Why a position is not `live`; undefined when the current connection has confirmed it and the cache stores it. */
 export function toDoubt(following: Following, db: string): string | undefined {
   const { cache, recorder, replica } = following;
@@ -38,12 +41,12 @@ export function toDoubt(following: Following, db: string): string | undefined {
   return undefined;
 }
 
-/** The answer of GET /v1/replication. While the part is off or its cache is being opened, it is empty, dated with `created_ms`. */
-export function toReplicationStatus(
+/** The answer of GET /v1/replication but for the list. While the part is off or its cache is being opened, it is empty, dated with `created_ms`. */
+export function toReplicationSummary(
   following: Following | 'off' | 'idle',
   created_ms: number,
   now_ms: number,
-): ReplicationStatus {
+): ReplicationSummary {
   if (typeof following === 'string') return toOffStatus(following, created_ms, now_ms);
   const { cache, cursorReaders, follower, node, readers, recorder, replica, waiters } = following;
   const { connects, failures, last, since_ms, state } = follower.status();
@@ -73,14 +76,10 @@ export function toReplicationStatus(
     last_invalid: invalid === undefined ? null : { reason: invalid.reason, at: toDateTime(invalid.at_ms) },
     readers: readers.size + cursorReaders.size,
     waiters: waiters.size,
-    databases: [...replica.entries.keys()].sort().flatMap((db) => {
-      const entry = replica.get(db);
-      return entry === undefined ? [] : [toPosition(db, entry, toDoubt(following, db), now_ms)];
-    }),
   };
 }
 
-function toOffStatus(state: 'off' | 'idle', created_ms: number, now_ms: number): ReplicationStatus {
+function toOffStatus(state: 'off' | 'idle', created_ms: number, now_ms: number): ReplicationSummary {
   const since = toDateTime(created_ms);
   return {
     primary: 'unknown',
@@ -101,7 +100,6 @@ function toOffStatus(state: 'off' | 'idle', created_ms: number, now_ms: number):
     last_invalid: null,
     readers: 0,
     waiters: 0,
-    databases: [],
   };
 }
 

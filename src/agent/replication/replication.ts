@@ -2,10 +2,11 @@
 // replication-handlers.ts has its operations.
 import type { ReplicationStatus, replicationOperations } from '../../contract/local/replication.ts';
 import type { Handlers } from '../../http/handler.ts';
+import { listPositions } from './list-positions.ts';
 import { type OpenedFollowing, openFollowing } from './open-following.ts';
 import { createReplicationHandlers } from './replication-handlers.ts';
 import type { ReplicationOptions } from './replication-options.ts';
-import { toReplicationStatus } from './replication-status.ts';
+import { type ReplicationSummary, toReplicationSummary } from './replication-status.ts';
 
 export interface Replication extends AsyncDisposable {
   readonly handlers: Handlers<typeof replicationOperations, unknown>;
@@ -15,8 +16,10 @@ export interface Replication extends AsyncDisposable {
   recover(): Promise<void>;
   /** Writes the cache to its file, before the machine is suspended. */
   settle(): Promise<void>;
-  /** The answer of GET /v1/replication. */
-  status(): ReplicationStatus;
+  /** The answer of GET /v1/replication without the databases. */
+  status(): ReplicationSummary;
+  /** The whole answer. It takes several turns of the loop where there are many databases. */
+  wholeStatus(): Promise<ReplicationStatus>;
   /** Whether the node is the primary; undefined while it is not connected or knows no primary. */
   isPrimary(): boolean | undefined;
 }
@@ -49,8 +52,13 @@ export function createReplication(options: ReplicationOptions): Replication {
     else part.set('degraded', reasons.join('; '));
   }
 
-  function status(): ReplicationStatus {
-    return toReplicationStatus(following ?? (starting === undefined ? 'off' : 'idle'), created_ms, clock.wall_ms());
+  function status(): ReplicationSummary {
+    return toReplicationSummary(following ?? (starting === undefined ? 'off' : 'idle'), created_ms, clock.wall_ms());
+  }
+
+  async function wholeStatus(): Promise<ReplicationStatus> {
+    const databases = following === undefined ? [] : await listPositions(following, clock);
+    return { ...status(), databases: [...databases] };
   }
 
   return {
@@ -60,7 +68,7 @@ export function createReplication(options: ReplicationOptions): Replication {
         await starting;
         return following;
       },
-      status,
+      status: wholeStatus,
     }),
     async start(signal) {
       if (config.nodeUrl === undefined) {
@@ -90,6 +98,7 @@ export function createReplication(options: ReplicationOptions): Replication {
     recover: async () => following?.follower.recover(),
     settle: async () => following?.cache.rest(),
     status,
+    wholeStatus,
     isPrimary() {
       const primary = following?.replica.primary.type ?? 'unknown';
       return primary === 'unknown' ? undefined : primary === 'self';

@@ -111,6 +111,6 @@ test('a stream that does not begin with init is dropped', async () => {
   connection.open(tx('a', 1));
   await connection.closed;
   await eventually(() => agent.replication.status().connection.last_failure?.code === 'no_init');
-  expect(agent.replication.status().databases).toEqual([]);
+  expect((await agent.replication.wholeStatus()).databases).toEqual([]);
   expect(agent.part()).toMatchObject({ state: 'degraded' });
 });

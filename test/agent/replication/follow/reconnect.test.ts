@@ -335,7 +335,7 @@ test('another node id is told, another cluster empties the cache', async () => {
   const second = await node.next();
   second.open(undefined, { 'litefs-id': 'FEDCBA9876543210' });
   await agent.connected();
-  expect(agent.replication.status()).toMatchObject({
+  expect(await agent.replication.wholeStatus()).toMatchObject({
     connection: { node_id: 'FEDCBA9876543210', cluster_id: 'LFSC1' },
     databases: [{ db: 'a' }],
   });
@@ -343,13 +343,13 @@ test('another node id is told, another cluster empties the cache', async () => {
   const third = await node.next();
   third.open(undefined, { 'litefs-id': 'FEDCBA9876543210', 'litefs-cluster-id': 'LFSC2' });
   await agent.connected();
-  expect(agent.replication.status().databases).toEqual([]);
+  expect((await agent.replication.wholeStatus()).databases).toEqual([]);
   const told = agent.events.map(({ type }) => type);
   expect(told.filter((type) => type === 'replication_node_restarted')).toHaveLength(1);
   expect(told.filter((type) => type === 'replication_cluster_changed')).toHaveLength(1);
   await agent.stop();
   const later = await startReplicationAgent({ nodeUrl: node.url, stateDir: agent.stateDir });
-  expect(later.replication.status()).toMatchObject({ databases: [], connection: { cluster_id: 'LFSC2' } });
+  expect(await later.replication.wholeStatus()).toMatchObject({ databases: [], connection: { cluster_id: 'LFSC2' } });
 });
 
 test('without a node the part is off and its rows say so', async () => {

@@ -53,7 +53,7 @@ test('databases that are there already are known and live without a transaction'
     source: 'mount',
   });
   await agent.reaches('b', 1);
-  expect(agent.replication.status().databases.map(({ db }) => db)).toEqual(['a.db', 'b']);
+  expect((await agent.replication.wholeStatus()).databases.map(({ db }) => db)).toEqual(['a.db', 'b']);
   expect(agent.part()).toMatchObject({ state: 'ok' });
 });
 
