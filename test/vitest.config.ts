@@ -17,6 +17,7 @@ const shared = {
 
 export default defineConfig({
   test: {
+    globalSetup: './test/support/end-left-processes.ts',
     // Tests wait far more than they compute: one for each processor, or fewer, would leave most of it idle.
     maxWorkers: 3,
     projects: [
