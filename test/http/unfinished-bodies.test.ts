@@ -5,7 +5,7 @@ import { defineOperation } from '../../src/contract/operation.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { serveEdge } from '../support/serve-edge.ts';
 
-it('keeps no connection for ever', { timeout: 30_000 }, async () => {
+it('keeps no connection for ever', async () => {
   const plain = defineOperation({
     method: 'GET',
     path: '/v1/plain',

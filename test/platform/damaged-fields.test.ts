@@ -150,7 +150,7 @@ test('no damaged field of one row makes a call fail, or takes the other rows alo
   }
   expect(failures).toEqual([]);
   expect(tried).toBeGreaterThan(100);
-}, 60_000);
+}, 180_000);
 
 test('no damaged field of one row keeps the platform from starting', async () => {
   const seeded = await seed();
@@ -171,4 +171,4 @@ test('no damaged field of one row keeps the platform from starting', async () =>
     }
   }
   expect(failures).toEqual([]);
-}, 60_000);
+}, 180_000);

@@ -121,7 +121,7 @@ test('no body, query or path makes a row fail', async () => {
   expect(failures).toEqual([]);
   expect(calls).toBeGreaterThan(500);
   expect((await platform.call({ path: '/v1/sprites' })).status).toBe(200);
-}, 120_000);
+}, 240_000);
 
 test('bytes that are no HTTP get an answer or an end, and the platform serves on', async () => {
   const platform = await openTestPlatform();

@@ -97,7 +97,7 @@ test('calls are summed by day and connector, for the organization and for a spri
   const all = await eventually(async () => {
     const { usage } = await read('');
     return usage.length === 2 ? usage : undefined;
-  }, 10_000);
+  });
   expect(all).toEqual([of(3, 1), away]);
   expect(await read('?sprite=dev-2')).toEqual({ usage: [of(1, 0)] });
   expect(await read('', other)).toEqual({ usage: [of(1, 0)] });

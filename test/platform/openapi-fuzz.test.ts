@@ -185,7 +185,7 @@ test('every operation of the document, valid and with each place spoiled, has an
   // No key can be made here, a code comes from a person, and a machine that is stopped cannot be suspended.
   expect(never.sort()).toEqual(['completeConnection', 'provisionConnection', 'suspendMachine']);
   expect((await platform.call({ path: '/v1/sprites' })).status).toBe(200);
-}, 120_000);
+}, 240_000);
 
 function parse(text: string): unknown {
   try {

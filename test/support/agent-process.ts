@@ -54,7 +54,7 @@ export function spawnAgent(
 /** Starts it and waits until it serves and every part has settled. */
 export async function startAgent(env: Readonly<Record<string, string>> = {}, dir?: string): Promise<AgentProcess> {
   const agent = spawnAgent(env, dir);
-  const deadline = performance.now() + 15_000;
+  const deadline = performance.now() + 40_000;
   for (;;) {
     const answer = await agent.get('/v1/health').catch(() => undefined);
     if (answer?.status === 200) return agent;

@@ -4,14 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { z } from 'zod';
 import { transactionPage } from '../../src/contract/local/replication.ts';
+import { eventually } from './eventually.ts';
 import { startReplicationAgent } from './replication-agent.ts';
 import { type NodeConnection, startNode, tx } from './scripted-node.ts';
 
 const DATABASES = ['a', 'b', 'c'];
 /** Events between two pauses, so that the agent reads in many pieces. */
 const BURST = 50;
-/** Longer than the agent takes to dial again, so that the rest up to the next disconnect is seen. */
-const REDIAL_MS = 280;
 
 const id = z.string().transform((hex) => Number(`0x${hex}`));
 const cursorLine = z.discriminatedUnion('type', [
@@ -76,8 +75,11 @@ export async function expectLossInGaps(options: LossOptions): Promise<{ lost: nu
       if ((n / each) % 2 === 0) await sleep(3);
       connection?.cut();
       connection = undefined;
+    } else if (n % each === BURST) {
+      // The rest up to the next disconnect is seen.
+      await eventually(() => connection !== undefined);
     } else if (n % BURST === 0) {
-      await sleep(n % each === BURST ? REDIAL_MS : 1);
+      await sleep(1);
     }
   }
   await expect.poll(() => connection).toBeDefined();

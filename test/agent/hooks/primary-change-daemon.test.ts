@@ -48,7 +48,7 @@ function isRunning(pid: string): boolean {
   }
 }
 
-test('each change of the primary runs the hooks in order, whatever one of them does', { timeout: 40_000 }, async () => {
+test('each change of the primary runs the hooks in order, whatever one of them does', async () => {
   const hooks = openHooks();
   hooks.put(
     '10-first',

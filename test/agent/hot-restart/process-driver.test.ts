@@ -55,4 +55,4 @@ it('leaves the machine to its driver: same pid, running, suspended and started a
     .poll(readStatus)
     .toMatchObject({ pid: before.pid, generation: before.generation + 2, started_at: after.started_at });
   expect(imageOf(before.pid)).toBe(kept);
-}, 40_000);
+});

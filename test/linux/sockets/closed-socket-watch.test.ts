@@ -34,7 +34,7 @@ describe('hearing what closes', () => {
           await child.close(other);
           return agent.events.some((event) => event.port === other && event.type === 'port_closed');
         },
-        { timeout: 10_000 },
+        { timeout: 20_000 },
       )
       .toBe(true);
     await child.close(port);
