@@ -1,7 +1,7 @@
 // Everything of a machine is frozen and ended: what moved to other sessions, what was started meanwhile, and what shows no environment.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, constants, mkdirSync, readFileSync, rmdirSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -103,8 +103,10 @@ describe.skipIf(findCgroups() === undefined)('a platform in a control group of i
     const cgroup = createCgroup(path);
     onTestFinished(async () => {
       cgroup.kill();
-      await eventually(() => cgroup.pids().length === 0);
-      cgroup.remove();
+      await eventually(() => {
+        cgroup.remove();
+        return !existsSync(path);
+      });
     });
     const script = new URL('../support/platform-process.ts', import.meta.url).pathname;
     const line = 'echo $$ > "$0/cgroup.procs"; exec "$@"';
