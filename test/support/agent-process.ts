@@ -2,8 +2,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import { ask, type HttpAnswer, type Question } from './ask.ts';
+import { atEnd } from './at-end.ts';
 import { remoraPath } from './run-remora.ts';
 import { tempDir } from './temp-dir.ts';
 
@@ -43,7 +43,7 @@ export function spawnAgent(
     });
   }
   const ended = once(child, 'close').then(([code, signal]) => code ?? signal);
-  onTestFinished(async () => {
+  atEnd(async () => {
     child.kill('SIGKILL');
     await ended;
   });

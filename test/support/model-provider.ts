@@ -2,9 +2,9 @@
 // key, waits between two events of a stream for the test, and says nothing at all as the model `silent`.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { z } from 'zod';
+import { atEnd } from './at-end.ts';
 
 export const MODEL_KEY = 'canary-model-key-0042';
 /** Its answer, a piece an event. */
@@ -37,7 +37,7 @@ export async function openModelProvider(): Promise<ModelProvider> {
   });
   const sockets = serveRealtime(server, calls);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
+  atEnd(() => {
     for (const client of sockets.clients) client.terminate();
     server.closeAllConnections();
     server.close();

@@ -1,11 +1,11 @@
 // A platform of a test in a directory of its own, with one organization, and calls to it with a token.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { Secret } from '../../src/core/secret.ts';
 import { openPlatform, type Platform } from '../../src/platform/platform.ts';
 import type { PlatformOptions } from '../../src/platform/platform-options.ts';
+import { atEnd } from './at-end.ts';
 import { tempDir } from './temp-dir.ts';
 
 export { machineCommand } from './machine-command.ts';
@@ -54,7 +54,7 @@ export async function openTestPlatform(options: TestPlatformOptions = {}): Promi
     log: { debug: write, info: write, warn: write, error: write, fatal: write },
     ...options,
   });
-  onTestFinished(() => platform[Symbol.asyncDispose]());
+  atEnd(() => platform[Symbol.asyncDispose]());
   if (!(await platform.admin.hasOrganization('acme'))) await platform.admin.createOrganization('acme');
   const token = await platform.admin.createToken({ organization: 'acme' });
   return { ...platform, dir, token, log, call: (call) => callPlatform(platform.url, { token, ...call }) };

@@ -2,10 +2,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { atEnd } from './at-end.ts';
 
 export function tempDir(): string {
   const dir = mkdtempSync(join(tmpdir(), 'rem-'));
-  onTestFinished(() => rmSync(dir, { recursive: true, force: true }));
+  atEnd(() => rmSync(dir, { recursive: true, force: true }));
   return dir;
 }

@@ -2,6 +2,7 @@
 // refused; and the commands that lead there.
 import { describe, expect, it } from 'vitest';
 import { gatewayLog } from '../../../src/contract/local/gateway.ts';
+import { openOnce } from '../../support/at-end.ts';
 import { startChild } from '../../support/child-lines.ts';
 import { words } from '../../support/model-provider.ts';
 import { type ModelStack, openModelStack } from '../../support/model-stack.ts';
@@ -15,6 +16,8 @@ function call(stack: ModelStack, path: string, headers: Readonly<Record<string, 
 }
 
 describe('a token', () => {
+  const stackOfAll = openOnce(() => openModelStack());
+
   it.each([
     ['Authorization', (token: string) => ({ authorization: `Bearer ${token}` })],
     ['x-api-key', (token: string) => ({ 'x-api-key': token })],
@@ -22,34 +25,36 @@ describe('a token', () => {
     ['api-key', (token: string) => ({ 'api-key': token })],
     ['x-api-key beside another credential', (token: string) => ({ authorization: 'Bearer other', 'x-api-key': token })],
   ])('is taken from %s and goes no further', async (_name, toHeaders) => {
-    const stack = await openModelStack();
+    const stack = stackOfAll();
     const token = await stack.createToken('conn_openai');
     expect((await call(stack, target, toHeaders(token))).status).toBe(200);
     expect(JSON.stringify(stack.provider.calls)).not.toContain('remora_cap_');
   });
 
   it('is taken from ?key=, and every other byte of the query reaches the provider', async () => {
-    const stack = await openModelStack();
+    const stack = stackOfAll();
+    const before = stack.provider.calls.length;
     const token = await stack.createToken('conn_gemini');
     const answer = await call(stack, `/v1/gateway/gemini/conn_gemini/v1/models?a=%2F&key=${token}&b`);
     expect(answer.status).toBe(200);
-    expect(stack.provider.calls.map((sent) => sent.target)).toEqual(['/v1/models?a=%2F&b']);
+    expect(stack.provider.calls.slice(before).map((sent) => sent.target)).toEqual(['/v1/models?a=%2F&b']);
     expect(stack.agent.log()).not.toContain(token);
     expect((await stack.agent.get('/v1/gateway/log')).text).not.toContain(token);
   });
 
   it('opens its own connector only, and none of the rows that act', async () => {
-    const stack = await openModelStack();
+    const stack = stackOfAll();
+    const before = stack.provider.calls.length;
     const headers = { authorization: `Bearer ${await stack.createToken('conn_openai')}` };
     expect((await call(stack, '/v1/gateway/anthropic/conn_anthropic/v1/models', headers)).status).toBe(403);
     for (const path of ['/v1/status', '/v1/gateway/list', '/v1/gateway/tokens', '/v1/gateway/log']) {
       expect((await call(stack, path, headers)).status).toBe(403);
     }
-    expect(stack.provider.calls).toHaveLength(0);
+    expect(stack.provider.calls).toHaveLength(before);
   });
 
   it('for all connectors opens what tells about them as well, and nothing that makes or shows tokens', async () => {
-    const stack = await openModelStack();
+    const stack = stackOfAll();
     const headers = { authorization: `Bearer ${await stack.createToken()}` };
     for (const path of ['/v1/gateway/list', '/v1/gateway/providers', '/v1/gateway/guide']) {
       expect((await call(stack, path, headers)).status, path).toBe(200);
@@ -92,7 +97,8 @@ describe('a token', () => {
   });
 
   it('does not help a page that reached the listener under another name', async () => {
-    const stack = await openModelStack();
+    const stack = stackOfAll();
+    const before = stack.provider.calls.length;
     const token = await stack.createToken();
     const port = Number(new URL(stack.origin).port);
     const ask = (host: string) =>
@@ -103,7 +109,7 @@ describe('a token', () => {
     for (const host of ['evil.test', `127.0.0.1.evil.test:${port}`, '']) {
       expect(await ask(host)).toMatch(/^HTTP\/1.1 403 .*loopback/s);
     }
-    expect(stack.provider.calls).toHaveLength(0);
+    expect(stack.provider.calls).toHaveLength(before);
     for (const host of [`127.0.0.1:${port}`, 'localhost', '[::1]:1'])
       expect(await ask(host)).toMatch(/^HTTP\/1.1 200 /);
   });
