@@ -7,20 +7,13 @@ import { randomFraction } from '../core/urandom.ts';
 import { LoopWatch } from '../http/loop-watch.ts';
 import type { Config } from './config/load-config.ts';
 import { createEventHub } from './events/event-hub.ts';
-import { gatewayLogSchema, gatewaySchema, gatewayUsageSchema } from './gateway/gateway-schema.ts';
-import { holdsSchema } from './holds/hold-store.ts';
 import type { RestartState } from './hot-restart/restart-state.ts';
 import { createPartBoard } from './parts.ts';
-import { portsSchema } from './ports/ports.ts';
 import { createIncarnation } from './resume/incarnation.ts';
-import { incarnationNonceSchema } from './resume/incarnation-store.ts';
 import { toKeptIncarnation } from './resume/resume-restart-state.ts';
 import { createOwnCostMeter } from './status/own-cost.ts';
 import { openStore } from './store.ts';
 import { createUpstream } from './upstream.ts';
-
-/** One migration each, appended only. */
-const SCHEMAS = [gatewaySchema, portsSchema, holdsSchema, gatewayUsageSchema, gatewayLogSchema, incarnationNonceSchema];
 
 export interface AgentBaseOptions {
   readonly config: Config;
@@ -36,7 +29,7 @@ export function openAgentBase({ config, log, restartState }: AgentBaseOptions, s
   const board = createPartBoard(clock);
   const settings = toSettingsReason(config);
   board.part('settings').set(settings === undefined ? 'ok' : 'degraded', settings);
-  const store = stack.use(openStore(config.stateDir, SCHEMAS, board.part('store')));
+  const store = stack.use(openStore(config.stateDir, board.part('store')));
   if (restartState !== undefined) store.incarnation.save(toKeptIncarnation(restartState.resume.life));
   const upstream = stack.use(createUpstream({ connect_ms: config.connect_ms }));
   const loop = stack.use(new LoopWatch((hold) => log.warn(hold, 'an operation held the event loop')));

@@ -6,9 +6,8 @@ import { openDatabaseOrMemory, type Sqlite } from '../sqlite/open.ts';
 import type { SequenceStore } from './events/event-hub.ts';
 import type { Part } from './parts.ts';
 import type { IncarnationStore } from './resume/incarnation.ts';
-import { createIncarnationStore, incarnationSchema } from './resume/incarnation-store.ts';
-
-const storeSchema = 'CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID';
+import { createIncarnationStore } from './resume/incarnation-store.ts';
+import { storeMigrations } from './store-migrations.ts';
 
 export interface Counter {
   load(): number;
@@ -25,11 +24,9 @@ export interface Store extends Disposable {
   checkpoint(): void;
 }
 
-/** Opens `agent.db` in `stateDir`; `schemas` are the tables of the parts, one migration each, appended only. */
-export function openStore(stateDir: string, schemas: readonly string[], part: Part): Store {
-  const opened = openDatabaseOrMemory(join(stateDir, 'agent.db'), {
-    migrations: [storeSchema, incarnationSchema, ...schemas],
-  });
+/** Opens `agent.db` in `stateDir`; `part` shows whether it is a file. */
+export function openStore(stateDir: string, part: Part): Store {
+  const opened = openDatabaseOrMemory(join(stateDir, 'agent.db'), { migrations: storeMigrations });
   const { db } = opened;
   part.set(opened.state === 'file' ? 'ok' : 'degraded', opened.reason);
   const select = db.prepare<[string], { value: number }>('SELECT value FROM counters WHERE name = ?');

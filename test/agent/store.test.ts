@@ -4,13 +4,11 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createPartBoard } from '../../src/agent/parts.ts';
 import { createIncarnation } from '../../src/agent/resume/incarnation.ts';
-import { incarnationNonceSchema } from '../../src/agent/resume/incarnation-store.ts';
 import { openStore } from '../../src/agent/store.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-const open = (dir: string, board = createPartBoard(systemClock)) =>
-  openStore(dir, [incarnationNonceSchema], board.part('store'));
+const open = (dir: string, board = createPartBoard(systemClock)) => openStore(dir, board.part('store'));
 
 test('a first start makes an incarnation, a restart keeps it, a resume renews it with its generation', () => {
   const dir = tempDir();

@@ -6,8 +6,8 @@ import { createEventHub } from '../../src/agent/events/event-hub.ts';
 import type { AuditLink } from '../../src/agent/gateway/audit/audit-request.ts';
 import { createGateway, type Gateway } from '../../src/agent/gateway/gateway.ts';
 import type { GatewayConfig } from '../../src/agent/gateway/gateway-options.ts';
-import { gatewayLogSchema, gatewaySchema, gatewayUsageSchema } from '../../src/agent/gateway/gateway-schema.ts';
 import { createPartBoard, type PartBoard } from '../../src/agent/parts.ts';
+import { storeMigrations } from '../../src/agent/store-migrations.ts';
 import { createUpstream, type Upstream } from '../../src/agent/upstream.ts';
 import { gatewayOperations } from '../../src/contract/local/gateway.ts';
 import { type Clock, systemClock } from '../../src/core/clock.ts';
@@ -46,7 +46,7 @@ export async function openGatewayAgent(
   more: GatewayAgentOptions = {},
 ): Promise<GatewayAgent> {
   const { databasePath = join(tempDir(), 'agent.db'), clock = systemClock, gate, auditLink, ...config } = more;
-  const { db } = openDatabase(databasePath, { migrations: [gatewaySchema, gatewayUsageSchema, gatewayLogSchema] });
+  const { db } = openDatabase(databasePath, { migrations: storeMigrations });
   const lines: string[] = [];
   const events: { type: string }[] = [];
   const board = createPartBoard(clock);

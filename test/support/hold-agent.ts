@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { createEventHub } from '../../src/agent/events/event-hub.ts';
 import { createHoldHandlers } from '../../src/agent/holds/hold-handlers.ts';
-import { holdsSchema } from '../../src/agent/holds/hold-store.ts';
 import { createHolds, type Holds } from '../../src/agent/holds/holds.ts';
 import { createIdle } from '../../src/agent/idle/idle.ts';
+import { storeMigrations } from '../../src/agent/store-migrations.ts';
 import { taskOperations } from '../../src/contract/local/tasks.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { createRunClock } from '../../src/core/run-clock.ts';
@@ -24,7 +24,7 @@ export interface HoldAgent {
 }
 
 export async function startHoldAgent(socketPath: string, stateDir: string): Promise<HoldAgent> {
-  const { db } = openDatabase(join(stateDir, 'agent.db'), { migrations: [holdsSchema] });
+  const { db } = openDatabase(join(stateDir, 'agent.db'), { migrations: storeMigrations });
   const clock = systemClock;
   const runClock = createRunClock(clock);
   const hub = createEventHub({ clock, generation: () => 0, sequence: { load: () => 0, reserve: () => undefined } });

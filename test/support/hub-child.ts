@@ -1,11 +1,10 @@
 // Publishes events as fast as it can over a real database, prints the last number every so often, and waits to be killed.
 
 import { createEventHub } from '../../src/agent/events/event-hub.ts';
-import { incarnationNonceSchema } from '../../src/agent/resume/incarnation-store.ts';
 import { openStore } from '../../src/agent/store.ts';
 import { systemClock } from '../../src/core/clock.ts';
 
-const store = openStore(process.argv[2] ?? '', [incarnationNonceSchema], { set: () => undefined, state: 'ok' });
+const store = openStore(process.argv[2] ?? '', { set: () => undefined, state: 'ok' });
 const hub = createEventHub<string>({ clock: systemClock, generation: () => 1, sequence: store.sequence });
 console.log(`first ${hub.publish('life').seq}`);
 setInterval(() => {

@@ -1,7 +1,8 @@
 // The ports part of an agent in a process of its own, so that it can be killed: `ports-agent-child.ts DATABASE PLATFORM_URL`.
 import { createEventHub } from '../../src/agent/events/event-hub.ts';
 import { createPartBoard } from '../../src/agent/parts.ts';
-import { createPorts, portsSchema } from '../../src/agent/ports/ports.ts';
+import { createPorts } from '../../src/agent/ports/ports.ts';
+import { storeMigrations } from '../../src/agent/store-migrations.ts';
 import { createUpstream } from '../../src/agent/upstream.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { Secret } from '../../src/core/secret.ts';
@@ -21,7 +22,7 @@ const ports = createPorts({
   }),
   part: board.part('ports'),
   noticesPart: board.part('notices'),
-  db: openDatabase(path, { migrations: [portsSchema] }).db,
+  db: openDatabase(path, { migrations: storeMigrations }).db,
   upstream: createUpstream(),
   log: silentLog,
   config: { sprite: 'dev-1', baseUrl, token: new Secret('sprite-token') },

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { type AgentEvent, createEventHub } from '../../src/agent/events/event-hub.ts';
 import { createPartBoard, type PartBoard } from '../../src/agent/parts.ts';
-import { createPorts, type Ports, type PortsConfig, portsSchema } from '../../src/agent/ports/ports.ts';
+import { createPorts, type Ports, type PortsConfig } from '../../src/agent/ports/ports.ts';
+import { storeMigrations } from '../../src/agent/store-migrations.ts';
 import { createUpstream } from '../../src/agent/upstream.ts';
 import { portOperations } from '../../src/contract/local/ports.ts';
 import { systemClock } from '../../src/core/clock.ts';
@@ -37,7 +38,7 @@ export interface PortsAgentOptions {
 
 export async function startPortsAgent(options: PortsAgentOptions = {}): Promise<PortsAgent> {
   const { db } = openDatabase(join(options.stateDir ?? tempDir(), 'agent.db'), {
-    migrations: options.withoutTables ? [] : [portsSchema],
+    migrations: options.withoutTables ? [] : storeMigrations,
   });
   const board = createPartBoard(systemClock);
   const hub = createEventHub({

@@ -32,8 +32,6 @@ import { openPortLedger, type PortLedger } from './port-ledger.ts';
 import { createPortScanner } from './port-scanner.ts';
 import { createPortWatcher, type PortWatcher, type PortWatcherStatus } from './port-watcher.ts';
 
-export { portsSchema } from './port-ledger.ts';
-
 export interface PortsConfig {
   /** `/proc` when absent; tests set another. */
   readonly procRoot?: string | undefined;

@@ -3,7 +3,6 @@ import { request } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createEventHandlers, toGap } from '../../../src/agent/events/event-handlers.ts';
 import { createEventHub, type EventHub, type EventReader } from '../../../src/agent/events/event-hub.ts';
-import { incarnationNonceSchema } from '../../../src/agent/resume/incarnation-store.ts';
 import { openStore } from '../../../src/agent/store.ts';
 import { eventLine, eventOperations } from '../../../src/contract/local/events.ts';
 import { ask } from '../../support/ask.ts';
@@ -137,7 +136,7 @@ describe('the hub', () => {
       }
       expect(highest).toBeGreaterThan(first);
     }
-    const store = openStore(directory, [incarnationNonceSchema], { set: () => undefined, state: 'ok' });
+    const store = openStore(directory, { set: () => undefined, state: 'ok' });
     expect(store.sequence.load()).toBeGreaterThanOrEqual(highest);
     store[Symbol.dispose]();
   });

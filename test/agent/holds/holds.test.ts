@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createEventHub } from '../../../src/agent/events/event-hub.ts';
 import { createHoldHandlers } from '../../../src/agent/holds/hold-handlers.ts';
-import { holdsSchema } from '../../../src/agent/holds/hold-store.ts';
 import { createHolds } from '../../../src/agent/holds/holds.ts';
+import { storeMigrations } from '../../../src/agent/store-migrations.ts';
 import { taskOperations } from '../../../src/contract/local/tasks.ts';
 import { systemClock } from '../../../src/core/clock.ts';
 import { createRunClock } from '../../../src/core/run-clock.ts';
@@ -18,7 +18,7 @@ import { tempDir } from '../../support/temp-dir.ts';
 const { idle: _idle, ...operations } = taskOperations;
 
 async function setUp(dir = tempDir()) {
-  const { db } = openDatabase(join(dir, 'agent.db'), { migrations: [holdsSchema] });
+  const { db } = openDatabase(join(dir, 'agent.db'), { migrations: storeMigrations });
   const hub = createEventHub({
     clock: systemClock,
     generation: () => 0,
