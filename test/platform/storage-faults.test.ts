@@ -7,8 +7,11 @@ import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { Secret } from '../../src/core/secret.ts';
+import { openOfflineAdmin } from '../../src/platform/offline-admin.ts';
+import { ask } from '../support/ask.ts';
 import { startEchoProvider } from '../support/echo-provider.ts';
 import { openTestPlatform } from '../support/open-platform.ts';
+import { silentLog } from '../support/silent-log.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const writer = new URL('../support/platform-writer.ts', import.meta.url).pathname;
@@ -66,6 +69,22 @@ test('a full disk refuses writes as not_ready, goes on reading, and loses nothin
   const { json } = await platform.call({ path: '/v1/sprites?max_results=500' });
   const found = new Set(json.sprites.map((sprite: { name: string }) => sprite.name));
   expect(names.filter((name) => !found.has(name))).toEqual([]);
+});
+
+test('a database that another process keeps locked is not_ready to the operator of a platform that does not run', async () => {
+  const dir = tempDir();
+  await (await openTestPlatform({ dir }))[Symbol.asyncDispose]();
+  await using offline = await openOfflineAdmin({ dir, keys: [], platformUrl: 'http://127.0.0.1:1', log: silentLog });
+  const path = join(dir, 'operator.sock');
+  await using _served = await offline.serveOn(path);
+  const other = new Database(join(dir, 'platform.db'));
+  onTestFinished(() => void other.close());
+  other.exec('BEGIN IMMEDIATE');
+  const create = { method: 'POST', target: '/v1/organizations', body: JSON.stringify({ name: 'beta' }) };
+  const answer = await ask(path, create);
+  expect(answer).toMatchObject({ status: 503, json: { error: 'not_ready' }, headers: { 'retry-after': '5' } });
+  other.exec('ROLLBACK');
+  expect(await ask(path, create)).toMatchObject({ status: 201, json: { name: 'beta' } });
 });
 
 test('a damaged row is shown closed and takes neither the list nor the others along', async () => {

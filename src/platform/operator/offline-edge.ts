@@ -22,6 +22,7 @@ import type { MachineService } from '../machines/moves/machine-service.ts';
 import type { MachineStore } from '../machines/records/machine-store.ts';
 import { createSpriteHandlers } from '../sprites/sprite-handlers.ts';
 import type { SpriteSurroundings } from '../sprites/sprite-record.ts';
+import { mapStorageFailure } from '../storage/map-storage-failure.ts';
 import { createOperatorAuthenticate } from '../tokens/authenticate-operator.ts';
 import type { Principal } from '../tokens/principal.ts';
 import { type AdministrationDeps, createAdministration } from './administration.ts';
@@ -69,6 +70,7 @@ export function createOfflineEdge(deps: OfflineEdgeDeps): Edge {
       ...createAdministration({ ...deps, connectorService: deps.connecting.service }),
     },
     authenticate: createOperatorAuthenticate(deps.organizations),
+    mapError: mapStorageFailure,
     log,
     toLoggedPath,
   });
