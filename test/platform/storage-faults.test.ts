@@ -80,7 +80,8 @@ test('a database that another process keeps locked is not_ready to the operator 
   const other = new Database(join(dir, 'platform.db'));
   onTestFinished(() => void other.close());
   other.exec('BEGIN IMMEDIATE');
-  const create = { method: 'POST', target: '/v1/organizations', body: JSON.stringify({ name: 'beta' }) };
+  const headers = { 'content-type': 'application/json' };
+  const create = { method: 'POST', target: '/v1/organizations', headers, body: JSON.stringify({ name: 'beta' }) };
   const answer = await ask(path, create);
   expect(answer).toMatchObject({ status: 503, json: { error: 'not_ready' }, headers: { 'retry-after': '5' } });
   other.exec('ROLLBACK');
