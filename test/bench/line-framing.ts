@@ -12,6 +12,7 @@ import { openCacheWriter } from '../../src/agent/replication/cache/cache-writer.
 import { parseStreamLine } from '../../src/agent/replication/follow/stream-line.ts';
 import { createReplica } from '../../src/agent/replication/replica.ts';
 import { systemClock } from '../../src/core/clock.ts';
+import { toLineSlices } from '../../src/core/line-slices.ts';
 import { createLineFramer, LINE_LIMIT_BYTES } from '../../src/core/ndjson.ts';
 import { type Figure, percentile, printTable } from './table.ts';
 
@@ -48,11 +49,13 @@ const own: Frame = async (chunks, onLine, drained) => {
   const framer = createLineFramer();
   let turn_ms = performance.now();
   for (const chunk of chunks) {
-    framer.push(chunk, onLine);
-    await drained();
-    if (performance.now() - turn_ms < SLICE_MS) continue;
-    await setImmediate();
-    turn_ms = performance.now();
+    for (const slice of toLineSlices(chunk)) {
+      framer.push(slice, onLine);
+      await drained();
+      if (performance.now() - turn_ms < SLICE_MS) continue;
+      await setImmediate();
+      turn_ms = performance.now();
+    }
   }
 };
 

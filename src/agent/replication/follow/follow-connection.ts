@@ -4,6 +4,7 @@ import type { Dispatcher } from 'undici';
 import type { InitEvent, ReplicationEvent } from '../../../contract/replication.ts';
 import type { Clock } from '../../../core/clock.ts';
 import { toErrorMessage } from '../../../core/error-message.ts';
+import { toLineSlices } from '../../../core/line-slices.ts';
 import { createLineFramer, LineTooLongError } from '../../../core/ndjson.ts';
 import type { Primary } from '../../../core/replication/primary-status.ts';
 import { FollowFailure } from './follow-failure.ts';
@@ -16,8 +17,6 @@ import { parseStreamLine } from './stream-line.ts';
 
 /** How long lines are processed before the event loop gets a turn, so that a fast node does not hold up the rest of the process. */
 const SLICE_MS = 2;
-/** How many bytes are passed on at once. Each of up to a hundred readers gets a copy. */
-const SLICE_BYTES = 32 * 1024;
 
 export interface NodeIdentity {
   readonly nodeId: string | undefined;
@@ -29,7 +28,7 @@ export interface FollowerListener {
   onConnected(node: NodeIdentity, init: InitEvent, line: string): void;
   onEvent(event: ReplicationEvent, line: string): void;
   onUnknown(line: string): void;
-  /** Called after the lines of one read have been passed on. */
+  /** Called after the lines of one slice have been passed on. */
   onRead(): void;
   /** A promise for which reading waits while recording lags behind; undefined = no need to wait. */
   drained(): Promise<void> | undefined;
@@ -131,8 +130,8 @@ export async function followConnection(options: FollowConnectionOptions): Promis
     let turn_ms = clock.mono_ms();
     for await (const chunk of stream.chunks) {
       watch.onBytes();
-      for (let start = 0; start < chunk.length; start += SLICE_BYTES) {
-        framer.push(chunk.subarray(start, start + SLICE_BYTES), onLine);
+      for (const slice of toLineSlices(chunk)) {
+        framer.push(slice, onLine);
         listener.onRead();
         await listener.drained();
         if (clock.mono_ms() - turn_ms < SLICE_MS) continue;

@@ -1,5 +1,7 @@
 // Probes a silent node: reads `init` on a second, short connection and compares it with what the followed stream said.
+import { setImmediate } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
+import { toLineSlices } from '../../../core/line-slices.ts';
 import { createLineFramer } from '../../../core/ndjson.ts';
 import { type Primary, samePrimary, toPrimary } from '../../../core/replication/primary-status.ts';
 import { FollowFailure } from './follow-failure.ts';
@@ -41,11 +43,14 @@ async function readInit(chunks: AsyncIterable<Uint8Array>): Promise<Primary | un
   const framer = createLineFramer();
   let primary: Primary | undefined;
   for await (const chunk of chunks) {
-    framer.push(chunk, (line) => {
-      const parsed = parseStreamLine(line);
-      if (parsed.type === 'event' && parsed.event.type === 'init') primary ??= toPrimary(parsed.event.data);
-    });
-    if (primary !== undefined) return primary;
+    for (const slice of toLineSlices(chunk)) {
+      framer.push(slice, (line) => {
+        const parsed = primary === undefined ? parseStreamLine(line) : undefined;
+        if (parsed?.type === 'event' && parsed.event.type === 'init') primary = toPrimary(parsed.event.data);
+      });
+      if (primary !== undefined) return primary;
+      await setImmediate();
+    }
   }
   return undefined;
 }

@@ -1,12 +1,15 @@
 // Parses one line of the node's stream: an event, a type that is not known, or an invalid line. Pure.
 import { toFieldProblem } from '../../../contract/field-problem.ts';
 import { type ReplicationEvent, replicationEvent, replicationLine } from '../../../contract/replication.ts';
-import { parseBoundedJson } from '../../../core/bounded-json.ts';
+import { BODY_LIMITS, parseBoundedJson } from '../../../core/bounded-json.ts';
 
 export type StreamLine =
   | { readonly type: 'event'; readonly event: ReplicationEvent }
   | { readonly type: 'unknown'; readonly name: string }
   | { readonly type: 'invalid'; readonly reason: string };
+
+/** A hundred times what any event of a node holds. A line that is all values takes longer than a turn of the loop should. */
+const LINE_LIMITS = { ...BODY_LIMITS, values: 1_000 };
 
 const known: ReadonlySet<string> = new Set(replicationEvent.options.map((option) => option.shape.type.value));
 
@@ -14,7 +17,7 @@ const known: ReadonlySet<string> = new Set(replicationEvent.options.map((option)
 export function parseStreamLine(line: string): StreamLine {
   let value: unknown;
   try {
-    value = parseBoundedJson(line);
+    value = parseBoundedJson(line, LINE_LIMITS);
   } catch {
     return { type: 'invalid', reason: 'not JSON, or too much of it' };
   }
