@@ -1,4 +1,5 @@
 // The daemon as a whole: it asks the machines API for its own suspend when it has had no work for long enough.
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -41,15 +42,17 @@ it('suspends an idle machine, not one that is held, and serves on when the platf
   const dir = tempDir();
   const socket = join(dir, 'agent.sock');
   const calls = await startMachinesApi(join(dir, 'machines.sock'));
-  const agent = startChild(process.execPath, [remoraPath, 'agent'], {
+  // Other tests of this machine listen and talk meanwhile, which would be work.
+  const config = join(dir, 'agent.toml');
+  const ports = Array.from({ length: 65_535 }, (_, index) => index + 1);
+  writeFileSync(config, `[suspend]\nidle_ignore_ports = ${JSON.stringify(ports)}\n`);
+  const agent = startChild(process.execPath, [remoraPath, 'agent', '--config', config], {
     REMORA_SOCKET: socket,
     REMORA_STATE_DIR: join(dir, 'state'),
     REMORA_APP: 'shop',
     REMORA_MACHINE: 'm1',
     REMORA_MACHINES_API: `unix:${join(dir, 'machines.sock')}`,
     REMORA_SUSPEND_IDLE_AFTER: '2s',
-    // Other tests of this machine listen and talk meanwhile, which would be work.
-    REMORA_PORTS_IGNORE: '1-65535',
     REMORA_RESUME_KILL_PORTS: '1',
     REMORA_LOG_LEVEL: 'error',
   });
