@@ -88,12 +88,11 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'platform/storage': [],
   'platform/catalogue': [],
   'platform/upstream': ['platform/catalogue'],
-  'platform/organizations': ['platform/storage', 'platform/tokens/principal.ts'],
+  'platform/organizations': ['platform/storage'],
   'platform/fencing': ['platform/storage'],
-  'platform/hosts': ['platform/storage', 'platform/tokens/principal.ts'],
+  'platform/hosts': ['platform/storage'],
   'platform/tokens': [
     'platform/fencing',
-    'platform/gateway/gateway-limits.ts',
     'platform/organizations',
     'platform/sprites/sprite-store.ts',
     'platform/storage',
@@ -105,7 +104,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   ],
   'platform/machines/drivers': [],
   'platform/machines/drivers/process': ['platform/machines/drivers'],
-  'platform/port-notices': ['platform/sprites/sprite-service.ts', 'platform/storage', 'platform/tokens'],
+  'platform/port-notices': ['platform/storage', 'platform/tokens'],
   'platform/machines/records': [
     'platform/machines/drivers',
     'platform/organizations',

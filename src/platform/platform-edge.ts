@@ -5,6 +5,7 @@ import { toLoggedPath } from '../core/gateway/capability-text.ts';
 import { createEdge, type Edge } from '../http/edge.ts';
 import type { Handlers } from '../http/handler.ts';
 import type { Fencing } from './fencing/fencing.ts';
+import { defaultGatewayLimits } from './gateway/gateway-limits.ts';
 import { createMachineHandlers } from './machines/machine-handlers.ts';
 import { createResumeReportHandlers } from './machines/resume-report-handlers.ts';
 import type { AccessLog } from './observability/access-log.ts';
@@ -47,7 +48,7 @@ export function createPlatformEdge(deps: PlatformEdgeDeps): Edge {
     callers: deps.stores.callers,
     fencing: deps.fencing,
     clock: deps.clock,
-    rates: toCallRates(options),
+    rates: toCallRates(options.callRate, (options.gatewayLimits ?? defaultGatewayLimits).sprite.perSecond),
     wrongTokens: options.wrongTokens,
   });
   const authenticateOperator = createOperatorAuthenticate(deps.stores.organizations);
@@ -106,7 +107,7 @@ function toHandlers(deps: PlatformEdgeDeps): Handlers<typeof platformOperations,
       reconnectSpread_ms: options.reconnectSpread_ms ?? 0,
       log,
     }),
-    ...createNoticeHandlers({ notices, sprites: spriteService }),
+    ...createNoticeHandlers({ notices, findSprite: spriteService.findFor }),
     ...createAdministration({
       storage,
       organizations,

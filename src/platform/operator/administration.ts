@@ -5,9 +5,7 @@ import type { tokenOperations } from '../../contract/tokens.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { ConnectorService } from '../connectors/connector-service.ts';
-import { createHostHandlers } from '../hosts/host-handlers.ts';
 import { createHostStore } from '../hosts/host-store.ts';
-import { createOrganizationHandlers } from '../organizations/organization-handlers.ts';
 import type { OrganizationStore } from '../organizations/organization-store.ts';
 import type { SpriteService } from '../sprites/sprite-service.ts';
 import type { SpriteStore } from '../sprites/sprite-store.ts';
@@ -16,6 +14,8 @@ import type { Principal } from '../tokens/principal.ts';
 import { createTokenHandlers } from '../tokens/token-handlers.ts';
 import type { TokenStore } from '../tokens/token-store.ts';
 import { deleteOrganization } from './delete-organization.ts';
+import { createHostHandlers } from './host-handlers.ts';
+import { createOrganizationHandlers } from './organization-handlers.ts';
 
 export interface AdministrationDeps {
   readonly storage: Storage;

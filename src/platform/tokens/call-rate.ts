@@ -3,7 +3,6 @@
 // allowance again.
 import { RemoraError } from '../../core/remora-error.ts';
 import { createTokenBucket, type TokenBucket } from '../../core/token-bucket.ts';
-import { defaultGatewayLimits, type GatewayLimits } from '../gateway/gateway-limits.ts';
 
 export interface Rate {
   readonly burst: number;
@@ -29,13 +28,9 @@ export interface CallRate {
 const TOKENS_KEPT = 10_000;
 const OTHERS: Rate = { burst: 500, perSecond: 100 };
 
-/** Fills in the default rates. Through the gateway a token has the limit of its sprite. */
-export function toCallRates(said: {
-  readonly callRate?: Rate | undefined;
-  readonly gatewayLimits?: GatewayLimits | undefined;
-}): CallRates {
-  const { perSecond } = (said.gatewayLimits ?? defaultGatewayLimits).sprite;
-  return { others: said.callRate ?? OTHERS, gateway: { burst: Math.max(1, perSecond), perSecond } };
+/** `others`: the default rate when undefined. Through the gateway a token has the limit of its sprite, `gatewayPerSecond`. */
+export function toCallRates(others: Rate | undefined, gatewayPerSecond: number): CallRates {
+  return { others: others ?? OTHERS, gateway: { burst: Math.max(1, gatewayPerSecond), perSecond: gatewayPerSecond } };
 }
 
 /** `now_ms`: monotonic. */

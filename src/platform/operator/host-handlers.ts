@@ -2,8 +2,8 @@
 import type { hostOperations } from '../../contract/hosts.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
+import type { HostStore } from '../hosts/host-store.ts';
 import type { Principal } from '../tokens/principal.ts';
-import type { HostStore } from './host-store.ts';
 
 /** `hosts` is undefined where there can be only one platform process; both operations then throw `invalid_state`. */
 export function createHostHandlers(hosts: HostStore | undefined): Handlers<typeof hostOperations, Principal> {

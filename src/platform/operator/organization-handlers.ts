@@ -3,8 +3,8 @@ import type { OrganizationRecord, organizationOperations } from '../../contract/
 import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
+import type { Organization, OrganizationLimits, OrganizationStore } from '../organizations/organization-store.ts';
 import { organizationOf, type Principal } from '../tokens/principal.ts';
-import type { Organization, OrganizationLimits, OrganizationStore } from './organization-store.ts';
 
 export interface OrganizationHandlerDeps {
   readonly organizations: OrganizationStore;
