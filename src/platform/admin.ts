@@ -12,7 +12,7 @@ import type { Secret } from '../core/secret.ts';
 import type { Catalogue } from './catalogue/catalogue.ts';
 import { toConnectionRecord } from './connectors/connector-record.ts';
 import type { ConnectorService } from './connectors/connector-service.ts';
-import type { ConnectorRow } from './connectors/connector-store.ts';
+import type { ConnectorRow } from './connectors/records/connector-store.ts';
 import { toUsageDays, type UsageDays } from './gateway/usage/usage-days.ts';
 import type { UsageStore } from './gateway/usage/usage-store.ts';
 import type { StopOptions } from './machines/drivers/machine-driver.ts';

@@ -1,7 +1,7 @@
 // Opens the directory and the database of a platform: the lock, the storage, and one store for each table of records.
 import { join } from 'node:path';
 import { openLock } from '../sqlite/lock.ts';
-import { type ConnectorStore, createConnectorStore } from './connectors/connector-store.ts';
+import { type ConnectorStore, createConnectorStore } from './connectors/records/connector-store.ts';
 import { createIncarnationStore, type IncarnationStore } from './fencing/incarnation-store.ts';
 import { openHostId } from './hosts/host-id.ts';
 import { createMachineStore, type MachineStore } from './machines/records/machine-store.ts';
@@ -12,10 +12,10 @@ import { toSecretSources } from './secret-sources.ts';
 import { createSpriteStore, type SpriteStore } from './sprites/sprite-store.ts';
 import { openStorage } from './storage/open-storage.ts';
 import type { Storage } from './storage/storage.ts';
+import { takeUpKeys } from './take-up-keys.ts';
 import { type CallerStore, createCallerStore } from './tokens/caller-store.ts';
 import { createTokenStore, type TokenStore } from './tokens/token-store.ts';
 import { forgetRunningKeys } from './vault/running-keys.ts';
-import { takeUpKeys } from './vault/take-up-keys.ts';
 import type { Vault } from './vault/vault.ts';
 
 export interface Stores extends AsyncDisposable {

@@ -1,14 +1,14 @@
 // A rotation of vault keys over secrets of several kinds: every source is walked to its end, and none is lost to another.
 import { expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
-import { toConnectorPlace } from '../../src/platform/connectors/connector-place.ts';
-import { createConnectorSecrets } from '../../src/platform/connectors/connector-secrets.ts';
-import { createConnectorStore } from '../../src/platform/connectors/connector-store.ts';
+import { toConnectorPlace } from '../../src/platform/connectors/records/connector-place.ts';
+import { createConnectorSecrets } from '../../src/platform/connectors/records/connector-secrets.ts';
+import { createConnectorStore } from '../../src/platform/connectors/records/connector-store.ts';
 import { openStorage } from '../../src/platform/storage/open-storage.ts';
 import type { Storage } from '../../src/platform/storage/storage.ts';
+import { takeUpKeys } from '../../src/platform/take-up-keys.ts';
 import { rotateKeys } from '../../src/platform/vault/key-rotation.ts';
 import type { SecretSource } from '../../src/platform/vault/secret-source.ts';
-import { takeUpKeys } from '../../src/platform/vault/take-up-keys.ts';
 import { type ClosedSecret, createVault, type Vault } from '../../src/platform/vault/vault.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { tempDir } from '../support/temp-dir.ts';

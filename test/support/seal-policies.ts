@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
-import { type PlacedConnector, toConnectorPlace } from '../../src/platform/connectors/connector-place.ts';
+import { type PlacedConnector, toConnectorPlace } from '../../src/platform/connectors/records/connector-place.ts';
 import { type ClosedSecret, createVault } from '../../src/platform/vault/vault.ts';
 import { TEST_KEY } from './open-platform.ts';
 

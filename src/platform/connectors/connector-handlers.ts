@@ -4,8 +4,8 @@ import { RemoraError } from '../../core/remora-error.ts';
 import type { Call, Handlers } from '../../http/handler.ts';
 import { organizationOf, type Principal } from '../tokens/principal.ts';
 import type { ConnectorService } from './connector-service.ts';
-import type { ConnectorRow } from './connector-store.ts';
 import { toOwner } from './oauth/oauth-handlers.ts';
+import type { ConnectorRow } from './records/connector-store.ts';
 import { createUsableConnectors } from './usable-connectors.ts';
 
 export interface ConnectorHandlerDeps {

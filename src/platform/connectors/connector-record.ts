@@ -3,7 +3,7 @@ import { type AccessPolicy, accessPolicy } from '../../contract/access-policy.ts
 import { type Connection, connection } from '../../contract/connectors.ts';
 import { toDateTime } from '../../core/clock.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
-import type { ConnectorRow } from './connector-store.ts';
+import type { ConnectorRow } from './records/connector-store.ts';
 import { parseStoredPolicy } from './stored-policy.ts';
 import { toUsageSnippet } from './usage-snippet.ts';
 

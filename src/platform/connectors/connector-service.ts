@@ -10,12 +10,12 @@ import { randomHex } from '../../core/urandom.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
 import type { Changes } from '../changes.ts';
+import { askProvider } from '../upstream/provider-account.ts';
 import type { ProviderFetch } from '../upstream/provider-fetch.ts';
 import type { Vault } from '../vault/vault.ts';
 import { parseBaseApiUrl } from './base-api-url.ts';
-import { toConnectorPlace } from './connector-place.ts';
-import type { ConnectorRow, ConnectorStore } from './connector-store.ts';
-import { askProvider } from './provider-account.ts';
+import { toConnectorPlace } from './records/connector-place.ts';
+import type { ConnectorRow, ConnectorStore } from './records/connector-store.ts';
 
 export interface NewApiKeyConnector {
   readonly name?: string | undefined;

@@ -19,7 +19,6 @@ import type { Vault } from '../vault/vault.ts';
 import { createConnectorHandlers } from './connector-handlers.ts';
 import { toConnectionRecord } from './connector-record.ts';
 import { type ConnectorService, createConnectorService } from './connector-service.ts';
-import type { ConnectorRow, ConnectorStore } from './connector-store.ts';
 import { type Credentials, createCredentials } from './credentials.ts';
 import type { OAuthClient } from './oauth/oauth-client.ts';
 import { createOAuthHandlers } from './oauth/oauth-handlers.ts';
@@ -27,6 +26,7 @@ import { createOAuthService } from './oauth/oauth-service.ts';
 import { createStateStore } from './oauth/state-store.ts';
 import { createTokenEndpoint } from './oauth/token-endpoint.ts';
 import { createProvisionService } from './provisioning/provision-service.ts';
+import type { ConnectorRow, ConnectorStore } from './records/connector-store.ts';
 import type { RefreshOutcome } from './renewals.ts';
 import { revokeCredential } from './revoke-credential.ts';
 
@@ -88,7 +88,7 @@ export function createConnectors(deps: ConnectorsDeps): Connectors {
     storage,
     states,
     connectors,
-    service,
+    findConnector: service.find,
     catalogue,
     clients,
     endpoint,

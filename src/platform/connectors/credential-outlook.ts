@@ -1,8 +1,8 @@
 // What a call would get if it used a credential now, decided without asking the provider. Pure.
 import { RemoraError } from '../../core/remora-error.ts';
-import type { ConnectorRow } from './connector-store.ts';
-import type { Credential } from './credential.ts';
-import { judgeToken } from './token-term.ts';
+import type { ConnectorRow } from './records/connector-store.ts';
+import type { Credential } from './records/credential.ts';
+import { judgeToken } from './records/token-term.ts';
 
 export interface OutlookOptions {
   readonly row: Pick<ConnectorRow, 'token_expires_at' | 'token_lifetime_ms' | 'authorization_ended_at'>;

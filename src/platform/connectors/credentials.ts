@@ -2,9 +2,9 @@
 import type { Secret } from '../../core/secret.ts';
 import type { CatalogueEntry, Injection } from '../catalogue/catalogue-entry.ts';
 import type { Vault } from '../vault/vault.ts';
-import type { ConnectorRow } from './connector-store.ts';
-import type { Credential } from './credential.ts';
 import { createReadCredential } from './read-credential.ts';
+import type { ConnectorRow } from './records/connector-store.ts';
+import type { Credential } from './records/credential.ts';
 import { createRenewals, type RenewalsDeps } from './renewals.ts';
 
 export interface OpenedCredential {

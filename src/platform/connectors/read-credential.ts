@@ -2,9 +2,9 @@
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Vault } from '../vault/vault.ts';
-import { toConnectorPlace } from './connector-place.ts';
-import type { ConnectorRow } from './connector-store.ts';
-import { type Credential, parseCredential } from './credential.ts';
+import { toConnectorPlace } from './records/connector-place.ts';
+import type { ConnectorRow } from './records/connector-store.ts';
+import { type Credential, parseCredential } from './records/credential.ts';
 
 /** Throws `record_altered` when the row is not the one that its credential was closed for, or `internal`. */
 export type ReadCredential = (row: ConnectorRow) => Credential;

@@ -6,14 +6,14 @@ import { RemoraError } from '../../core/remora-error.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Vault } from '../vault/vault.ts';
-import { toConnectorPlace } from './connector-place.ts';
-import type { ConnectorRow, ConnectorStore, CredentialChange } from './connector-store.ts';
-import { type Credential, toStoredCredential } from './credential.ts';
 import type { OAuthClient } from './oauth/oauth-client.ts';
 import { toGrantedScopes } from './oauth/scopes.ts';
 import { RefusedByProvider, type TokenEndpoint } from './oauth/token-endpoint.ts';
 import type { ReadCredential } from './read-credential.ts';
-import { judgeToken, toTokenTerm } from './token-term.ts';
+import { toConnectorPlace } from './records/connector-place.ts';
+import type { ConnectorRow, ConnectorStore, CredentialChange } from './records/connector-store.ts';
+import { type Credential, toStoredCredential } from './records/credential.ts';
+import { judgeToken, toTokenTerm } from './records/token-term.ts';
 
 export interface Renewals {
   /** Whether the authorization is about to end, and the provider could be asked when it was asked last. */

@@ -3,8 +3,8 @@
 import { RemoraError } from '../../core/remora-error.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
 import type { ProviderFetch, ProviderRequest } from '../upstream/provider-fetch.ts';
-import type { Credential } from './credential.ts';
 import type { OAuthClient } from './oauth/oauth-client.ts';
+import type { Credential } from './records/credential.ts';
 
 export interface RevokeDeps {
   readonly fetch: ProviderFetch;

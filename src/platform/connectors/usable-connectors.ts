@@ -1,8 +1,8 @@
 // The connectors that a caller may use: an organization uses all of its own, a sprite those whose policy names it. Pure.
 import { isGranted } from '../../core/gateway/access-policy.ts';
 import type { Principal } from '../tokens/principal.ts';
-import type { ConnectorRow } from './connector-store.ts';
 import { createPolicyCache } from './policy-cache.ts';
+import type { ConnectorRow } from './records/connector-store.ts';
 
 export interface UsableConnectors {
   readonly usable: readonly ConnectorRow[];

@@ -2,7 +2,7 @@
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
-import type { ConnectorRow, ConnectorStore } from '../connectors/connector-store.ts';
+import type { ConnectorRow, ConnectorStore } from '../connectors/records/connector-store.ts';
 
 export interface NamedConnector {
   readonly row: ConnectorRow;

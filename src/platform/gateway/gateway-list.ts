@@ -2,7 +2,7 @@
 import type { GatewayListResponse } from '../../contract/gateway.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import { toGatewayUrl } from '../connectors/connector-record.ts';
-import type { ConnectorRow } from '../connectors/connector-store.ts';
+import type { ConnectorRow } from '../connectors/records/connector-store.ts';
 import { toUsageSnippet } from '../connectors/usage-snippet.ts';
 
 /** `usable`: the connectors that the caller may use. A provider that has left the catalogue is not listed. */

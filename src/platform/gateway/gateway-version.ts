@@ -1,6 +1,6 @@
 // A short hash of everything that a sprite sees of the gateway: when it changes, the agent reads its connectors again. Pure.
 import { createHash } from 'node:crypto';
-import type { ConnectorRow } from '../connectors/connector-store.ts';
+import type { ConnectorRow } from '../connectors/records/connector-store.ts';
 import type { SpriteRow } from '../sprites/sprite-store.ts';
 
 /** A restart of the platform or a renewed credential does not change it: agents see no credential. */

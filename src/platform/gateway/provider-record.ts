@@ -2,7 +2,7 @@
 import type { GatewayProvider } from '../../contract/gateway-discovery.ts';
 import { GATEWAY_PREFIX } from '../../core/gateway/gateway-target.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
-import type { ConnectorRow } from '../connectors/connector-store.ts';
+import type { ConnectorRow } from '../connectors/records/connector-store.ts';
 import { toUsageSnippet } from '../connectors/usage-snippet.ts';
 import { toPlace } from './dry-run.ts';
 

@@ -6,7 +6,7 @@ import { RemoraError } from '../../../core/remora-error.ts';
 import { Secret } from '../../../core/secret.ts';
 import { randomToken } from '../../../core/urandom.ts';
 import type { Vault } from '../../vault/vault.ts';
-import type { ConnectorStore } from '../connector-store.ts';
+import type { ConnectorStore } from '../records/connector-store.ts';
 import { toAuthorizeUrl } from './authorize-url.ts';
 import { findOAuthProvider, type OAuthProvidersDeps } from './oauth-provider.ts';
 import { joinScopes, parseScopes } from './scopes.ts';

@@ -3,9 +3,9 @@ import type { ConnectionResponse } from '../../../contract/connectors.ts';
 import type { oauthOperations } from '../../../contract/oauth.ts';
 import type { Handlers } from '../../../http/handler.ts';
 import { isCaller, organizationOf, type Principal, tokenOf } from '../../tokens/principal.ts';
-import type { ConnectorOwner } from '../connector-owner.ts';
-import type { ConnectorRow } from '../connector-store.ts';
 import type { ProvisionService } from '../provisioning/provision-service.ts';
+import type { ConnectorOwner } from '../records/connector-owner.ts';
+import type { ConnectorRow } from '../records/connector-store.ts';
 import type { AuthorizationOwner } from './begin-authorization.ts';
 import type { OAuthService } from './oauth-service.ts';
 

@@ -1,9 +1,8 @@
 // Connectors by OAuth: where to send the user, and the connector once the user is back (Sandbox API, Endpoints).
 import type { OAuthAuthorizeRequest, OAuthAuthorizeResponse, OAuthCallbackRequest } from '../../../contract/oauth.ts';
 import type { Changes } from '../../changes.ts';
-import type { ConnectorOwner } from '../connector-owner.ts';
-import type { ConnectorService } from '../connector-service.ts';
-import type { ConnectorRow } from '../connector-store.ts';
+import type { ConnectorOwner } from '../records/connector-owner.ts';
+import type { ConnectorRow } from '../records/connector-store.ts';
 import { type AuthorizationOwner, type BeginAuthorizationDeps, beginAuthorization } from './begin-authorization.ts';
 import { type FinishAuthorizationDeps, finishAuthorization } from './finish-authorization.ts';
 
@@ -24,7 +23,8 @@ export interface OAuthService {
 export interface OAuthServiceDeps extends BeginAuthorizationDeps, FinishAuthorizationDeps {
   readonly states: BeginAuthorizationDeps['states'] & FinishAuthorizationDeps['states'];
   readonly vault: FinishAuthorizationDeps['vault'];
-  readonly service: Pick<ConnectorService, 'find'>;
+  /** Throws `not_found`. */
+  readonly findConnector: (organization_id: string, id: string) => Promise<ConnectorRow>;
   /** Gets `connector_changed` when an authorization is complete. */
   readonly changes: Pick<Changes, 'publish'>;
 }
@@ -35,7 +35,7 @@ export function createOAuthService(deps: OAuthServiceDeps): OAuthService {
     async complete(owner, provider, request) {
       const connector_id = await finishAuthorization(deps, owner, provider, request);
       deps.changes.publish({ type: 'connector_changed', connector_id });
-      return await deps.service.find(owner.organization_id, connector_id);
+      return await deps.findConnector(owner.organization_id, connector_id);
     },
   };
 }

@@ -7,10 +7,10 @@ import { randomHex } from '../../../core/urandom.ts';
 import type { Catalogue } from '../../catalogue/catalogue.ts';
 import type { ProviderFetch } from '../../upstream/provider-fetch.ts';
 import type { Vault } from '../../vault/vault.ts';
-import type { ConnectorOwner } from '../connector-owner.ts';
-import { toConnectorPlace } from '../connector-place.ts';
-import type { ConnectorRow, ConnectorStore } from '../connector-store.ts';
-import { toStoredCredential } from '../credential.ts';
+import type { ConnectorOwner } from '../records/connector-owner.ts';
+import { toConnectorPlace } from '../records/connector-place.ts';
+import type { ConnectorRow, ConnectorStore } from '../records/connector-store.ts';
+import { toStoredCredential } from '../records/credential.ts';
 import { openRouterProvisioner } from './openrouter.ts';
 import type { Provisioner, ProvisionerCall } from './provisioner.ts';
 

@@ -1,8 +1,8 @@
 // A credential as the text that the vault closes: an API key as it is, the other types as JSON. Pure.
 import { z } from 'zod';
-import type { ConnectionType } from '../../contract/connectors.ts';
-import { RemoraError } from '../../core/remora-error.ts';
-import { Secret } from '../../core/secret.ts';
+import type { ConnectionType } from '../../../contract/connectors.ts';
+import { RemoraError } from '../../../core/remora-error.ts';
+import { Secret } from '../../../core/secret.ts';
 
 export type Credential =
   | { readonly type: 'api_key'; readonly api_key: Secret }

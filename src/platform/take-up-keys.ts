@@ -2,13 +2,13 @@
 // earlier versions.
 
 import { join } from 'node:path';
-import type { Log } from '../../core/log.ts';
-import type { ConnectorStore } from '../connectors/connector-store.ts';
-import type { Storage } from '../storage/storage.ts';
-import { bindOldSeals, SEALS_BOUND } from './bound-seals.ts';
-import { VAULT_KEYS, writeRunningKeys } from './running-keys.ts';
-import type { SecretSource } from './secret-source.ts';
-import { checkKeysInUse, type Vault } from './vault.ts';
+import type { Log } from '../core/log.ts';
+import { bindOldSeals, SEALS_BOUND } from './connectors/records/bound-seals.ts';
+import type { ConnectorStore } from './connectors/records/connector-store.ts';
+import type { Storage } from './storage/storage.ts';
+import { VAULT_KEYS, writeRunningKeys } from './vault/running-keys.ts';
+import type { SecretSource } from './vault/secret-source.ts';
+import { checkKeysInUse, type Vault } from './vault/vault.ts';
 
 export interface TakeUpKeysOptions {
   /** The directory of the platform. */

@@ -1,9 +1,9 @@
 // The account that a credential opens, as the provider names it; also shows whether the credential is good.
 import { RemoraError } from '../../core/remora-error.ts';
-import type { AccountSource, CatalogueEntry } from '../catalogue/catalogue-entry.ts';
-import { toProviderCall } from '../upstream/provider-call.ts';
-import type { ProviderAnswer, ProviderFetch } from '../upstream/provider-fetch.ts';
-import type { OpenedCredential } from './credentials.ts';
+import type { Secret } from '../../core/secret.ts';
+import type { AccountSource, CatalogueEntry, Injection } from '../catalogue/catalogue-entry.ts';
+import { toProviderCall } from './provider-call.ts';
+import type { ProviderAnswer, ProviderFetch } from './provider-fetch.ts';
 
 export interface ProviderAccount {
   readonly id: string;
@@ -15,7 +15,7 @@ export async function askProvider(
   fetch: ProviderFetch,
   entry: CatalogueEntry,
   address: string,
-  credential: Pick<OpenedCredential, 'secret' | 'injection'>,
+  credential: { readonly secret: Secret; readonly injection: Injection },
   path: string,
 ): Promise<ProviderAnswer> {
   const { secret, injection } = credential;

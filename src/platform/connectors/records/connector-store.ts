@@ -1,7 +1,7 @@
 // The connectors of every organization. What is secret is stored closed and read only to be opened by the vault.
-import { type ConnectionType, connectionType } from '../../contract/connectors.ts';
-import type { Sql } from '../storage/storage.ts';
-import { type ClosedSecret, UNBOUND_VERSION } from '../vault/vault.ts';
+import { type ConnectionType, connectionType } from '../../../contract/connectors.ts';
+import type { Sql } from '../../storage/storage.ts';
+import { type ClosedSecret, UNBOUND_VERSION } from '../../vault/vault.ts';
 
 export interface ConnectorRow {
   readonly id: string;

@@ -1,5 +1,5 @@
 // Where the credential of a connector belongs in the vault. Pure.
-import type { SecretPlace } from '../vault/secret-place.ts';
+import type { SecretPlace } from '../../vault/secret-place.ts';
 import type { ConnectorRow } from './connector-store.ts';
 
 export type PlacedConnector = Pick<

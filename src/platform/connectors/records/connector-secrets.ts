@@ -1,5 +1,5 @@
 // The credentials of connectors as a source of secrets for the vault.
-import type { SecretSource, StoredSecret } from '../vault/secret-source.ts';
+import type { SecretSource, StoredSecret } from '../../vault/secret-source.ts';
 import { toConnectorPlace } from './connector-place.ts';
 import type { ConnectorRow, ConnectorStore } from './connector-store.ts';
 

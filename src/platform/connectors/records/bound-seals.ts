@@ -3,10 +3,10 @@
 // write the database could have one of them put back, with another address beside it.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createConnectorSecrets, toStoredSecret } from '../connectors/connector-secrets.ts';
-import type { ConnectorStore } from '../connectors/connector-store.ts';
-import { type ClosedAgain, closeEach } from './close-each.ts';
-import { listMissingKeys, type Vault } from './vault.ts';
+import { type ClosedAgain, closeEach } from '../../vault/close-each.ts';
+import { listMissingKeys, type Vault } from '../../vault/vault.ts';
+import { createConnectorSecrets, toStoredSecret } from './connector-secrets.ts';
+import type { ConnectorStore } from './connector-store.ts';
 
 /** The name of the file. A platform whose database was replaced by an older backup binds again when it is deleted. */
 export const SEALS_BOUND = 'seals-bound';
