@@ -57,7 +57,7 @@ export interface Operation {
    * The handler itself judges from which incarnation of its machine a sprite calls; for every other operation this is done
    * before the handler.
    */
-  readonly judgesLife?: true;
+  readonly judgesIncarnation?: true;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;

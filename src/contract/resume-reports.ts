@@ -64,7 +64,7 @@ export const resumeReportOperations = {
     access: 'sprite',
     params: machineParams,
     body: resumeReport,
-    judgesLife: true,
+    judgesIncarnation: true,
     answer: { kind: 'json', status: 200, schema: resumeReportResponse },
     errors: [
       'invalid_request',

@@ -328,7 +328,7 @@ describe('an inherited socket', () => {
         support('listen-child.ts'),
       ]);
       await holder.line(/^bound$/);
-      for (let life = 0; life < 2; life += 1) {
+      for (let run = 0; run < 2; run += 1) {
         const early = [1, 2, 3].map(() => textAt(path));
         await new Promise<void>((resolve) => {
           const probe = connect(path, () => {

@@ -46,8 +46,8 @@ async function seed() {
   const good = await admin.createToken({ organization, sprite: 'dev-1' });
   const bad = await admin.createToken({ organization, sprite: 'dev-2' });
   const { id } = await admin.readMachine({ organization, sprite: 'dev-2' });
-  const life = { generation: 1, incarnation: 'ab'.repeat(16) };
-  const report = { ...life, reason: 'start', gap_ms: null, wall_skew_ms: null, holds: [], version: '1' };
+  const claimed = { generation: 1, incarnation: 'ab'.repeat(16) };
+  const report = { ...claimed, reason: 'start', gap_ms: null, wall_skew_ms: null, holds: [], version: '1' };
   await platform.call({ method: 'POST', path: `/v1/apps/acme/machines/${id}/resumed`, token: bad, body: report });
   const notice = { id: 'n', type: 'port_opened', port: 80, address: 'x', pid: 1, time: '2025-01-01T00:00:00.000Z' };
   const notices = { notices: [notice] };

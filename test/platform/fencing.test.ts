@@ -1,4 +1,4 @@
-// Of all the copies of a machine, one life is served: reports and every other call of a sprite, over the real door.
+// Of all the copies of a machine, one incarnation is served: reports and every other call of a sprite, over the real door.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -36,7 +36,7 @@ async function open(options: TestPlatformOptions = {}, sprite = 'dev-1', externa
   const token = await platform.admin.createToken(owner);
   const { id } = await platform.admin.readMachine(owner);
   const path = `/v1/apps/acme/machines/${id}`;
-  /** As the agent sends it: the life in the headers and in the body. */
+  /** As the agent sends it: the incarnation in the headers and in the body. */
   const report = (generation: number, incarnation: string, headers = toHeaders(generation, incarnation)) =>
     platform.call({
       method: 'POST',
@@ -51,33 +51,33 @@ async function open(options: TestPlatformOptions = {}, sprite = 'dev-1', externa
   return { platform, token, path, report, call };
 }
 
-const life = (generation: number, incarnation: string) => ({ generation, incarnation });
+const incarnationOf = (generation: number, incarnation: string) => ({ generation, incarnation });
 const none: IncarnationNonces = { type: 'none' };
 const pending: IncarnationNonces = { type: 'pending', hashes: ['x'.repeat(43), 'y'.repeat(43)].map(toNonceHash) };
 const confirmed: IncarnationNonces = { type: 'confirmed', hash: toNonceHash('x'.repeat(43)) };
 
 test.each([
-  [undefined, life(0, one), 'newer'],
-  [{ ...life(5, one), nonces: confirmed }, life(6, one), 'newer'],
-  [{ ...life(5, one), nonces: none }, life(6, other), 'newer'],
-  [{ ...life(5, one), nonces: none }, life(5, one), 'unconfirmed'],
-  [{ ...life(5, one), nonces: none }, life(5, other), 'conflict'],
-  [{ ...life(5, one), nonces: none }, life(4, one), 'rewound'],
-  [{ ...life(5, one), nonces: none }, life(0, other), 'rewound'],
-  [{ ...life(5, one), nonces: pending }, life(5, one), 'unconfirmed'],
-  [{ ...life(5, one), nonces: pending }, { ...life(5, one), nonce: 'y'.repeat(43) }, 'confirms'],
-  [{ ...life(5, one), nonces: pending }, { ...life(5, one), nonce: 'z'.repeat(43) }, 'conflict'],
-  [{ ...life(5, one), nonces: confirmed }, { ...life(5, one), nonce: 'x'.repeat(43) }, 'same'],
-  [{ ...life(5, one), nonces: confirmed }, { ...life(5, one), nonce: 'y'.repeat(43) }, 'conflict'],
-  [{ ...life(5, one), nonces: confirmed }, life(5, one), 'conflict'],
-  [{ ...life(5, one), nonces: confirmed }, { ...life(5, other), nonce: 'x'.repeat(43) }, 'conflict'],
+  [undefined, incarnationOf(0, one), 'newer'],
+  [{ ...incarnationOf(5, one), nonces: confirmed }, incarnationOf(6, one), 'newer'],
+  [{ ...incarnationOf(5, one), nonces: none }, incarnationOf(6, other), 'newer'],
+  [{ ...incarnationOf(5, one), nonces: none }, incarnationOf(5, one), 'unconfirmed'],
+  [{ ...incarnationOf(5, one), nonces: none }, incarnationOf(5, other), 'conflict'],
+  [{ ...incarnationOf(5, one), nonces: none }, incarnationOf(4, one), 'rewound'],
+  [{ ...incarnationOf(5, one), nonces: none }, incarnationOf(0, other), 'rewound'],
+  [{ ...incarnationOf(5, one), nonces: pending }, incarnationOf(5, one), 'unconfirmed'],
+  [{ ...incarnationOf(5, one), nonces: pending }, { ...incarnationOf(5, one), nonce: 'y'.repeat(43) }, 'confirms'],
+  [{ ...incarnationOf(5, one), nonces: pending }, { ...incarnationOf(5, one), nonce: 'z'.repeat(43) }, 'conflict'],
+  [{ ...incarnationOf(5, one), nonces: confirmed }, { ...incarnationOf(5, one), nonce: 'x'.repeat(43) }, 'same'],
+  [{ ...incarnationOf(5, one), nonces: confirmed }, { ...incarnationOf(5, one), nonce: 'y'.repeat(43) }, 'conflict'],
+  [{ ...incarnationOf(5, one), nonces: confirmed }, incarnationOf(5, one), 'conflict'],
+  [{ ...incarnationOf(5, one), nonces: confirmed }, { ...incarnationOf(5, other), nonce: 'x'.repeat(43) }, 'conflict'],
 ] as const)('next to %j, %j is %s', (known, claimed, verdict) => {
   expect(judgeIncarnation(known, claimed)).toBe(verdict);
 });
 
 test.each([none, pending, confirmed])('%j is read as it was stored', (nonces) => {
-  const row = { ...life(1, one), nonces: toStoredNonces(nonces) };
-  expect(parseKnownIncarnation(row)).toEqual({ ...life(1, one), nonces });
+  const row = { ...incarnationOf(1, one), nonces: toStoredNonces(nonces) };
+  expect(parseKnownIncarnation(row)).toEqual({ ...incarnationOf(1, one), nonces });
 });
 
 describe('two machines that are equal to the last byte', () => {
@@ -136,7 +136,7 @@ describe('two machines that are equal to the last byte', () => {
     expect((await callWith(nonces[7])).status).toBe(200);
   });
 
-  test('get new nonces in their next life', async () => {
+  test('get new nonces in their next incarnation', async () => {
     const { report, callWith, nonces, call } = await openTwo();
     await callWith(nonces[0]);
     const next = await report(7, other);
@@ -180,7 +180,12 @@ describe('a new installation', () => {
     const headers = { ...toHeaders(7, other), 'remora-nonce': json.nonce };
     expect((await platform.call({ path: '/v1/sprites/dev-1', token, headers })).status).toBe(200);
     expect(platform.log).toContainEqual(
-      expect.objectContaining({ audit: 'machine_taken_over', from: life(6, one), to: 7, token: expect.any(String) }),
+      expect.objectContaining({
+        audit: 'machine_taken_over',
+        from: incarnationOf(6, one),
+        to: 7,
+        token: expect.any(String),
+      }),
     );
   });
 
@@ -256,7 +261,7 @@ describe('an external machine', () => {
       expect(answer.json.message).toContain('where it runs');
     }
     const token = await platform.admin.createToken({ organization: 'acme', sprite: 'vm-1' });
-    const report = { ...life(0, one), reason: 'start', gap_ms: null, wall_skew_ms: null, holds: [] };
+    const report = { ...incarnationOf(0, one), reason: 'start', gap_ms: null, wall_skew_ms: null, holds: [] };
     await platform.call({ method: 'POST', path: `${path}/resumed`, token, body: report });
     expect(await read()).toMatchObject({ state: 'running' });
     await platform[Symbol.asyncDispose]();
@@ -306,7 +311,7 @@ describe('a report', () => {
     expect((await report(3, one, {})).json).toMatchObject({ error: 'rewound' });
   });
 
-  test('that tells of another life than its headers is refused and changes nothing', async () => {
+  test('that names another incarnation than its headers is refused and changes nothing', async () => {
     const { report, call } = await open();
     const answer = await report(9, other, toHeaders(4, one));
     expect(answer).toMatchObject({ status: 400, json: { error: 'invalid_request' } });
@@ -317,7 +322,7 @@ describe('a report', () => {
     const { platform, report, path } = await open();
     await platform.admin.createSprite({ organization: 'acme', name: 'dev-2' });
     const token = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-2' });
-    const body = { ...life(9, other), reason: 'start', gap_ms: null, wall_skew_ms: null, holds: [] };
+    const body = { ...incarnationOf(9, other), reason: 'start', gap_ms: null, wall_skew_ms: null, holds: [] };
     const answer = await platform.call({ method: 'POST', path: `${path}/resumed`, token, body });
     expect(answer.status).toBe(403);
     expect((await report(1, one)).status).toBe(200);
@@ -520,7 +525,7 @@ describe('headers', () => {
 });
 
 describe('a cold start', () => {
-  test('forgets the life that was known; a thaw does not', async () => {
+  test('forgets the incarnation that was known; a thaw does not', async () => {
     const { platform, call } = await open({ agentCommand: machineCommand() });
     expect((await call(6, one)).status).toBe(200);
     await platform.admin.startMachine(name);

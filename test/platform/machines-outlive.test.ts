@@ -248,7 +248,7 @@ describe('a platform that was killed between intent and effect, or effect and re
 
   test('of a record that is not there: what runs without one is ended', async () => {
     const left = await openLeft();
-    await left.record("instance_id = 'another-life', state = 'stopped', wanted = 'stopped'");
+    await left.record("instance_id = 'another-instance', state = 'stopped', wanted = 'stopped'");
     await left.openNext();
     expect(left.leaders()).toEqual([]);
   });
@@ -263,8 +263,8 @@ test('a process that only has the pid of a machine is left alone', async () => {
   const pid = stranger.pid ?? 0;
   const start_ticks = (readProcess(pid)?.start_ticks ?? 0) - 1;
   mkdirSync(left.place, { recursive: true });
-  writeFileSync(left.note, JSON.stringify({ instance_id: 'life-2', boot_id: readBootId(), pid, start_ticks }));
-  await left.record("state = 'running', wanted = 'running', instance_id = 'life-2', host = 'local'");
+  writeFileSync(left.note, JSON.stringify({ instance_id: 'instance-2', boot_id: readBootId(), pid, start_ticks }));
+  await left.record("state = 'running', wanted = 'running', instance_id = 'instance-2', host = 'local'");
   const { read, admin } = await left.openNext();
   expect(isGone(pid)).toBe(false);
   await eventually(async () => (await read()).state === 'running');

@@ -85,7 +85,7 @@ describe('a start', () => {
     expect(answer.json).toMatchObject({ error: 'not_configured' });
   });
 
-  test('ends the token of the life before', async () => {
+  test('ends the token of the instance before', async () => {
     const { dir, platform, post, wait } = await openRunning();
     const first = readFileSync(join(dir, 'token'), 'utf8');
     await post('stop');
@@ -155,7 +155,7 @@ describe('a suspend', () => {
 });
 
 describe('a stop', () => {
-  test('ends the machine with its children, and a start begins another life', async () => {
+  test('ends the machine with its children, and a start begins another instance', async () => {
     const { report, dir, post, wait, read, sprite } = await openRunning();
     const before = await read();
     expect((await post('stop')).json).toEqual({ ok: true });
@@ -276,8 +276,8 @@ describe('a crash', () => {
   test('is followed by a start, again and again, until somebody stops it', async () => {
     const { post, read, wait } = await openWithMachine({ agentCommand: machineCommand('crash-later') });
     await post('start');
-    const lives = new Set<string>();
-    await eventually(async () => lives.add((await read()).instance_id).size >= 3);
+    const instances = new Set<string>();
+    await eventually(async () => instances.add((await read()).instance_id).size >= 3);
     await post('stop');
     expect((await wait('state=stopped&timeout=30')).status).toBe(200);
     const { instance_id } = await read();
@@ -344,7 +344,7 @@ describe('a wait', () => {
     expect(answer.json.details.fields[0].field).toBe('query.state');
   });
 
-  test('is answered 409 when the life that is meant is over, and is not satisfied by another one', async () => {
+  test('is answered 409 when the instance that is meant is over, and is not satisfied by another one', async () => {
     const { post, wait, read } = await openRunning();
     const first = (await read()).instance_id;
     const pending = wait(`state=suspended&instance_id=${first}`);

@@ -92,7 +92,7 @@ describe('the ports of a machine', () => {
     return { platform, name, machine, post, ports };
   }
 
-  test('are closed with its life, which is told once for each, and open again in the next one', async () => {
+  test('are closed when its instance ends, each with one notice, and open again in the next instance', async () => {
     const { platform, name, post, ports } = await openRunning();
     await platform.admin.suspendMachine(name);
     await eventually(async () => (await platform.admin.readMachine(name)).state === 'suspended');

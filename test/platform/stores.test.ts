@@ -274,7 +274,7 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
   });
 
   describe('tokens', () => {
-    test('find their caller with organization, sprite and life, until they end', async () => {
+    test('find their caller with organization, sprite and incarnation, until they end', async () => {
       const { storage, organization, machineOf } = await openWith('dev-1');
       const tokens = createTokenStore(storage);
       const callers = createCallerStore(storage);
@@ -296,7 +296,7 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
         type: 'sprite',
         sprite: { id: sprite_id, name: 'dev-1', machine_state: 'stopped' },
         token: { id: ofOne.id, user_id: 'alice' },
-        life: { generation: 3, incarnation: one },
+        incarnation: { generation: 3, incarnation: one },
       });
       expect(await callers.find(ofOne.text.reveal(), 100)).toBeUndefined();
       expect(await callers.find(`${ofAll.text.reveal()}x`, 5)).toBeUndefined();
@@ -455,21 +455,21 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
       expect(await machines.count(organization.id, ['running', 'starting'])).toBe(2);
     });
 
-    test('are served in their newest life, of two with the same number the one that came first', async () => {
+    test('are served in their newest incarnation, of two with the same number the one that came first', async () => {
       const { storage, machineOf } = await openWith('dev-1', 'dev-2');
       const { sprite_id } = await machineOf('dev-1');
       const store = createIncarnationStore(storage);
-      const lives = createFencing(store, createChanges());
+      const fencing = createFencing(store, createChanges());
       const admitted = await Promise.allSettled([
-        lives.admit(sprite_id, undefined, { generation: 3, incarnation: one }),
-        lives.admit(sprite_id, undefined, { generation: 3, incarnation: other }),
+        fencing.admit(sprite_id, undefined, { generation: 3, incarnation: one }),
+        fencing.admit(sprite_id, undefined, { generation: 3, incarnation: other }),
       ]);
       expect(admitted.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
-      // What this process read is old by now: another one has met a newer life.
-      const known = (await store.load(sprite_id))?.life;
+      // What this process read is old by now: another one has admitted a newer incarnation.
+      const known = (await store.load(sprite_id))?.known;
       const nonces = { type: 'none' } as const;
       await store.replace(sprite_id, { generation: 7, incarnation: one, nonces });
-      await expect(lives.admit(sprite_id, known, { generation: 5, incarnation: one })).rejects.toMatchObject({
+      await expect(fencing.admit(sprite_id, known, { generation: 5, incarnation: one })).rejects.toMatchObject({
         code: 'rewound',
         details: { generation: 7 },
       });
@@ -477,7 +477,7 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
       await store.replace((await machineOf('dev-2')).sprite_id, { generation: 1, incarnation: one, nonces });
       expect(await store.hasSeveral()).toBe(true);
       await store.forget(sprite_id);
-      expect((await store.load(sprite_id))?.life).toBeUndefined();
+      expect((await store.load(sprite_id))?.known).toBeUndefined();
     });
   });
 
@@ -485,15 +485,15 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
     const { storage, machineOf } = await openWith('dev-1');
     const { sprite_id } = await machineOf('dev-1');
     const store = createIncarnationStore(storage);
-    const lives = createFencing(store, createChanges());
+    const fencing = createFencing(store, createChanges());
     const claimed = { generation: 3, incarnation: one };
     const report = { claimed, isNewInstallation: false, isExternal: false, now_ms: 1 };
-    const answers = await Promise.all(Array.from({ length: 4 }, () => lives.report(sprite_id, report)));
+    const answers = await Promise.all(Array.from({ length: 4 }, () => fencing.report(sprite_id, report)));
     const nonces = answers.map(({ nonce = '' }) => nonce);
     expect(new Set(nonces).size).toBe(4);
     const calls = await Promise.allSettled(
       nonces.map(async (nonce) => {
-        await lives.admit(sprite_id, (await store.load(sprite_id))?.life, { ...claimed, nonce });
+        await fencing.admit(sprite_id, (await store.load(sprite_id))?.known, { ...claimed, nonce });
         return nonce;
       }),
     );

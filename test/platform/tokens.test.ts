@@ -26,8 +26,8 @@ const notices = {
   notices: [{ id: 'n1', type: 'port_opened', port: 80, address: 'x', pid: 1, time: '2025-01-01T00:00:00.000Z' }],
 };
 const policy = { access_policy: { allow_all: true } };
-const life = { generation: 0, incarnation: 'ab'.repeat(16) };
-const report = { ...life, reason: 'start', gap_ms: null, wall_skew_ms: null, holds: [] };
+const claimed = { generation: 0, incarnation: 'ab'.repeat(16) };
+const report = { ...claimed, reason: 'start', gap_ms: null, wall_skew_ms: null, holds: [] };
 const key = { provider: 'openai', api_key: 'sk-2' };
 
 /** Method, path, body, and the status for: nobody, the organization, a sprite of it, another organization. */

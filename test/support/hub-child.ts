@@ -6,7 +6,7 @@ import { systemClock } from '../../src/core/clock.ts';
 
 const store = openStore(process.argv[2] ?? '', { set: () => undefined, state: 'ok' });
 const hub = createEventHub<string>({ clock: systemClock, generation: () => 1, sequence: store.sequence });
-console.log(`first ${hub.publish('life').seq}`);
+console.log(`first ${hub.publish('start').seq}`);
 setInterval(() => {
   for (let n = 0; n < 500; n += 1) hub.publish('tick');
   console.log(`last ${hub.seq}`);

@@ -43,14 +43,14 @@ async function leave(line: string): Promise<void> {
 /** The first report of an agent. */
 async function tell(): Promise<void> {
   const { REMORA_BASE_URL, REMORA_APP, REMORA_MACHINE, REMORA_TOKEN_FILE = '' } = process.env;
-  const life = { generation: 0, incarnation: randomBytes(16).toString('hex') };
+  const claimed = { generation: 0, incarnation: randomBytes(16).toString('hex') };
   const answer = await fetch(`${REMORA_BASE_URL}/v1/apps/${REMORA_APP}/machines/${REMORA_MACHINE}/resumed`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${readFileSync(REMORA_TOKEN_FILE, 'utf8')}`,
       'content-type': 'application/json',
     },
-    body: JSON.stringify({ ...life, reason: 'start', gap_ms: null, wall_skew_ms: null, holds: [] }),
+    body: JSON.stringify({ ...claimed, reason: 'start', gap_ms: null, wall_skew_ms: null, holds: [] }),
   });
   if (!answer.ok) throw new Error(`the platform answered ${answer.status}`);
 }

@@ -19,7 +19,7 @@ type StepReport = z.infer<typeof stepResult>;
 export interface ReportAgent {
   readonly report: ResumeReports;
   readonly upstream: Upstream;
-  readonly life: MachineIncarnation;
+  readonly incarnation: MachineIncarnation;
   readonly headers: Readonly<Record<string, string>>;
   readonly events: readonly Readonly<Record<string, unknown>>[];
   /** Each word about the fence, in order. */
@@ -34,7 +34,7 @@ export interface ReportAgent {
 
 export interface ReportAgentOptions {
   readonly config: Partial<ResumeReportsOptions['config']>;
-  readonly life?: MachineIncarnation;
+  readonly incarnation?: MachineIncarnation;
   /** What an earlier process of the same machine was given. */
   readonly nonce?: string | undefined;
   readonly spread?: { ms: number };
@@ -46,13 +46,13 @@ export function createReportAgent(options: ReportAgentOptions): ReportAgent {
   const spread = options.spread ?? { ms: 0 };
   const events: Record<string, unknown>[] = [];
   const fences: (string | undefined)[] = [];
-  let life = options.life ?? { generation: 0, incarnation: randomHex(16) };
+  let current = options.incarnation ?? { generation: 0, incarnation: randomHex(16) };
   let cause: string | undefined;
   let nonce = options.nonce;
   let isKnown = nonce !== undefined;
   const headers = () => ({
-    'remora-generation': String(life.generation),
-    'remora-incarnation': life.incarnation,
+    'remora-generation': String(current.generation),
+    'remora-incarnation': current.incarnation,
     ...(nonce === undefined ? {} : { 'remora-nonce': nonce }),
   });
   const report = createResumeReports({
@@ -61,19 +61,19 @@ export function createReportAgent(options: ReportAgentOptions): ReportAgent {
     hub: {
       publish(type, fields) {
         events.push({ type, ...fields });
-        return { seq: events.length, time: '', generation: life.generation, type, ...fields };
+        return { seq: events.length, time: '', generation: current.generation, type, ...fields };
       },
     },
     log: silentLog,
     upstream,
     config: { baseUrl: undefined, token: undefined, app: undefined, machine: undefined, ...options.config },
     resume: {
-      generation: () => life.generation,
-      incarnation: () => life.incarnation,
+      generation: () => current.generation,
+      incarnation: () => current.incarnation,
       identityHeaders: headers,
-      accept(incarnation, answer) {
-        if (incarnation !== life.incarnation) return;
-        life = { incarnation, generation: answer.generation ?? life.generation };
+      accept(id, answer) {
+        if (id !== current.incarnation) return;
+        current = { incarnation: id, generation: answer.generation ?? current.generation };
         nonce = answer.nonce ?? nonce;
         isKnown = true;
       },
@@ -89,7 +89,7 @@ export function createReportAgent(options: ReportAgentOptions): ReportAgent {
               signals: ['generation', 'rtc'],
               cause,
               certainty: 'certain',
-              generation: life.generation,
+              generation: current.generation,
             },
     },
     holds: () => ['build'],
@@ -113,8 +113,8 @@ export function createReportAgent(options: ReportAgentOptions): ReportAgent {
   return {
     report,
     upstream,
-    get life() {
-      return life;
+    get incarnation() {
+      return current;
     },
     get headers() {
       return headers();
@@ -125,7 +125,7 @@ export function createReportAgent(options: ReportAgentOptions): ReportAgent {
     start: () => report.start(stopping.signal),
     async resume() {
       const steps = report.steps();
-      life = { generation: life.generation + 1, incarnation: randomHex(16) };
+      current = { generation: current.generation + 1, incarnation: randomHex(16) };
       nonce = undefined;
       cause = 'restore';
       report.onResumed();

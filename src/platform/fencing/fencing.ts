@@ -72,32 +72,32 @@ export function createFencing(store: IncarnationStore, changes: Pick<Changes, 'p
     const { claimed } = report;
     const record = await store.load(sprite_id);
     if (record === undefined) return {};
-    const { life } = record;
-    const verdict = judgeIncarnation(life, claimed);
+    const { known } = record;
+    const verdict = judgeIncarnation(known, claimed);
     if (verdict === 'same') return {};
-    if (verdict === 'confirms') return (await write(sprite_id, life, claimed)) ? {} : undefined;
+    if (verdict === 'confirms') return (await write(sprite_id, known, claimed)) ? {} : undefined;
     const nonce = randomToken(NONCE_BYTES);
     const hash = toNonceHash(nonce);
     const pending = { ...claimed, nonces: addPending({ type: 'none' }, hash) };
-    if (life === undefined || verdict === 'newer') {
+    if (known === undefined || verdict === 'newer') {
       if (!(await store.replace(sprite_id, pending))) return undefined;
-      if (life !== undefined) publishReplaced();
+      if (known !== undefined) publishReplaced();
       return { nonce };
     }
     if (verdict === 'unconfirmed') {
-      return (await store.setNonces(sprite_id, life, addPending(life.nonces, hash))) ? { nonce } : undefined;
+      return (await store.setNonces(sprite_id, known, addPending(known.nonces, hash))) ? { nonce } : undefined;
     }
-    switch (judgeTakeOver({ ...record, life }, report)) {
+    switch (judgeTakeOver({ ...record, known }, report)) {
       case 'refused':
-        throw toRefusal(verdict, life);
+        throw toRefusal(verdict, known);
       case 'again':
-        if (!(await store.setNonces(sprite_id, life, addPending(life.nonces, hash)))) return undefined;
-        return { nonce, generation: life.generation };
+        if (!(await store.setNonces(sprite_id, known, addPending(known.nonces, hash)))) return undefined;
+        return { nonce, generation: known.generation };
       default: {
-        const generation = life.generation + 1;
-        if (!(await store.takeOver(sprite_id, life, { ...pending, generation }, report.now_ms))) return undefined;
+        const generation = known.generation + 1;
+        if (!(await store.takeOver(sprite_id, known, { ...pending, generation }, report.now_ms))) return undefined;
         publishReplaced();
-        return { nonce, generation, replaced: life };
+        return { nonce, generation, replaced: known };
       }
     }
   }
@@ -107,7 +107,7 @@ export function createFencing(store: IncarnationStore, changes: Pick<Changes, 'p
       let known = given;
       while (!(await write(sprite_id, known, claimed))) {
         // Another incarnation was recorded in between, or the machine is gone.
-        known = (await store.load(sprite_id))?.life;
+        known = (await store.load(sprite_id))?.known;
         if (known === undefined) return;
       }
     },

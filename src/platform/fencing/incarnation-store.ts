@@ -11,7 +11,7 @@ import {
 /** What a report is judged by besides the incarnation. */
 export interface IncarnationRecord {
   /** Undefined when no incarnation is known. */
-  readonly life: KnownIncarnation | undefined;
+  readonly known: KnownIncarnation | undefined;
   /** The operator lets the next other machine that reports take over. */
   readonly isAdopting: boolean;
   /** Unix milliseconds of the last take-over by a new installation. */
@@ -24,9 +24,9 @@ export interface IncarnationStore {
   /** False when an incarnation at least as new is known already, or there is no machine. */
   replace(sprite_id: string, incarnation: KnownIncarnation): Promise<boolean>;
   /** False when the recorded incarnation or its nonces have changed. */
-  setNonces(sprite_id: string, life: KnownIncarnation, nonces: IncarnationNonces): Promise<boolean>;
+  setNonces(sprite_id: string, known: KnownIncarnation, nonces: IncarnationNonces): Promise<boolean>;
   /** Another machine replaces the one whose incarnation is `known`. False when the recorded incarnation is no longer `known`. */
-  takeOver(sprite_id: string, known: KnownIncarnation, life: KnownIncarnation, now_ms: number): Promise<boolean>;
+  takeOver(sprite_id: string, known: KnownIncarnation, next: KnownIncarnation, now_ms: number): Promise<boolean>;
   /** Lets the next other machine that reports take over, however soon after the last take-over. */
   adopt(sprite_id: string): Promise<void>;
   /** Forgets the incarnation of a machine that boots: the next one that calls becomes the current one. */
@@ -50,7 +50,7 @@ export function createIncarnationStore(sql: Sql): IncarnationStore {
       const found = await sql.one<Stored>(text, [sprite_id]);
       if (found === undefined) return undefined;
       const { adopting, taken_over_at } = found;
-      return { life: parseKnownIncarnation(found), isAdopting: adopting === 1, taken_over_at };
+      return { known: parseKnownIncarnation(found), isAdopting: adopting === 1, taken_over_at };
     },
     async replace(sprite_id, { generation, incarnation, nonces }) {
       const changed = await sql.run(

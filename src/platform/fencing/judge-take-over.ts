@@ -12,12 +12,12 @@ const SPACING_MS = 3_600_000;
  * an hour of the last one.
  */
 export function judgeTakeOver(
-  { life, isAdopting, taken_over_at }: IncarnationRecord & { readonly life: KnownIncarnation },
+  { known, isAdopting, taken_over_at }: IncarnationRecord & { readonly known: KnownIncarnation },
   { claimed, isNewInstallation, isExternal, now_ms }: IncarnationReport,
 ): 'refused' | 'again' | 'takes over' {
   if (isAdopting) return 'takes over';
   if (!isNewInstallation || !isExternal) return 'refused';
-  if (claimed.incarnation === life.incarnation) return life.nonces.type === 'confirmed' ? 'refused' : 'again';
+  if (claimed.incarnation === known.incarnation) return known.nonces.type === 'confirmed' ? 'refused' : 'again';
   const left_ms = taken_over_at === null ? 0 : taken_over_at + SPACING_MS - now_ms;
   if (left_ms <= 0 || left_ms > SPACING_MS) return 'takes over';
   const message =

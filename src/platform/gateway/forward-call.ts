@@ -85,7 +85,7 @@ export function createForwardCall(deps: ForwardCallDeps): ForwardCall {
     Object.assign(record, { provider, connector_id, path: withoutQuery(target.path) });
     const incarnation = parseIncarnationHeaders(request.headers);
     const judge = async (caller: Caller) => {
-      if (caller.type === 'sprite' && incarnation !== undefined) recheckIncarnation(caller.life, incarnation);
+      if (caller.type === 'sprite' && incarnation !== undefined) recheckIncarnation(caller.incarnation, incarnation);
       const found = await findConnector(deps, caller.organization.id, provider, connector_id);
       const decision = decide(policyOf(found.row.access_policy), toSpriteIdentity(caller), target.path);
       Object.assign(record, { isKnown: true, rule: decision.rule });

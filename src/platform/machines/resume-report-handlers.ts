@@ -45,7 +45,7 @@ export function createResumeReportHandlers(
         const audit = {
           machine: machine.id,
           token: principal.type === 'sprite' ? principal.token.id : null,
-          from: toLife(replaced),
+          from: toIncarnation(replaced),
           to: taken.generation,
         };
         await deps.endPorts(machine.sprite_id, replaced.incarnation);
@@ -53,8 +53,8 @@ export function createResumeReportHandlers(
       }
       if (body.version !== undefined) await deps.machines.setAgentVersion(machine.id, body.version);
       // Only a report with the token of this machine comes from the instance that the platform started; one with a sprite's token may not.
-      const isOfIncarnation = principal.type === 'sprite' && principal.token.machine_id === machine.id;
-      if (isOfIncarnation || machine.config.external === true) {
+      const isOfInstance = principal.type === 'sprite' && principal.token.machine_id === machine.id;
+      if (isOfInstance || machine.config.external === true) {
         await deps.machineService.reported(machine.id);
       }
       deps.log.info({ machine: machine.id, ...body }, 'a machine reported the incarnation it is in');
@@ -67,6 +67,6 @@ export function createResumeReportHandlers(
   };
 }
 
-function toLife({ generation, incarnation }: MachineIncarnation): MachineIncarnation {
+function toIncarnation({ generation, incarnation }: MachineIncarnation): MachineIncarnation {
   return { generation, incarnation };
 }

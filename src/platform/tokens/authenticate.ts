@@ -61,9 +61,9 @@ export function createAuthenticate(
     checkAccess(principal, operation.access);
     checkReadOnly(principal, operation);
     if (principal.type !== 'sprite') return principal;
-    if (operation.judgesLife === true) return principal;
+    if (operation.judgesIncarnation === true) return principal;
     const claimed = parseIncarnationHeaders(request.headers);
-    if (claimed !== undefined) await deps.fencing.admit(principal.sprite.id, principal.life, claimed);
+    if (claimed !== undefined) await deps.fencing.admit(principal.sprite.id, principal.incarnation, claimed);
     return principal;
   };
 }

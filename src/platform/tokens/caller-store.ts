@@ -77,6 +77,6 @@ function toCaller(stored: StoredCaller | undefined, now_ms: number): Caller | un
     organization,
     sprite: parseSprite({ ...sprite, machine_id, machine_state, agent_version }),
     token,
-    life: generation === null ? undefined : parseKnownIncarnation({ generation, incarnation, nonces }),
+    incarnation: generation === null ? undefined : parseKnownIncarnation({ generation, incarnation, nonces }),
   };
 }

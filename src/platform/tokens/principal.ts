@@ -18,7 +18,7 @@ export type Principal =
       readonly sprite: SpriteRow;
       readonly token: TokenIdentity;
       /** The known incarnation of its machine when the call was admitted; undefined when none is known. */
-      readonly life: KnownIncarnation | undefined;
+      readonly incarnation: KnownIncarnation | undefined;
     };
 
 /** The token that a call came with. */

@@ -119,7 +119,7 @@ describe('the hub', () => {
   test('numbers never repeat or go back when the process is killed', async () => {
     const directory = tempDir();
     let highest = 0;
-    for (let life = 0; life < 3; life += 1) {
+    for (let run = 0; run < 3; run += 1) {
       const child = startChild(process.execPath, [
         new URL('../../support/hub-child.ts', import.meta.url).pathname,
         directory,

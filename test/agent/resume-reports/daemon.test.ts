@@ -177,8 +177,8 @@ describe('an agent that draws what its copy draws', () => {
     const dirs = [tempDir(), tempDir()];
     for (const dir of dirs) cpSync(stateOf(seed), join(dir, 'state'), { recursive: true });
     const agents = await Promise.all(dirs.map((dir) => startAgent({ ...env, ...equal }, dir)));
-    const lives = await Promise.all(agents.map(read));
-    expect(lives.map((each) => each.incarnation)).toEqual([incarnation, incarnation]);
+    const incarnations = await Promise.all(agents.map(read));
+    expect(incarnations.map((each) => each.incarnation)).toEqual([incarnation, incarnation]);
     await expect
       .poll(async () => (await Promise.all(agents.map(read))).map(({ details }) => details.report.ok).sort(), soon)
       .toEqual([false, true]);

@@ -26,7 +26,7 @@ async function open(options: TestPlatformOptions = {}, more: Omit<ReportAgentOpt
   const config = await toConfig(platform);
   const agent = createReportAgent({ config, ...more });
   /** Another machine of the same snapshot. */
-  const clone = () => createReportAgent({ config, life: agent.life });
+  const clone = () => createReportAgent({ config, incarnation: agent.incarnation });
   const reports = () => platform.log.filter((line) => 'reason' in line && 'holds' in line);
   return { platform, config, agent, clone, reports };
 }
@@ -62,7 +62,13 @@ describe('a start', () => {
     agent.start();
     expect(await settled(agent)).toMatchObject({ ok: true, nonce: true });
     expect(reports()).toEqual([
-      expect.objectContaining({ ...agent.life, reason: 'start', gap_ms: null, wall_skew_ms: null, holds: ['build'] }),
+      expect.objectContaining({
+        ...agent.incarnation,
+        reason: 'start',
+        gap_ms: null,
+        wall_skew_ms: null,
+        holds: ['build'],
+      }),
     ]);
     expect(agent.fences).toEqual([]);
   });
@@ -72,7 +78,7 @@ describe('a start', () => {
     agent.start();
     await settled(agent);
     await agent.stop();
-    const again = createReportAgent({ config, life: agent.life, nonce: agent.headers['remora-nonce'] });
+    const again = createReportAgent({ config, incarnation: agent.incarnation, nonce: agent.headers['remora-nonce'] });
     again.start();
     expect(await settled(again)).toMatchObject({ ok: true });
     expect(reports()).toHaveLength(2);
@@ -131,7 +137,7 @@ describe('a resume', () => {
     expect(await agent.resume()).toMatchObject([{ name: 'report', ok: true }]);
     const [, told] = reports();
     expect(resumeReport.parse(told)).toEqual({
-      ...agent.life,
+      ...agent.incarnation,
       reason: 'restore',
       gap_ms: 14_000,
       wall_skew_ms: 13_000,
@@ -139,7 +145,7 @@ describe('a resume', () => {
       version: '1.2.3',
       signals: ['generation', 'rtc'],
     });
-    expect(agent.life.generation).toBe(1);
+    expect(agent.incarnation.generation).toBe(1);
   });
 
   test('with a platform that hangs ends within the deadline, and is reported later', async () => {

@@ -69,7 +69,7 @@ function rig(options: RigOptions = {}): Rig {
     },
     incarnation: createIncarnation({
       load: () => ({ generation: options.generation ?? 7, incarnation: KEPT, nonce: undefined, isKnown: true }),
-      save: (life) => void saved.push(life),
+      save: (kept) => void saved.push(kept),
     }),
     tick_ms: options.tick_ms ?? 3_600_000,
   });
