@@ -5,7 +5,7 @@ import { acceptsStreamOnly } from './accepts-event-stream.ts';
 import type { AnyEdgeOptions, AnyHandler } from './edge-options.ts';
 import type { Exchange } from './exchange.ts';
 import { type Call, Reply } from './handler.ts';
-import { sendJson } from './reply.ts';
+import { sendJsonInTurns } from './send-json-in-turns.ts';
 import type { StreamServer } from './stream-server.ts';
 
 export interface WriteAnswerDeps extends Pick<AnyEdgeOptions, 'until' | 'callerOf' | 'checkAnswers'> {
@@ -70,7 +70,7 @@ async function writeJson(ready: ReadyCall, answer: AnswerOf<'json'>, isChecked: 
   ready.onTurn();
   const reply = value instanceof Reply ? value : new Reply(answer.status, value);
   if (isChecked) answer.schema.parse(reply.body);
-  sendJson(response, reply.status, reply.body, reply.headers);
+  await sendJsonInTurns(response, reply, ready.onTurn);
 }
 
 async function writeEmpty({ exchange, call, handler }: ReadyCall, status: number): Promise<void> {

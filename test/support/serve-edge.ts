@@ -24,7 +24,9 @@ export interface ServedEdge {
 export async function serveEdge<const Ops extends Operations>(
   operations: Ops,
   handlers: Handlers<Ops, undefined>,
-  more: Partial<Pick<EdgeOptions<Ops, undefined>, 'authenticate' | 'mapError' | 'onCall' | 'toLoggedPath'>> = {},
+  more: Partial<
+    Pick<EdgeOptions<Ops, undefined>, 'authenticate' | 'mapError' | 'onCall' | 'toLoggedPath' | 'loop'>
+  > = {},
 ): Promise<ServedEdge> {
   const log: LogRecord[] = [];
   const to = (level: LogRecord['level']) => (fields: object, message: string) => {
