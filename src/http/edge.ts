@@ -23,7 +23,7 @@ export interface Edge extends AsyncDisposable {
   createServer(listener: string): Server;
   /** How many streams are open. */
   readonly streams: number;
-  /** Refuses new calls, ends streams, lets answers finish for at most `deadline_ms`, then cuts. Again: a new deadline. */
+  /** Refuses new calls, ends streams, lets answers finish for at most `deadline_ms`, then cuts them. A second call sets a new deadline. */
   drain(deadline_ms: number): Promise<void>;
   /**
    * Stops accepting and ends streams as `drain` does, but refuses nothing: every connected caller is answered, also on a

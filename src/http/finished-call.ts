@@ -12,7 +12,7 @@ export interface FinishedCall<P> {
   /** Undefined when the call ended before its caller was known. */
   readonly principal: P | undefined;
   readonly status: number;
-  /** From the arrival to the last byte. */
+  /** The time from the arrival to the last byte. */
   readonly ms: number;
   /** False when the answer was broken off. A WebSocket is complete however it ends. */
   readonly complete: boolean;

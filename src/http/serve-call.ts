@@ -1,4 +1,4 @@
-// From a request to the handler that answers it: its operation, its caller, and its parsed parts.
+// Leads a request to the handler that answers it: finds its operation and its caller, and parses its parts.
 import { toCall } from './call.ts';
 import { checkRequest } from './check-request.ts';
 import type { AnyEdgeOptions } from './edge-options.ts';

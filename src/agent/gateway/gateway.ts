@@ -96,7 +96,7 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   const verdicts = createVerdicts(policies);
   const refusals = createTokenBucket({ capacity: 2, refillPerSecond: 0.5, now_ms: clock.mono_ms });
-  /** A refusal of the provider looks the same here, so that the fetches that refusals cause are limited. */
+  /** Fetches the policies. Refusals by the provider look like those by the platform and need no fetch, so that fetches are limited. */
   function onRefused(): void {
     if (refusals.take()) known?.changed();
   }

@@ -80,7 +80,7 @@ export function createHolds(options: HoldsOptions): Holds {
     }
   }
 
-  /** Stores the wall time at which each hold ends again, because the clock may have been set since. */
+  /** Also stores the wall times at which the holds end a second time, because the clock may have been set since they were stored. */
   function restoreHolds(handed: readonly RestartHold[]): void {
     book.restore(handed.map((hold) => toHold(hold, now())));
     book.resume(now());

@@ -14,7 +14,7 @@ import type { PortScanner } from './port-scanner.ts';
 import { createPortView, type PortView } from './port-view.ts';
 import { createScanQueue } from './scan-queue.ts';
 
-/** A scan younger than this counts as new while the counters stand still. */
+/** `freshen` makes no scan while the last one is younger than this and the kernel's counters have not changed. */
 const FRESH_MS = 100;
 
 export interface PortScanStatus {
@@ -192,7 +192,7 @@ function toStatus(view: PortView, { scans, cost }: ScanHistory, { glance_ms, gap
   };
 }
 
-/** Returns the errors of the listeners that threw: one that does keeps the report from none of the others. */
+/** Calls every listener, also after one of them threw, and returns the messages of what they threw. */
 function passOn(report: PortScanStatus, listeners: Iterable<(report: PortScanStatus) => void>): string[] {
   const failures: string[] = [];
   for (const listener of listeners) {

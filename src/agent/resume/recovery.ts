@@ -32,7 +32,7 @@ export function createRecovery(options: RecoveryOptions): Recovery {
   let disposed = false;
 
   async function run(steps: readonly Step[], plan: SequencePlan, attempt: number, signal: AbortSignal): Promise<void> {
-    // Nothing runs within `begin`: its caller tells of the resume first.
+    // No step runs before `begin` returns, because its caller publishes the resume first.
     await Promise.resolve();
     if (signal.aborted) return;
     for (const step of steps) {

@@ -50,7 +50,7 @@ export interface ResumePart extends AsyncDisposable {
   start(signal: AbortSignal, steps: () => readonly Step[]): void;
   /** Looks for a resume now, in a few microseconds. Call it before every guarded action. */
   check(): void;
-  /** Takes a caller's word that the machine was resumed. No effect for a resume that is known already. */
+  /** Begins a recovery because a caller says that the machine was resumed. Has no effect for a resume that is known already. */
   poke(reason?: string): void;
   /** Closes the gate while a suspend is asked for or accepted (`up`), and opens it when it is not any more. */
   setFence(up: boolean): void;

@@ -56,7 +56,7 @@ export interface HoldBook {
   remove(name: string): Hold | undefined;
   /** Removes and returns the holds that have ended. `isRunning` is asked for holds that are bound to a process. */
   sweep(now: HoldTime, isRunning: (process: HoldProcess) => boolean): readonly { hold: Hold; why: ReleaseReason }[];
-  /** Tells the book of a resume: holds near their end get the grace. */
+  /** Call it after a resume: holds near their end get the grace time. */
   resume(now: HoldTime): void;
   /** Restores the holds that an earlier process of the agent has written down. */
   restore(holds: readonly Hold[]): void;

@@ -16,7 +16,7 @@ export interface DeleteOrganizationDeps {
 const BATCH = 100;
 
 /**
- * Without `force` throws `conflict` while the organization has sprites or connectors. With it each is deleted as its own operation does
+ * Throws `conflict` without `force` while the organization has sprites or connectors. With it each is deleted as its own operation does
  * it, so that machines end and credentials are revoked; what was deleted before a failure stays deleted, and the call can be repeated.
  */
 export async function deleteOrganization(

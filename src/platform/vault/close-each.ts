@@ -3,7 +3,7 @@ import type { SecretSource, StoredSecret } from './secret-source.ts';
 import type { ClosedSecret } from './vault.ts';
 
 export interface Closing extends Pick<SecretSource, 'setDataKey'> {
-  /** At most `limit` secrets whose id is greater than `after`, sorted by id. */
+  /** Lists at most `limit` secrets whose id is greater than `after`, sorted by id. */
   readonly list: (after: string, limit: number) => Promise<readonly StoredSecret[]>;
   /** Undefined for a secret that does not open. */
   readonly close: (secret: StoredSecret) => ClosedSecret | undefined;

@@ -13,7 +13,7 @@ export interface SecretSource {
   readonly name: string;
   /** The ids of the vault keys without which some secret of this source cannot be opened. */
   listKeyIds(): Promise<readonly string[]>;
-  /** At most `limit` secrets that were closed with another key than this one, whose id is greater than `after`; sorted by id. */
+  /** Lists at most `limit` secrets that were closed with another key than this one, whose id is greater than `after`; sorted by id. */
   listClosedOtherwise(key_id: string, after: string, limit: number): Promise<readonly StoredSecret[]>;
   /** Replaces the closed data key. False when the secret is gone or was closed again since it was listed. */
   setDataKey(secret: StoredSecret, closed: ClosedSecret): Promise<boolean>;

@@ -26,11 +26,14 @@ export interface Vault {
   /** Throws `record_altered` when the row was changed, moved or damaged, `internal` when its key is gone. */
   open(place: SecretPlace, closed: ClosedSecret): Secret;
   /**
-   * The same with the data key closed by the current key, for `to` where the place changes; undefined when it does not open. The
-   * secret stays closed.
+   * Closes the data key again, with the current vault key and for the place `to` if it is given; the secret itself is not opened.
+   * Undefined when the data key cannot be opened.
    */
   rewrap(place: SecretPlace, closed: ClosedSecret, to?: SecretPlace): ClosedSecret | undefined;
-  /** What was closed by a version that bound it to its row alone, bound to `place`; by the same key, so that others open it. */
+  /**
+   * Binds to `place` a data key that an earlier version bound to its row alone. It stays closed with the same vault key, so that other
+   * platform processes can open it. Undefined when it cannot be opened.
+   */
   bind(place: SecretPlace, closed: ClosedSecret): ClosedSecret | undefined;
   /** The key that closes. */
   readonly currentKeyId: string;

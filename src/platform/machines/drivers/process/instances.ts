@@ -23,7 +23,7 @@ export interface Instances {
   onExit(listener: ExitListener): void;
 }
 
-/** After `signal` is aborted an end is left to the next platform. */
+/** An end after `signal` is aborted is left to the next platform. */
 export function createInstances(signal: AbortSignal): Instances {
   const instances = new Map<string, Instance>();
   const listeners: ExitListener[] = [];

@@ -51,7 +51,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
       openMachineDirectory(options.dir, id);
       writeProcessNote(options.dir, id, { instance_id, cgroup: cgroup?.path });
       const spawned = await spawnMachine(spec, options, ({ pid, start_ticks }) => {
-        // What it starts before it is moved stays outside, and is found by its environment.
+        // A process that the agent starts before this move is not in the group; its environment shows that it belongs to the machine.
         cgroup?.add(pid);
         writeProcessNote(options.dir, id, { instance_id, pid, start_ticks, cgroup: cgroup?.path });
       });
@@ -62,7 +62,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
     }
   }
 
-  /** Finds the instance of a note. A running one is taken over; the rest of one that has ended is ended. */
+  /** Finds the instance of a note. Takes over a running one; of one that has ended, ends the processes that are left. */
   async function find(id: string, note: ProcessNote, table: readonly MarkedProcess[]): Promise<FoundInstance> {
     const { instance_id } = note;
     if (note.boot_id !== readBootId()) return { id, instance_id, state: 'lost' };
