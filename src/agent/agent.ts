@@ -3,7 +3,7 @@ import { agentOperations } from '../contract/agent-operations.ts';
 import { listenerNames } from '../contract/listeners.ts';
 import type { Log } from '../core/log.ts';
 import { RemoraError } from '../core/remora-error.ts';
-import type { InheritedSocket } from '../http/listen.ts';
+import type { InheritedSocket } from '../http/inherited-sockets.ts';
 import { checkServedAt } from '../http/served-at.ts';
 import type { Kernel } from '../linux/kernel/kernel.ts';
 import { type AgentBase, openAgentBase } from './agent-base.ts';

@@ -3,7 +3,10 @@
 import type { Server } from 'node:http';
 import type { ListenerName } from '../contract/listeners.ts';
 import type { Edge } from '../http/edge.ts';
-import { type InheritedSocket, listenOnDescriptor, listenOnLoopback, listenOnPath } from '../http/listen.ts';
+import type { InheritedSocket } from '../http/inherited-sockets.ts';
+import { listenOnDescriptor } from '../http/listen-on-descriptor.ts';
+import { listenOnPath } from '../http/listen-on-path.ts';
+import { listenOnLoopback } from '../http/listen-on-tcp.ts';
 import { serverDescriptor } from '../http/server-descriptor.ts';
 import { createSocketFile, type SocketFile } from '../http/socket-file.ts';
 import type { Config } from './config/load-config.ts';

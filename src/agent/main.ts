@@ -4,7 +4,7 @@ import { flushCompileCache } from 'node:module';
 import { parse as parseToml } from 'smol-toml';
 import { toErrorMessage } from '../core/error-message.ts';
 import type { Log } from '../core/log.ts';
-import { takeInheritedSockets } from '../http/listen.ts';
+import { takeInheritedSockets } from '../http/inherited-sockets.ts';
 import { notifySystemd } from '../linux/sd-notify.ts';
 import { takeVariable } from '../linux/take-variable.ts';
 import { openAgent } from './agent.ts';

@@ -6,7 +6,7 @@ import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import type { Secret } from '../core/secret.ts';
-import { listenOnPath } from '../http/listen.ts';
+import { listenOnPath } from '../http/listen-on-path.ts';
 import { openLock } from '../sqlite/lock.ts';
 import { createAdmin, type PlatformAdmin } from './admin.ts';
 import { createCatalogue } from './catalogue/catalogue.ts';

@@ -1,6 +1,6 @@
 // Opens the listeners of a platform: the one that callers use, the one of the metrics, and the socket of the operator.
 import type { Edge } from '../http/edge.ts';
-import { listenOnTcp } from '../http/listen.ts';
+import { listenOnTcp } from '../http/listen-on-tcp.ts';
 import type { MetricsListener } from './observability/metrics-listener.ts';
 import { listenForOperator, OPERATOR_LISTENER } from './operator/operator-socket.ts';
 import type { PlatformAddresses } from './platform-addresses.ts';

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { errorBody } from '../../src/contract/errors.ts';
 import { defineOperation } from '../../src/contract/operation.ts';
-import { listenOnPath } from '../../src/http/listen.ts';
+import { listenOnPath } from '../../src/http/listen-on-path.ts';
 import { ask, type Question } from '../support/ask.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { serveEdge } from '../support/serve-edge.ts';

@@ -18,13 +18,11 @@ import { createServer, type Server } from 'node:http';
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import {
-  isLoopback,
-  listenOnDescriptor,
-  listenOnLoopback,
-  listenOnPath,
-  takeInheritedSockets,
-} from '../../src/http/listen.ts';
+import { takeInheritedSockets } from '../../src/http/inherited-sockets.ts';
+import { isLoopback } from '../../src/http/is-loopback.ts';
+import { listenOnDescriptor } from '../../src/http/listen-on-descriptor.ts';
+import { listenOnPath } from '../../src/http/listen-on-path.ts';
+import { listenOnLoopback } from '../../src/http/listen-on-tcp.ts';
 import { ask } from '../support/ask.ts';
 import { startChild } from '../support/child-lines.ts';
 import { tempDir } from '../support/temp-dir.ts';

@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { defineOperation } from '../../src/contract/operation.ts';
 import { createEdge } from '../../src/http/edge.ts';
-import { listenOnPath } from '../../src/http/listen.ts';
+import { listenOnPath } from '../../src/http/listen-on-path.ts';
 import { type Hold, LoopWatch } from '../../src/http/loop-watch.ts';
 import { startAgent } from '../support/agent-process.ts';
 import { ask } from '../support/ask.ts';

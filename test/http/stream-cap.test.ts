@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { defineOperation } from '../../src/contract/operation.ts';
 import { createEdge } from '../../src/http/edge.ts';
-import { listenOnPath } from '../../src/http/listen.ts';
+import { listenOnPath } from '../../src/http/listen-on-path.ts';
 import { startAgent } from '../support/agent-process.ts';
 import { openRaw, type RawConnection } from '../support/raw-http.ts';
 import { silentLog } from '../support/silent-log.ts';

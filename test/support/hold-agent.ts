@@ -11,7 +11,7 @@ import { systemClock } from '../../src/core/clock.ts';
 import { createRunClock } from '../../src/core/run-clock.ts';
 import { randomFraction } from '../../src/core/urandom.ts';
 import { createEdge } from '../../src/http/edge.ts';
-import { listenOnPath } from '../../src/http/listen.ts';
+import { listenOnPath } from '../../src/http/listen-on-path.ts';
 import { openDatabase } from '../../src/sqlite/open.ts';
 import { silentLog } from './silent-log.ts';
 

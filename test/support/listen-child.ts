@@ -1,7 +1,10 @@
 // A daemon in small: serves on a path given as argument, or on the sockets it inherited, and prints how that went.
 import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
-import { ListenError, listenOnDescriptor, listenOnPath, takeInheritedSockets } from '../../src/http/listen.ts';
+import { takeInheritedSockets } from '../../src/http/inherited-sockets.ts';
+import { ListenError } from '../../src/http/listen-error.ts';
+import { listenOnDescriptor } from '../../src/http/listen-on-descriptor.ts';
+import { listenOnPath } from '../../src/http/listen-on-path.ts';
 
 const server = createServer((_request, response) => {
   response.end(`pid ${process.pid}`);

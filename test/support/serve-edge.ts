@@ -5,7 +5,7 @@ import type { Operations } from '../../src/contract/operation.ts';
 import { createEdge, type Edge } from '../../src/http/edge.ts';
 import type { EdgeOptions } from '../../src/http/edge-options.ts';
 import type { Handlers } from '../../src/http/handler.ts';
-import { listenOnPath } from '../../src/http/listen.ts';
+import { listenOnPath } from '../../src/http/listen-on-path.ts';
 import { silentLog } from './silent-log.ts';
 import { tempDir } from './temp-dir.ts';
 

@@ -7,7 +7,7 @@ import { replicationOperations } from '../../src/contract/local/replication.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { randomFraction } from '../../src/core/urandom.ts';
 import { createEdge } from '../../src/http/edge.ts';
-import { listenOnPath } from '../../src/http/listen.ts';
+import { listenOnPath } from '../../src/http/listen-on-path.ts';
 import { silentLog } from './silent-log.ts';
 
 /** `words` are SOCKET STATE_DIR NODE_URL. Resolves when the socket serves and the cache is open; it runs until the process ends. */

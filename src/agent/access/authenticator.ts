@@ -7,7 +7,7 @@ import type { Operation } from '../../contract/operation.ts';
 import { readKeyParameter } from '../../core/gateway/capability-text.ts';
 import { readSubprotocolTokens } from '../../core/gateway/subprotocols.ts';
 import { RemoraError } from '../../core/remora-error.ts';
-import { isLoopback } from '../../http/listen.ts';
+import { isLoopback } from '../../http/is-loopback.ts';
 import { isServedAt } from '../../http/served-at.ts';
 
 export interface Caller {

@@ -4,7 +4,7 @@
 import { toFieldProblem } from '../../contract/field-problem.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
 import { Secret } from '../../core/secret.ts';
-import { isLoopback } from '../../http/listen.ts';
+import { isLoopback } from '../../http/is-loopback.ts';
 import { type Setting, type SettingName, type SettingValues, settings } from './settings.ts';
 
 export interface ConfigWarning {

@@ -3,7 +3,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
-import { listenOnLoopback } from '../../http/listen.ts';
+import { listenOnLoopback } from '../../http/listen-on-tcp.ts';
 import { sendError, sendJson } from '../../http/reply.ts';
 import { redactHeaders } from './redact-headers.ts';
 

@@ -7,7 +7,8 @@ import type { Operation } from '../../contract/operation.ts';
 import { platformOperations } from '../../contract/platform-operations.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Secret } from '../../core/secret.ts';
-import { isLoopback, listenOnTcp } from '../../http/listen.ts';
+import { isLoopback } from '../../http/is-loopback.ts';
+import { listenOnTcp } from '../../http/listen-on-tcp.ts';
 import { isServedAt } from '../../http/served-at.ts';
 
 export interface MetricsAccess {

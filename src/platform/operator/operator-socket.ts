@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import type { PlatformListenerName } from '../../contract/listeners.ts';
 import { OPERATOR_SOCKET } from '../../contract/organizations.ts';
 import type { Log } from '../../core/log.ts';
-import { ListenError, listenOnPath } from '../../http/listen.ts';
+import { ListenError } from '../../http/listen-error.ts';
+import { listenOnPath } from '../../http/listen-on-path.ts';
 
 /** The name of this listener at the edge. */
 export const OPERATOR_LISTENER = 'operator' satisfies PlatformListenerName;

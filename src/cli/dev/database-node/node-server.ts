@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { z } from 'zod';
 import { type NodeInfo, nodeOperations } from '../../../contract/replication.ts';
 import { randomHex } from '../../../core/urandom.ts';
-import { listenOnLoopback } from '../../../http/listen.ts';
+import { listenOnLoopback } from '../../../http/listen-on-tcp.ts';
 import { parseBody } from '../../../http/parse-body.ts';
 import { parseWith } from '../../../http/parse-with.ts';
 import { sendError, sendJson } from '../../../http/reply.ts';

@@ -1,0 +1,21 @@
+// One attempt of a server to listen, wherever that is.
+import type { Server } from 'node:http';
+
+export const BACKLOG = 1_024;
+
+/** Resolves when the server listens after `listen` was called, and rejects with the error of the server. */
+export function startListening(server: Server, listen: () => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onListening = () => {
+      server.off('error', onError);
+      resolve();
+    };
+    const onError = (error: Error) => {
+      server.off('listening', onListening);
+      reject(error);
+    };
+    server.once('listening', onListening);
+    server.once('error', onError);
+    listen();
+  });
+}
