@@ -14,7 +14,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
 import { openMachineDirectory } from '../../src/platform/machines/drivers/process/machine-directory.ts';
 import { createProcessDriver } from '../../src/platform/machines/drivers/process/process-driver.ts';
-import { listProcessNotes, writeProcessNote } from '../../src/platform/machines/drivers/process/process-record.ts';
+import { listProcessNotes, writeProcessNote } from '../../src/platform/machines/drivers/process/process-note.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const note = { instance_id: 'i1' };

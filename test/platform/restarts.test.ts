@@ -1,7 +1,7 @@
 // How long a machine that ends waits for its next start, and who has it started again, as pure parts with a clock of the test.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createRestarts } from '../../src/platform/machines/moves/pending-restarts.ts';
-import { judgeRestart } from '../../src/platform/machines/records/restart-policy.ts';
+import { judgeRestart } from '../../src/platform/machines/records/judge-restart.ts';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());

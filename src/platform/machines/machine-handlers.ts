@@ -14,8 +14,8 @@ import { MACHINE_LOG } from './drivers/process/spawn-machine.ts';
 import { readLog } from './machine-log.ts';
 import type { MachineService } from './moves/machine-service.ts';
 import { findMachineFor, type MachinePath } from './records/find-machine.ts';
-import { toMachineRecord } from './records/machine-facts.ts';
 import type { MachineStore } from './records/machine-store.ts';
+import { toMachineRecord } from './records/machine-views.ts';
 
 export interface MachineHandlerDeps {
   readonly machines: MachineStore;

@@ -5,9 +5,9 @@ import { type Clock, toDateTime } from '../../../core/clock.ts';
 import type { Log } from '../../../core/log.ts';
 import { StorageFailure } from '../../storage/storage.ts';
 import type { InstanceEnd, MachineDriver } from '../drivers/machine-driver.ts';
-import { toRestartPolicy } from '../records/machine-facts.ts';
+import { judgeRestart } from '../records/judge-restart.ts';
 import type { MachineRow } from '../records/machine-store.ts';
-import { judgeRestart } from '../records/restart-policy.ts';
+import { toRestartPolicy } from '../records/machine-views.ts';
 import type { MachineRecords } from './machine-records.ts';
 
 export interface ExitsOptions {

@@ -16,10 +16,10 @@ import { createStarts } from './machine-starts.ts';
 import { createStops } from './machine-stops.ts';
 import { createSuspends } from './machine-suspends.ts';
 import { createRestarts } from './pending-restarts.ts';
-import { createBoots } from './pending-starts.ts';
-import { createRecovered } from './recover-machines.ts';
+import { createPendingStarts } from './pending-starts.ts';
 import { createReportRecorder } from './report-recorder.ts';
 import { createWaiters, type WaitFor } from './state-waiters.ts';
+import { createTakeOver } from './take-over-machines.ts';
 
 export interface MachineServiceDeps {
   readonly storage: Pick<Storage, 'transaction'>;
@@ -40,7 +40,7 @@ export interface MachineServiceDeps {
  * one of another platform process. */
 export interface MachineService extends AsyncDisposable {
   /** Makes the records agree with what the driver found. Called once, before anything is served. */
-  recover(): Promise<void>;
+  takeOver(): Promise<void>;
   /** Finishes the moves that an earlier process began, and starts the machines that are to run. Called once, after the platform listens. */
   carryOn(): void;
   /** Accepts a suspend; the freeze follows. Throws `invalid_state`, `limit_reached`, or `not_eligible` with every condition. */
@@ -68,7 +68,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
   const { signal } = closing;
   const records = createMachineRecords({ ...deps, waiters });
   const restarts = createRestarts({ clock, random: randomFraction, boot: (id) => starts.startAgain(id) });
-  const boots = createBoots({
+  const pendingStarts = createPendingStarts({
     machines,
     driver,
     deadline_ms: deps.startDeadline_ms,
@@ -93,7 +93,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     records,
     clock,
     isRequested: (id) => stops.isStopping(id) || signal.aborted,
-    isAwaited: boots.isAwaited,
+    isAwaited: pendingStarts.isAwaited,
     onRestart: restarts.schedule,
     signal,
     log,
@@ -107,7 +107,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     machines,
     driver,
     records,
-    boots,
+    pendingStarts,
     restarts,
     mutex,
     callOffFreeze,
@@ -115,16 +115,16 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     signal,
     log,
   });
-  const recovered = createRecovered({ host, machines, driver, records });
-  const recordReport = createReportRecorder({ ...deps, boots, waiters });
+  const takeOver = createTakeOver({ host, machines, driver, records });
+  const recordReport = createReportRecorder({ ...deps, pendingStarts, waiters });
 
   return {
-    recover: recovered.find,
+    takeOver: takeOver.find,
     carryOn() {
       starts.serve();
-      const follow = (id: string, instance_id: string) => boots.expect(id, instance_id, false).follow();
+      const follow = (id: string, instance_id: string) => pendingStarts.expect(id, instance_id, false).follow();
       const steps = { thaw: starts.thaw, end: stops.end, follow, boot: starts.startAgain };
-      recovered.carryOn(steps).catch((error: unknown) => {
+      takeOver.carryOn(steps).catch((error: unknown) => {
         if (!signal.aborted) log.error({ err: error }, 'a machine of before could not be carried on with');
       });
     },

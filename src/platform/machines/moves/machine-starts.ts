@@ -4,17 +4,17 @@ import type { KeyedMutex } from '../../../core/keyed-mutex.ts';
 import type { Log } from '../../../core/log.ts';
 import { randomHex } from '../../../core/urandom.ts';
 import type { InstanceEnd, MachineDriver } from '../drivers/machine-driver.ts';
-import { toMachineSpec } from '../records/machine-facts.ts';
 import type { MachineRow, MachineStore } from '../records/machine-store.ts';
+import { toMachineSpec } from '../records/machine-views.ts';
 import type { MachineRecords } from './machine-records.ts';
 import type { Restarts } from './pending-restarts.ts';
-import type { Boots } from './pending-starts.ts';
+import type { PendingStarts } from './pending-starts.ts';
 
 export interface StartsDeps {
   readonly machines: Pick<MachineStore, 'find'>;
   readonly driver: Pick<MachineDriver, 'start' | 'resume' | 'state'>;
   readonly records: Pick<MachineRecords, 'movableRow' | 'move'>;
-  readonly boots: Pick<Boots, 'expect' | 'isExpected' | 'ready'>;
+  readonly pendingStarts: Pick<PendingStarts, 'expect' | 'isExpected' | 'ready'>;
   readonly restarts: Restarts;
   readonly mutex: KeyedMutex;
   /** Cancels a freeze that is pending. */
@@ -38,14 +38,14 @@ export interface MachineStarts {
 const INSTANCE_BYTES = 13;
 
 export function createStarts(deps: StartsDeps): MachineStarts {
-  const { machines, driver, records, boots, restarts, mutex, signal, log } = deps;
+  const { machines, driver, records, pendingStarts, restarts, mutex, signal, log } = deps;
   const serving = Promise.withResolvers<void>();
 
   /** `isAwaited`: a caller waits for the start and decides what follows when it fails. */
   async function boot(row: MachineRow, isAwaited: boolean): Promise<void> {
     const instance_id = randomHex(INSTANCE_BYTES);
     await records.move(row.id, 'start', { place: 'checkRunning', instance_id });
-    const expected = boots.expect(row.id, instance_id, isAwaited);
+    const expected = pendingStarts.expect(row.id, instance_id, isAwaited);
     try {
       await driver.start(toMachineSpec({ ...row, instance_id }));
     } catch (error) {
@@ -77,7 +77,7 @@ export function createStarts(deps: StartsDeps): MachineStarts {
         if (driver.state(id) === 'stopped') await boot(row, true);
         else if (driver.state(id) === 'suspended') await thawNow(id);
         // The driver has thawed it already; only the record of that is missing.
-        else if (!boots.isExpected(id)) await records.move(id, 'started');
+        else if (!pendingStarts.isExpected(id)) await records.move(id, 'started');
         break;
       case 'stopped':
         restarts.cancel(id);
@@ -92,7 +92,7 @@ export function createStarts(deps: StartsDeps): MachineStarts {
   return {
     async start(id) {
       const before = await mutex.run(id, () => startNow(id));
-      await boots.ready(id);
+      await pendingStarts.ready(id);
       return before;
     },
     async startAgain(id) {
@@ -104,7 +104,7 @@ export function createStarts(deps: StartsDeps): MachineStarts {
           log.info({ machine: id, last_exit: row.last_exit }, 'a machine that ended is started again');
           await boot(row, false);
         });
-        await boots.ready(id);
+        await pendingStarts.ready(id);
       } catch (error) {
         if (signal.aborted) return;
         log.error({ err: error, machine: id }, 'a machine could not be started again; the next try follows');

@@ -4,8 +4,8 @@ import type { Log } from '../../../core/log.ts';
 import { judgeEligibility } from '../../../core/machine/suspend-eligibility.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import type { MachineDriver } from '../drivers/machine-driver.ts';
-import { toMachineFacts } from '../records/machine-facts.ts';
 import type { MachineRow, MachineStore } from '../records/machine-store.ts';
+import { toMachineFacts } from '../records/machine-views.ts';
 import type { MachineRecords } from './machine-records.ts';
 import { createFreezes } from './pending-freezes.ts';
 

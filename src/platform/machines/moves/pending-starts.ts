@@ -5,7 +5,7 @@ import type { MachineDriver, StopOptions } from '../drivers/machine-driver.ts';
 import type { MachineStore } from '../records/machine-store.ts';
 import { awaitFirstReport, isStopRequested, toStartFailed } from './await-first-report.ts';
 
-export interface BootsOptions {
+export interface PendingStartsOptions {
   readonly machines: Pick<MachineStore, 'find'>;
   readonly driver: Pick<MachineDriver, 'stop' | 'lastLines'>;
   readonly deadline_ms: number;
@@ -17,16 +17,16 @@ export interface BootsOptions {
   readonly takeTurn: (id: string, step: () => Promise<void>) => Promise<void>;
 }
 
-export interface ExpectedBoot {
+export interface ExpectedStart {
   /** Call it when the machine runs: its agent must report within the deadline from then. */
   follow(): void;
   /** Call it when the machine could not be started. */
   giveUp(): void;
 }
 
-export interface Boots {
-  /** `isAwaited`: see `Boots.isAwaited`. */
-  expect(id: string, instance_id: string, isAwaited: boolean): ExpectedBoot;
+export interface PendingStarts {
+  /** `isAwaited`: see `PendingStarts.isAwaited`. */
+  expect(id: string, instance_id: string, isAwaited: boolean): ExpectedStart;
   /** Whether a report is still to come. */
   isExpected(id: string): boolean;
   /** Whether a caller waits for the start; the restart policy then does not start the machine again. */
@@ -43,18 +43,18 @@ const END: StopOptions = { signal: 'SIGKILL', timeout_ms: 0 };
 
 const STOPPED = 'the machine was stopped before its agent had reported';
 
-interface Boot {
+interface PendingStart {
   readonly instance_id: string;
   readonly isAwaited: boolean;
   hasReported: boolean;
   ready: Promise<void>;
 }
 
-export function createBoots(options: BootsOptions): Boots {
+export function createPendingStarts(options: PendingStartsOptions): PendingStarts {
   const { driver, machines, deadline_ms, signal } = options;
-  const boots = new Map<string, Boot>();
+  const byMachine = new Map<string, PendingStart>();
 
-  async function follow(id: string, instance_id: string, boot: Boot): Promise<void> {
+  async function follow(id: string, instance_id: string, pending: PendingStart): Promise<void> {
     const asked = { machines, id, instance_id, deadline_ms, signal };
     try {
       let outcome = await awaitFirstReport(asked);
@@ -64,37 +64,37 @@ export function createBoots(options: BootsOptions): Boots {
           if (outcome === 'late') await driver.stop(id, END);
         });
       }
-      if (outcome === 'reported' || boot.hasReported) return options.onReported(id, instance_id);
+      if (outcome === 'reported' || pending.hasReported) return options.onReported(id, instance_id);
       if (outcome === 'ended' && (await isStopRequested(asked))) throw new RemoraError('invalid_state', STOPPED);
       const error = toStartFailed(outcome, deadline_ms, driver.lastLines(id));
-      if (boot.isAwaited) options.onFailed(id, error);
+      if (pending.isAwaited) options.onFailed(id, error);
       throw error;
     } finally {
-      if (boots.get(id) === boot) boots.delete(id);
+      if (byMachine.get(id) === pending) byMachine.delete(id);
     }
   }
 
   return {
     expect(id, instance_id, isAwaited) {
-      const boot: Boot = { instance_id, isAwaited, hasReported: false, ready: Promise.resolve() };
-      boots.set(id, boot);
+      const pending: PendingStart = { instance_id, isAwaited, hasReported: false, ready: Promise.resolve() };
+      byMachine.set(id, pending);
       return {
         follow() {
-          boot.ready = follow(id, instance_id, boot);
+          pending.ready = follow(id, instance_id, pending);
           // Callers of `ready` get the rejection; without one it must not count as unhandled.
-          boot.ready.catch(() => undefined);
+          pending.ready.catch(() => undefined);
         },
         giveUp() {
-          if (boots.get(id) === boot) boots.delete(id);
+          if (byMachine.get(id) === pending) byMachine.delete(id);
         },
       };
     },
-    isExpected: (id) => boots.has(id),
-    isAwaited: (id) => boots.get(id)?.isAwaited === true,
+    isExpected: (id) => byMachine.has(id),
+    isAwaited: (id) => byMachine.get(id)?.isAwaited === true,
     reported(id, instance_id) {
-      const boot = boots.get(id);
-      if (boot?.instance_id === instance_id) boot.hasReported = true;
+      const pending = byMachine.get(id);
+      if (pending?.instance_id === instance_id) pending.hasReported = true;
     },
-    ready: async (id) => await boots.get(id)?.ready,
+    ready: async (id) => await byMachine.get(id)?.ready,
   };
 }

@@ -2,12 +2,12 @@
 import type { Clock } from '../../../core/clock.ts';
 import type { MachineStore } from '../records/machine-store.ts';
 import type { OnMove } from './machine-move.ts';
-import type { Boots } from './pending-starts.ts';
+import type { PendingStarts } from './pending-starts.ts';
 import type { Waiters } from './state-waiters.ts';
 
 export interface ReportRecorderDeps {
   readonly machines: Pick<MachineStore, 'find' | 'move'>;
-  readonly boots: Pick<Boots, 'reported'>;
+  readonly pendingStarts: Pick<PendingStarts, 'reported'>;
   readonly waiters: Pick<Waiters, 'settle'>;
   readonly onMove: OnMove;
   readonly clock: Clock;
@@ -21,7 +21,7 @@ export function createReportRecorder(deps: ReportRecorderDeps): (id: string) => 
     const isAwaited = row?.state === 'starting' || (row?.config.external === true && row.state === 'stopped');
     if (row === undefined || !isAwaited) return;
     if (!(await machines.move(id, row.state, 'running', clock.wall_ms()))) return;
-    deps.boots.reported(id, row.instance_id);
+    deps.pendingStarts.reported(id, row.instance_id);
     await deps.onMove({ sprite_id: row.sprite_id, state: 'running', at_ms: clock.wall_ms() });
     deps.waiters.settle(id, { state: 'running', instance_id: row.instance_id });
   };

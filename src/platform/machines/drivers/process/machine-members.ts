@@ -8,7 +8,7 @@ import {
   readProcess,
 } from '../../../../linux/processes/process-table.ts';
 import type { ProcessIdentity } from './machine-process.ts';
-import { INSTANCE_VARIABLE } from './process-record.ts';
+import { INSTANCE_VARIABLE } from './process-note.ts';
 import { signalProcess } from './signal-process.ts';
 
 export interface InstanceIdentity {

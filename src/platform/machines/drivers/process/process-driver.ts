@@ -13,7 +13,7 @@ import { readLastLines } from './last-lines.ts';
 import { openMachineDirectory } from './machine-directory.ts';
 import { areStopped, readMembers, readTable } from './machine-members.ts';
 import { followProcess, isAlive, type ProcessIdentity, signalLeader } from './machine-process.ts';
-import { listProcessNotes, type ProcessNote, writeProcessNote } from './process-record.ts';
+import { listProcessNotes, type ProcessNote, writeProcessNote } from './process-note.ts';
 import { MACHINE_LOG, type SpawnOptions, spawnMachine } from './spawn-machine.ts';
 
 export interface ProcessDriverOptions extends SpawnOptions {
@@ -81,7 +81,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
   }
 
   return {
-    async recover() {
+    async takeOver() {
       if (options.endMachines) process.on('exit', onProcessExit);
       const notes = listProcessNotes(options.dir);
       if (notes.size === 0) return [];

@@ -9,7 +9,7 @@ import type { Secret } from '../../../../core/secret.ts';
 import { readProcess } from '../../../../linux/processes/process-table.ts';
 import type { InstanceEnd, MachineSpec } from '../machine-driver.ts';
 import type { MachineProcess, ProcessIdentity } from './machine-process.ts';
-import { INSTANCE_VARIABLE } from './process-record.ts';
+import { INSTANCE_VARIABLE } from './process-note.ts';
 import { signalProcess } from './signal-process.ts';
 
 export interface AgentCommand {

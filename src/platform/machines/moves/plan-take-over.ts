@@ -2,8 +2,8 @@
 // The state is that of what was found; a move that was begun is finished once. Pure.
 import type { MachineStatus, RestartPolicy } from '../../../contract/machines.ts';
 import type { FoundInstance } from '../drivers/machine-driver.ts';
+import { judgeRestart } from '../records/judge-restart.ts';
 import type { WantedState } from '../records/machine-store.ts';
-import { judgeRestart } from '../records/restart-policy.ts';
 
 export interface RecordedMachine {
   readonly state: MachineStatus;
@@ -11,7 +11,7 @@ export interface RecordedMachine {
   readonly policy: RestartPolicy;
 }
 
-export interface RecoveryPlan {
+export interface TakeOverPlan {
   /** The state to record before anything is served. */
   readonly state: MachineStatus;
   /** The recorded instance has ended, and no platform saw how. */
@@ -21,7 +21,7 @@ export interface RecoveryPlan {
 }
 
 /** `found` is undefined when the recorded instance never began. */
-export function planRecovery(recorded: RecordedMachine, found: FoundInstance['state'] | undefined): RecoveryPlan {
+export function planTakeOver(recorded: RecordedMachine, found: FoundInstance['state'] | undefined): TakeOverPlan {
   switch (found) {
     case 'running':
       return planRunning(recorded);
@@ -40,7 +40,7 @@ export function planRecovery(recorded: RecordedMachine, found: FoundInstance['st
   }
 }
 
-function planRunning({ state, wanted }: RecordedMachine): RecoveryPlan {
+function planRunning({ state, wanted }: RecordedMachine): TakeOverPlan {
   if (wanted === 'stopped') return { state, isOver: false, next: 'end' };
   if (state === 'starting') return { state, isOver: false, next: 'follow' };
   // An unfinished freeze may have stopped some of its processes.
@@ -48,7 +48,7 @@ function planRunning({ state, wanted }: RecordedMachine): RecoveryPlan {
   return { state: 'running', isOver: false, next };
 }
 
-function planSuspended({ state, wanted }: RecordedMachine): RecoveryPlan {
+function planSuspended({ state, wanted }: RecordedMachine): TakeOverPlan {
   if (wanted === 'stopped') return { state, isOver: false, next: 'end' };
   if (state === 'starting') return { state, isOver: false, next: 'thaw' };
   return { state: 'suspended', isOver: false, next: 'nothing' };

@@ -1,15 +1,16 @@
-// Recovers what the platform process before this one left: finds its machines, corrects their records, and finishes moves that were begun.
+// Takes over the machines that the platform process before this one left: finds them, corrects their records, and finishes moves that
+// were begun.
 import { toDateTime } from '../../../core/clock.ts';
 import type { FoundInstance, MachineDriver, StopOptions } from '../drivers/machine-driver.ts';
-import { toRestartPolicy } from '../records/machine-facts.ts';
 import type { MachineRow, MachineStore } from '../records/machine-store.ts';
+import { toRestartPolicy } from '../records/machine-views.ts';
 import type { MachineRecords } from './machine-records.ts';
-import { planRecovery, type RecoveryPlan } from './plan-recovery.ts';
+import { planTakeOver, type TakeOverPlan } from './plan-take-over.ts';
 
-export interface RecoveredOptions {
+export interface TakeOverOptions {
   readonly host: string;
   readonly machines: Pick<MachineStore, 'listAwake'>;
-  readonly driver: Pick<MachineDriver, 'recover' | 'state' | 'stop'>;
+  readonly driver: Pick<MachineDriver, 'takeOver' | 'state' | 'stop'>;
   readonly records: Pick<MachineRecords, 'correct' | 'end'>;
 }
 
@@ -21,7 +22,7 @@ export interface CarryOn {
   readonly boot: (id: string) => Promise<void>;
 }
 
-export interface Recovered {
+export interface TakeOver {
   /** Ends machines without a record, and records what was found of the others. */
   find(): Promise<void>;
   /** Does the steps that are left. Boots a few machines at a time: after a restart of the host all of them are to run. */
@@ -31,8 +32,8 @@ export interface Recovered {
 const STRAY: StopOptions = { signal: 'SIGKILL', timeout_ms: 0 };
 const BOOTS_AT_ONCE = 4;
 
-export function createRecovered({ host, machines, driver, records }: RecoveredOptions): Recovered {
-  const left: { readonly row: MachineRow; readonly next: RecoveryPlan['next'] }[] = [];
+export function createTakeOver({ host, machines, driver, records }: TakeOverOptions): TakeOver {
+  const left: { readonly row: MachineRow; readonly next: TakeOverPlan['next'] }[] = [];
 
   /** The state of the instance that the record names. Another instance of the same machine is ended. */
   async function toFound(
@@ -46,7 +47,7 @@ export function createRecovered({ host, machines, driver, records }: RecoveredOp
 
   async function settle(row: MachineRow, found: FoundInstance | undefined): Promise<void> {
     const { state, wanted, config } = row;
-    const plan = planRecovery({ state, wanted, policy: toRestartPolicy(config) }, await toFound(row, found));
+    const plan = planTakeOver({ state, wanted, policy: toRestartPolicy(config) }, await toFound(row, found));
     if (plan.isOver) {
       const exit = { exit_code: null, signal: null, requested: wanted === 'stopped', at: toDateTime(Date.now()) };
       await records.end(row.id, exit, () => (plan.next === 'boot' ? 'running' : 'stopped'));
@@ -56,7 +57,7 @@ export function createRecovered({ host, machines, driver, records }: RecoveredOp
 
   return {
     async find() {
-      const instances = new Map((await driver.recover()).map((found) => [found.id, found]));
+      const instances = new Map((await driver.takeOver()).map((found) => [found.id, found]));
       for (const row of await machines.listAwake(host)) {
         if (row.config.external === true) continue;
         await settle(row, instances.get(row.id));

@@ -1,10 +1,10 @@
-// A machine record turned into what others ask about it: the rule for suspend, the driver, and the caller. Pure.
+// Turns the row of a machine into what others see of it: the suspend rule, the driver, and the caller of the machines API. Pure.
 import type { Machine, MachineConfig, RestartPolicy } from '../../../contract/machines.ts';
 import { toDateTime } from '../../../core/clock.ts';
 import type { MachineFacts } from '../../../core/machine/suspend-eligibility.ts';
 import type { MachineSpec } from '../drivers/machine-driver.ts';
+import { DEFAULT_RESTART } from './judge-restart.ts';
 import type { MachineRow } from './machine-store.ts';
-import { DEFAULT_RESTART } from './restart-policy.ts';
 
 export const DEFAULT_MEMORY_MB = 256;
 
