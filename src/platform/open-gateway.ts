@@ -9,7 +9,7 @@ import type { PlatformMetrics } from './observability/platform-metrics.ts';
 import type { Stores } from './open-stores.ts';
 import type { PlatformOptions } from './platform-options.ts';
 import { startRevalidation } from './revalidation.ts';
-import { createRecheck } from './tokens/recheck.ts';
+import { createRecheckToken } from './tokens/recheck-token.ts';
 import type { Vault } from './vault/vault.ts';
 
 export interface GatewayParts extends AsyncDisposable {
@@ -62,7 +62,7 @@ export async function openGateway(deps: OpenGatewayDeps): Promise<GatewayParts> 
       sprites,
       catalogue,
       credentials: connecting.credentials,
-      recheck: createRecheck({ callers, clock }),
+      recheck: createRecheckToken({ callers, clock }),
       changes,
       ways: {
         oauth: new Set(oauthClients.map(({ provider }) => provider)),

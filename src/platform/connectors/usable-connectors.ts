@@ -1,7 +1,7 @@
 // The connectors that a caller may use: an organization uses all of its own, a sprite those whose policy names it. Pure.
 import { isGranted } from '../../core/gateway/access-policy.ts';
 import type { Principal } from '../tokens/principal.ts';
-import { createPolicyCache } from './policy-cache.ts';
+import { createCompiledPolicies } from './compiled-policies.ts';
 import type { ConnectorRow } from './records/connector-store.ts';
 
 export interface UsableConnectors {
@@ -11,7 +11,7 @@ export interface UsableConnectors {
 
 /** The function that is returned caches the policies that it has compiled. */
 export function createUsableConnectors(): (rows: readonly ConnectorRow[], principal: Principal) => UsableConnectors {
-  const policyOf = createPolicyCache();
+  const policyOf = createCompiledPolicies();
   return (rows, principal) => {
     if (principal.type !== 'sprite') return { usable: rows, denied: [] };
     const mayUse = (row: ConnectorRow) => isGranted(policyOf(row.access_policy), principal.sprite);

@@ -7,10 +7,10 @@ import { toGatewayGuide } from '../../core/gateway/gateway-guide.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
+import { createCompiledPolicies } from '../connectors/compiled-policies.ts';
 import { toGatewayUrl } from '../connectors/connector-record.ts';
 import { toCredentialOutlook } from '../connectors/credential-outlook.ts';
 import type { Credentials } from '../connectors/credentials.ts';
-import { createPolicyCache } from '../connectors/policy-cache.ts';
 import type { ConnectorRow, ConnectorStore } from '../connectors/records/connector-store.ts';
 import { parseStoredPolicy } from '../connectors/stored-policy.ts';
 import { toUsageSnippet } from '../connectors/usage-snippet.ts';
@@ -34,7 +34,7 @@ type Rows = typeof gatewayDiscoveryOperations;
 
 export function createDiscoveryHandlers(deps: DiscoveryDeps): Handlers<Rows, Principal> {
   const { catalogue, platformUrl } = deps;
-  const policyOf = createPolicyCache();
+  const policyOf = createCompiledPolicies();
 
   /** The connectors that the caller may use; an organization may use all of its own. */
   async function usableBy(principal: Principal): Promise<readonly ConnectorRow[]> {

@@ -23,7 +23,7 @@ import type { ConnectorStore } from '../connectors/records/connector-store.ts';
 import { recheckIncarnation } from '../fencing/fencing.ts';
 import { parseIncarnationHeaders } from '../fencing/parse-incarnation-headers.ts';
 import type { Caller } from '../tokens/caller-store.ts';
-import type { Recheck } from '../tokens/recheck.ts';
+import type { RecheckToken } from '../tokens/recheck-token.ts';
 import { toProviderCall } from '../upstream/provider-call.ts';
 import { findConnector } from './find-connector.ts';
 import { defaultGatewayLimits, type GatewayLimits } from './gateway-limits.ts';
@@ -43,7 +43,7 @@ export interface ForwardCallDeps {
   readonly catalogue: Catalogue;
   readonly credentials: Credentials;
   /** Throws `unauthorized` when the caller's token is no longer valid. */
-  readonly recheck: Recheck;
+  readonly recheck: RecheckToken;
   /** The dispatcher of calls to a provider: the guarded one where users give the address. */
   readonly dispatcherFor: (entry: CatalogueEntry) => Dispatcher;
   /** How long a WebSocket may stay open without a byte in either direction; ten minutes when absent, 0 = no limit. */

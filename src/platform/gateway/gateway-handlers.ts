@@ -5,7 +5,7 @@ import { isGranted } from '../../core/gateway/access-policy.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { Changes } from '../changes.ts';
-import { createPolicyCache } from '../connectors/policy-cache.ts';
+import { createCompiledPolicies } from '../connectors/compiled-policies.ts';
 import type { ConnectorStore } from '../connectors/records/connector-store.ts';
 import type { SpriteStore } from '../sprites/sprite-store.ts';
 import { isCaller, organizationOf, type Principal } from '../tokens/principal.ts';
@@ -28,7 +28,7 @@ export interface GatewayDeps extends Omit<ForwardCallDeps, 'policyOf' | 'calls' 
 const STORAGE_GRACE_MS = 30_000;
 
 export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewayOperations, Principal> {
-  const policyOf = createPolicyCache();
+  const policyOf = createCompiledPolicies();
   const now_ms = () => performance.now();
   const calls = createOpenCalls({ grace_ms: STORAGE_GRACE_MS, now_ms });
   const feed = createChangeFeed(() => {

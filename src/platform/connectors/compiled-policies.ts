@@ -6,7 +6,7 @@ const COUNT_MAX = 1_000;
 /** Characters of the policies that are kept. A compiled policy takes about ten times the memory of its text. */
 const TEXT_MAX = 2 * 1024 * 1024;
 
-export function createPolicyCache(): (stored: string | null) => CompiledPolicy {
+export function createCompiledPolicies(): (stored: string | null) => CompiledPolicy {
   const compiled = new Map<string | null, CompiledPolicy>();
   let held = 0;
   return (stored) => {

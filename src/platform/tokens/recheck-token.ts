@@ -3,16 +3,16 @@ import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Caller, CallerStore } from './caller-store.ts';
 
-export interface RecheckDeps {
+export interface RecheckTokenDeps {
   readonly callers: CallerStore;
   readonly clock: Clock;
 }
 
 /** Resolves with the present record of the caller. */
-export type Recheck = (caller: Caller) => Promise<Caller>;
+export type RecheckToken = (caller: Caller) => Promise<Caller>;
 
 /** Throws `unauthorized`. */
-export function createRecheck({ callers, clock }: RecheckDeps): Recheck {
+export function createRecheckToken({ callers, clock }: RecheckTokenDeps): RecheckToken {
   return async ({ token }) => {
     const now = await callers.again(token.id, clock.wall_ms());
     if (now === undefined) throw new RemoraError('unauthorized', 'the token is not valid any more');
