@@ -1,7 +1,7 @@
 // The connections of the agent to the outside. After a resume all of them are replaced at once: a new pool is in place before
 // the old one is destroyed, so that no call can pick a dead connection.
 import { Agent, buildConnector, type Dispatcher, Pool } from 'undici';
-import { joinAnswers } from '../http/join-answers.ts';
+import { joinAnswerChunks } from '../http/join-answer-chunks.ts';
 import { ConnectionsReplaced } from '../http/upstream-error.ts';
 
 export interface UpstreamOptions {
@@ -40,7 +40,7 @@ export function createUpstream(options: UpstreamOptions = {}): Upstream {
   };
   const open = (socketPath?: string) => {
     const where = socketPath === undefined ? connect : { ...connect, socketPath };
-    return openConnections({ ...LIMITS, connect: joinAnswers(buildConnector(where)) });
+    return openConnections({ ...LIMITS, connect: joinAnswerChunks(buildConnector(where)) });
   };
   let main = open();
   let sockets = new Map<string, Connections>();

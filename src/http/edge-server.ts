@@ -5,7 +5,7 @@ import { RemoraError } from '../core/remora-error.ts';
 import { watchConnections } from './connections.ts';
 import { dropRest } from './drop-rest.ts';
 import type { Exchange } from './exchange.ts';
-import { joinRequests } from './join-requests.ts';
+import { joinRequestChunks } from './join-request-chunks.ts';
 import { nodeHttp } from './node-http.ts';
 import { refuse, toParseError } from './refuse.ts';
 import { sendError } from './reply.ts';
@@ -39,7 +39,7 @@ export function createEdgeServer({ listener, upgrades, serve, shutdown, log }: E
       asksForWebSocket(request) && !connections.isAnswering(request.socket) && upgrades(request),
   });
   const connections = watchConnections(server);
-  const check = joinRequests(server);
+  const check = joinRequestChunks(server);
 
   function onRequest(request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): void {
     connections.begin(request, response, () => {

@@ -8,7 +8,7 @@ import type { CallerBody } from './caller-body.ts';
 import { dropRest } from './drop-rest.ts';
 import type { ExchangeEnd, ExchangeOutcome } from './exchange-outcome.ts';
 import { type ExchangeUpstream, HEADERS_TIMEOUT_MS } from './exchange-upstream.ts';
-import { HintLimit } from './hint-limit.ts';
+import { InformationalLimit } from './informational-limit.ts';
 import { toPairs, toTexts } from './raw-headers.ts';
 import { switchToTunnel } from './switch-to-tunnel.ts';
 import { TUNNEL_IDLE_MS } from './tunnel.ts';
@@ -35,7 +35,7 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
   #answerSeen = false;
   #status: number | undefined;
   #response_bytes = 0;
-  readonly #hints: HintLimit;
+  readonly #informational: InformationalLimit;
   #writer: AnswerWriter | undefined;
   #mayRetry = false;
   #settled = false;
@@ -48,7 +48,7 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
     this.#upstream = upstream;
     this.#headers = headers;
     this.#body = body;
-    this.#hints = new HintLimit(upstream.from);
+    this.#informational = new InformationalLimit(upstream.from);
   }
 
   /** `not_sent`: another try may be made; only when `mayRetry`. */
@@ -125,7 +125,7 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
   }
 
   #onHint(status: number, raw: readonly string[], headers: string[]): void {
-    const error = this.#hints.take(raw);
+    const error = this.#informational.take(raw);
     if (error !== undefined) this.#fail(error, error);
     else if (this.#request.httpVersion === '1.1') this.#response.writeInformation(status, headers);
   }

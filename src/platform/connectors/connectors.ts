@@ -7,7 +7,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Handlers } from '../../http/handler.ts';
-import { joinAnswers } from '../../http/join-answers.ts';
+import { joinAnswerChunks } from '../../http/join-answer-chunks.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
 import type { Changes } from '../changes.ts';
@@ -60,9 +60,12 @@ const CONNECT_TIMEOUT_MS = 10_000;
 export function createConnectors(deps: ConnectorsDeps): Connectors {
   const { storage, connectors, catalogue, vault, clock, changes, platformUrl, log, managementKeys } = deps;
   const clients = new Map(deps.oauthClients.map((client) => [client.provider, client]));
-  const plain = new Agent({ ...pool, connect: joinAnswers(buildConnector({ timeout: CONNECT_TIMEOUT_MS })) });
+  const plain = new Agent({ ...pool, connect: joinAnswerChunks(buildConnector({ timeout: CONNECT_TIMEOUT_MS })) });
   const resolve = deps.resolve ?? resolveBySystem;
-  const guarded = new Agent({ ...pool, connect: joinAnswers(createGuardedConnector(CONNECT_TIMEOUT_MS, resolve)) });
+  const guarded = new Agent({
+    ...pool,
+    connect: joinAnswerChunks(createGuardedConnector(CONNECT_TIMEOUT_MS, resolve)),
+  });
   const dispatcherFor = (entry: CatalogueEntry) =>
     entry.address.type === 'own' && !entry.allow_http ? guarded : plain;
 

@@ -1,10 +1,10 @@
-// Joins small chunks of answers before the parser of undici sees them: the parser makes one call for each chunk, which would
-// make one byte cost a hundred times its weight.
+// Joins small chunks of answers before the parser of undici sees them: the parser makes one call for each chunk, so that a body in
+// chunks of one byte would cost a hundred times as much as in one piece.
 import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import type { buildConnector } from 'undici';
 import { AnswerJoiner } from '../core/http/answer-joiner.ts';
-import { joinReads } from './fine-reads.ts';
+import { joinReads } from './join-reads.ts';
 import { toTexts } from './raw-headers.ts';
 
 /** Published before the head of a request is written, with the connection that takes it. */
@@ -17,7 +17,7 @@ const byRequest = new WeakMap<object, AnswerJoiner>();
 let isListening = false;
 
 /** A connector for HTTP/1.1 whose connections join the chunks that arrive. */
-export function joinAnswers(connect: buildConnector.connector): buildConnector.connector {
+export function joinAnswerChunks(connect: buildConnector.connector): buildConnector.connector {
   listen();
   return (options, callback) => {
     connect(options, (...[error, socket]) => {

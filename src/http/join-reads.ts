@@ -1,6 +1,6 @@
-// Passes the bytes that a socket reads to its parser, through a joiner. Reads that are cut finely cost more than they weigh,
-// even joined: only one of them is taken in each turn of the event loop, which leaves the rest of the turn to other
-// connections.
+// Puts a joiner between a socket and its parser: it makes one piece of the small chunks in each read. A read of many small chunks
+// costs more time than its bytes are worth, even joined. So only one such read is taken in each turn of the event loop, over all
+// connections, which leaves the rest of the turn to everything else.
 import type { Socket } from 'node:net';
 
 export interface Joiner {

@@ -2,10 +2,10 @@
 // that a slow caller would leave all of them waiting in memory.
 import { RemoraError } from '../core/remora-error.ts';
 
-const HINTS_MAX = 16;
-const HINTS_CAP_BYTES = 64 * 1024;
+const INFORMATIONAL_MAX = 16;
+const INFORMATIONAL_CAP_BYTES = 64 * 1024;
 
-export class HintLimit {
+export class InformationalLimit {
   readonly #from: 'provider' | 'platform';
   #count = 0;
   #bytes = 0;
@@ -18,8 +18,8 @@ export class HintLimit {
   take(headers: readonly string[]): RemoraError | undefined {
     this.#count += 1;
     for (const text of headers) this.#bytes += text.length;
-    if (this.#count <= HINTS_MAX && this.#bytes <= HINTS_CAP_BYTES) return undefined;
-    const most = `more than ${HINTS_MAX} informational answers, or more than ${HINTS_CAP_BYTES} bytes of them`;
+    if (this.#count <= INFORMATIONAL_MAX && this.#bytes <= INFORMATIONAL_CAP_BYTES) return undefined;
+    const most = `more than ${INFORMATIONAL_MAX} informational answers, or more than ${INFORMATIONAL_CAP_BYTES} bytes of them`;
     return new RemoraError('upstream_failed', `the ${this.#from} sent ${most}`);
   }
 }

@@ -1,10 +1,11 @@
-// Joins small chunks of request bodies before the parser of a server sees them: the parser makes one call for each chunk, which
-// would make one byte cost a thousand times its weight.
+// Joins small chunks of request bodies before the parser of a server sees them: the parser makes one call for each chunk, so that a
+// body in chunks of one byte would cost a thousand times as much as in one piece. To join, it reads heads and chunks by itself, and
+// it refuses a request that the parser of the server framed in another way.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { RequestJoiner, type SeenRequest } from '../core/http/request-joiner.ts';
 import { RemoraError } from '../core/remora-error.ts';
-import { joinReads } from './fine-reads.ts';
+import { joinReads } from './join-reads.ts';
 
 /**
  * Call it with every request in its order, before it is served. Returns `invalid_request` for a request that the parser has
@@ -13,7 +14,7 @@ import { joinReads } from './fine-reads.ts';
 export type CheckFraming = (request: IncomingMessage, response: ServerResponse) => RemoraError | undefined;
 
 /** Must be called before the server accepts. */
-export function joinRequests(server: Server): CheckFraming {
+export function joinRequestChunks(server: Server): CheckFraming {
   const joiners = new WeakMap<Socket, { readonly joiner: RequestJoiner; readonly resume: () => void }>();
   server.on('connection', (socket: Socket) => {
     const joiner = new RequestJoiner();
