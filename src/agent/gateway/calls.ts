@@ -11,7 +11,7 @@ import type { GatewayPlatform } from './gateway-platform.ts';
 import { type CallTally, createOpenCalls } from './open-calls.ts';
 import type { Target } from './policies/judge-call.ts';
 import type { Verdicts } from './policies/verdicts.ts';
-import { createRecheck, type Recheck } from './recheck.ts';
+import { createRecheck, type Recheck } from './recheck-open-calls.ts';
 
 /** How often `abandon` looks whether the calls that it cut have left their records. */
 const ABANDON_WAITS = 50;

@@ -6,7 +6,7 @@ import type { LocalConnection, LocalListResponse } from '../../contract/local/ga
 import { decide, isGranted } from '../../core/gateway/access-policy.ts';
 import { GATEWAY_PREFIX } from '../../core/gateway/gateway-target.ts';
 import type { PolicyConnector, PolicySnapshot } from './policies/policy-snapshot.ts';
-import { readSample } from './read-sample.ts';
+import { parseSamplePath } from './sample-path.ts';
 import { toSnippets } from './snippets.ts';
 
 export interface LocalAddress {
@@ -91,6 +91,6 @@ function toSample(
 /** The path that follows the connector's address in the platform's command line. */
 function toSamples(described: GatewayConnection | undefined): readonly string[] {
   if (described?.usage_snippet === undefined) return [];
-  const path = readSample(described.usage_snippet, described.gateway_base_url);
+  const path = parseSamplePath(described.usage_snippet, described.gateway_base_url);
   return path === undefined ? [] : [path];
 }

@@ -12,7 +12,7 @@ import type { Secret } from '../../core/secret.ts';
 import type { Handlers } from '../../http/handler.ts';
 import { type LocalAddress, SOCKET_ORIGIN, toConnectorList } from './connector-list.ts';
 import type { PolicySnapshot } from './policies/policy-snapshot.ts';
-import { readSample } from './read-sample.ts';
+import { parseSamplePath } from './sample-path.ts';
 import { toSnippets } from './snippets.ts';
 
 export interface DiscoveryOptions {
@@ -55,7 +55,7 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
             const ours = `${GATEWAY_PREFIX}${provider.provider}/`;
             const base = `${SOCKET_ORIGIN}${ours}{connector_id}`;
             const first = ours + (provider.connectors[0] ?? '{connector_id}');
-            const sample = readSample(provider.usage_snippet, first) ?? '/';
+            const sample = parseSamplePath(provider.usage_snippet, first) ?? '/';
             const usage_snippet = toSnippets(socket, SOCKET_ORIGIN + first + sample).curl;
             return { ...provider, gateway_base_url: base, usage_snippet };
           }),

@@ -18,8 +18,8 @@ import { type GatewayPlatform, toGatewayPlatform, whyOff } from './gateway-platf
 import { createGatewayStatus } from './gateway-status.ts';
 import type { CallTally } from './open-calls.ts';
 import { createPolicies, type Policies, type PoliciesOptions, type PolicyUpdate } from './policies/policies.ts';
-import { createPolicyCache } from './policies/policy-cache.ts';
 import { createPolicySource } from './policies/policy-source.ts';
+import { createPolicyStore } from './policies/policy-store.ts';
 import { createVerdicts } from './policies/verdicts.ts';
 
 export interface GatewayCaller {
@@ -29,7 +29,7 @@ export interface GatewayCaller {
 
 export interface Gateway extends AsyncDisposable {
   readonly handlers: Handlers<typeof gatewayOperations, GatewayCaller | undefined>;
-  /** Reads the cache and begins to fetch policies until `signal`. `loopback` is `host:port` of the loopback listener, if there is one. */
+  /** Reads the stored policies and fetches newer ones until `signal`. `loopback` is `host:port` of the loopback listener, if there is one. */
   start(signal: AbortSignal, loopback?: string): void;
   /** Fetches the policies again; resolves when the fetch has ended, whatever came of it. */
   recover(): Promise<void>;
@@ -179,7 +179,7 @@ function createPoliciesOf(
   const { clock, config, db, identity, random, upstream } = options;
   return createPolicies({
     ...{ clock, random, ...listeners },
-    cache: createPolicyCache(db, platform),
+    store: createPolicyStore(db, platform),
     source: createPolicySource({
       ...platform,
       dispatcher: () => upstream.dispatcher,

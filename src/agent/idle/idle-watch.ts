@@ -15,8 +15,8 @@ import {
 } from '../../core/idle/idle-judge.ts';
 import { toIdlePace } from '../../core/idle/idle-pace.ts';
 import { type IdleRefusal, type IdleSettings, toIdleStatus, untilSuspend } from '../../core/idle/idle-status.ts';
-import { isFromOutside } from '../../core/idle/inbound-connections.ts';
 import type { InboundReading } from '../../core/idle/inbound-judge.ts';
+import { isFromOutside } from '../../core/idle/select-inbound.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { RunClock } from '../../core/run-clock.ts';
 import type { EventHub } from '../events/event-hub.ts';

@@ -1,8 +1,8 @@
 // Reads the connections from outside to the ports of this machine. It never fails: a note says what cannot be seen.
 
 import { toErrorMessage } from '../../core/error-message.ts';
-import { type InboundConnection, selectInbound } from '../../core/idle/inbound-connections.ts';
 import type { InboundReading } from '../../core/idle/inbound-judge.ts';
+import { type InboundConnection, selectInbound } from '../../core/idle/select-inbound.ts';
 import { readConnectionTable, readOwnSockets } from '../../linux/sockets/connection-table.ts';
 import { type Ss, SsError } from '../../linux/sockets/ss.ts';
 

@@ -1,6 +1,6 @@
 // Ends connections of the workload that a resume has made stale, for the chosen ports and cgroups. Without it those programs would
 // wait for an answer that cannot come. A connection that cannot be ended fails the step and has no other effect.
-import { type StaleChoice, selectStale } from '../../core/connections/stale-connections.ts';
+import { type StaleChoice, selectStale } from '../../core/connections/select-stale.ts';
 import { toConnectionKey } from '../../core/connections/tcp-connection.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
 import { readConnectionTable, readOwnSockets } from '../../linux/sockets/connection-table.ts';

@@ -105,7 +105,7 @@ export const platformCareCommands: readonly Command[] = [
     operands: '[FILE]',
     count: [0, 1],
     flags: {},
-    load: async () => ({ run: (await import('./platform-care.ts')).makeKey }),
+    load: async () => ({ run: (await import('./key-and-backup-commands.ts')).makeKey }),
   },
   {
     name: 'platform backup',
@@ -115,7 +115,7 @@ export const platformCareCommands: readonly Command[] = [
     operands: 'FILE',
     count: [1, 1],
     flags: withoutUndefined({ dir, database, 'key-file': keyFile }),
-    load: async () => ({ run: (await import('./platform-care.ts')).backup }),
+    load: async () => ({ run: (await import('./key-and-backup-commands.ts')).backup }),
   },
   {
     name: 'platform rotate',
@@ -125,7 +125,7 @@ export const platformCareCommands: readonly Command[] = [
     operands: '',
     count: [0, 0],
     flags: withoutUndefined({ dir, database, 'key-file': keyFile, providers }),
-    load: async () => ({ run: (await import('./platform-care.ts')).rotate }),
+    load: async () => ({ run: (await import('./key-and-backup-commands.ts')).rotate }),
   },
 ];
 

@@ -2,8 +2,8 @@
 // gateway of the platform and the dry run share this one decision. Pure.
 
 import { withoutQuery } from '../without-query.ts';
-import { type CompiledRules, compileRules } from './compiled-rules.ts';
 import { toPathReadings } from './path-readings.ts';
+import { compilePathRules, type PathRules } from './path-rules.ts';
 
 export interface SpriteIdentity {
   readonly name: string;
@@ -27,7 +27,7 @@ export type Decision =
 export interface CompiledPolicy {
   readonly grant: Grant;
   /** Compiled when the first path is judged: most policies are only asked which sprites they are for. */
-  readonly rules: () => CompiledRules;
+  readonly rules: () => PathRules;
 }
 
 type Grant =
@@ -42,11 +42,11 @@ const denialMessages = {
   endpoint_not_allowed: 'endpoint is not in allowed list',
 } as const satisfies Record<DenialCode, string>;
 
-const denyAll: CompiledPolicy = { grant: { type: 'nobody' }, rules: () => compileRules([], []) };
+const denyAll: CompiledPolicy = { grant: { type: 'nobody' }, rules: () => compilePathRules([], []) };
 
 /**
  * Prepares `policy`, whatever it is: an empty, missing or malformed one denies everything. Never throws. A rule that a new
- * policy may not hold still counts in a stored one: see `compileRules`.
+ * policy may not hold still counts in a stored one: see `compilePathRules`.
  */
 export function compilePolicy(policy: unknown): CompiledPolicy {
   if (typeof policy !== 'object' || policy === null) return denyAll;
@@ -61,11 +61,11 @@ export function compilePolicy(policy: unknown): CompiledPolicy {
   if (typeof prefix !== 'string' || labels === undefined || blocked === undefined || allowed === undefined) {
     return denyAll;
   }
-  let rules: CompiledRules | undefined;
+  let rules: PathRules | undefined;
   return {
     grant: toGrant(all === true, prefix, labels),
     rules() {
-      rules ??= compileRules(blocked, allowedField === undefined ? undefined : allowed);
+      rules ??= compilePathRules(blocked, allowedField === undefined ? undefined : allowed);
       return rules;
     },
   };

@@ -4,7 +4,7 @@ import type { IdleBlocker } from '../../contract/local/tasks.ts';
 import { toDateTime } from '../clock.ts';
 import { toConnectionKey } from '../connections/tcp-connection.ts';
 import type { HoldTime } from '../holds/hold-book.ts';
-import type { InboundConnection } from './inbound-connections.ts';
+import type { InboundConnection } from './select-inbound.ts';
 
 /**
  * `kept`: no look was taken, the last result stands. `skipped`: other work goes on, so that a look would change nothing.

@@ -5,9 +5,9 @@ import { createFailingOrigins } from './failing-origins.ts';
 import type { Finding } from './finding.ts';
 import type { Raise } from './generation-tracker.ts';
 import { type Instant, readInstant, wallStep_ms } from './instant.ts';
+import { createResumeJudge } from './resume-judge.ts';
 import type { Resume, Sign } from './resume-record.ts';
 import type { GenerationCounts, ResumeSources } from './resume-sources.ts';
-import { createSignJudge } from './sign-judge.ts';
 import { createSignReader, STEP_MS } from './sign-reader.ts';
 import { GAP_MS } from './timer-gap.ts';
 import { createUpstreamDates, DATE_STEP_MS } from './upstream-dates.ts';
@@ -48,7 +48,7 @@ export function createResumeDetector(sources: ResumeSources, before?: DetectorMe
   const failing = createFailingOrigins();
   let news: Finding[] = [];
   const onFinding = (finding: Finding) => void news.push(finding);
-  const judge = createSignJudge(before?.recent);
+  const judge = createResumeJudge(before?.recent);
   const reader = createSignReader({ sources, judge, onFinding, counts: before?.counts });
   let last: Instant = reader.begun;
   /** Run time after this moment was not spent on a look, and belongs to a gap when it is long. */

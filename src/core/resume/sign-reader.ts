@@ -5,9 +5,9 @@ import type { Finding } from './finding.ts';
 import { createGenerationTracker, type Raise } from './generation-tracker.ts';
 import { type Instant, readInstant } from './instant.ts';
 import { createLoadMeter, type LoadLive } from './load-meter.ts';
+import type { ResumeJudge } from './resume-judge.ts';
 import type { Sign } from './resume-record.ts';
 import type { GenerationCounts, ResumeSources } from './resume-sources.ts';
-import type { SignJudge } from './sign-judge.ts';
 import { createSignalBoard } from './signal-board.ts';
 import { createSlowClocks } from './slow-clocks.ts';
 import { GAP_MS, judgeGap } from './timer-gap.ts';
@@ -53,7 +53,7 @@ export interface SignReader {
 
 export interface SignReaderOptions {
   readonly sources: ResumeSources;
-  readonly judge: Pick<SignJudge, 'restoresFrom' | 'since_ms' | 'fenced'>;
+  readonly judge: Pick<ResumeJudge, 'restoresFrom' | 'since_ms' | 'fenced'>;
   readonly onFinding: (finding: Finding) => void;
   /** The generation that the former image of this process had read. */
   readonly counts: GenerationCounts | undefined;

@@ -3,7 +3,7 @@ import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createStaleSockets } from '../../../src/agent/resume/stale-connections.ts';
-import type { StaleChoice } from '../../../src/core/connections/stale-connections.ts';
+import type { StaleChoice } from '../../../src/core/connections/select-stale.ts';
 import { readConnectionTable } from '../../../src/linux/sockets/connection-table.ts';
 import { createSs } from '../../../src/linux/sockets/ss.ts';
 import { startListenerProcess } from '../../support/listener-process.ts';

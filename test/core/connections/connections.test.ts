@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseProcConnections } from '../../../src/core/connections/proc-connections.ts';
+import { selectStale } from '../../../src/core/connections/select-stale.ts';
 import { parseSsConnections } from '../../../src/core/connections/ss-connections.ts';
-import { selectStale } from '../../../src/core/connections/stale-connections.ts';
 import { isFarEnd, toConnectionKey } from '../../../src/core/connections/tcp-connection.ts';
 
 const HEADER =

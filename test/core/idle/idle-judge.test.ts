@@ -10,7 +10,7 @@ import {
 } from '../../../src/core/idle/idle-judge.ts';
 import { toIdlePace } from '../../../src/core/idle/idle-pace.ts';
 import { toIdleStatus, untilSuspend } from '../../../src/core/idle/idle-status.ts';
-import type { InboundConnection } from '../../../src/core/idle/inbound-connections.ts';
+import type { InboundConnection } from '../../../src/core/idle/select-inbound.ts';
 
 const WALL = Date.UTC(2026, 0, 1, 12);
 /** Run time and wall time together, in seconds from the start. */

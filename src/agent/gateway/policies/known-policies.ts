@@ -1,7 +1,7 @@
 // The policies that are known here, with the time of their fetch. They are judged by only while they are young enough.
 import type { Clock } from '../../../core/clock.ts';
-import type { CachedPolicies } from './policy-cache.ts';
 import { type PolicySnapshot, toSnapshot } from './policy-snapshot.ts';
+import type { StoredPolicies } from './policy-store.ts';
 
 /** When the clock is further than this before the time of the fetch, the age of the policies is unknown. */
 const CLOCK_SLACK_MS = 60_000;
@@ -11,7 +11,7 @@ export interface KnownPolicies {
    * Takes policies that were fetched. Returns whether they differ from those that were known; equal ones keep their snapshot.
    * `mono_ms` is the run time of the fetch; undefined when an earlier process made it.
    */
-  adopt(fetched: CachedPolicies, mono_ms: number | undefined): boolean;
+  adopt(fetched: StoredPolicies, mono_ms: number | undefined): boolean;
   /** The last policies, whatever their age. */
   readonly snapshot: PolicySnapshot | undefined;
   /** Infinite when there are none or the clock cannot tell. */

@@ -8,10 +8,10 @@ import { RemoraError } from '../../../core/remora-error.ts';
 import { createTokenBucket } from '../../../core/token-bucket.ts';
 import { withDeadline } from '../../../core/with-deadline.ts';
 import { createKnownPolicies } from './known-policies.ts';
-import type { CachedPolicies, PolicyCache } from './policy-cache.ts';
 import { type ChangesState, followPolicyChanges, type PolicyChanges } from './policy-changes.ts';
 import type { PolicySnapshot } from './policy-snapshot.ts';
 import type { PolicySource } from './policy-source.ts';
+import type { PolicyStore, StoredPolicies } from './policy-store.ts';
 
 /** How long a call waits for a fetch that might change its verdict. */
 const FRESHEN_WAIT_MS = 2_000;
@@ -27,21 +27,21 @@ export interface PoliciesOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly source: PolicySource;
-  readonly cache: PolicyCache;
+  readonly store: PolicyStore;
   readonly maxAge_ms: number;
   readonly refresh_ms: number;
   /** Waits while the machine is being suspended. */
   readonly gate: () => Promise<void>;
   /** The connections that a request made now uses. A resume replaces them. */
   readonly connections: () => object;
-  /** Called after each fetch, and after the cache was read. */
+  /** Called after each fetch, and after the stored policies were read. */
   readonly onUpdate: (update: PolicyUpdate) => void;
   /** Called when the state of the platform's stream of changes changes. */
   readonly onChanges: (state: ChangesState) => void;
 }
 
 export interface Policies {
-  /** Reads the cache and begins to fetch; never waits for the platform. */
+  /** Reads the stored policies and begins to fetch; never waits for the platform. */
   start(signal: AbortSignal): void;
   /** The policies to judge calls by. Waits for the first fetch; throws `policy_unavailable` when there are none or they are too old. */
   usable(): Promise<PolicySnapshot>;
@@ -59,7 +59,7 @@ export interface Policies {
 }
 
 export function createPolicies(options: PoliciesOptions): Policies {
-  const { clock, cache } = options;
+  const { clock, store } = options;
   const known = createKnownPolicies(clock, options.maxAge_ms);
   const backoff = createBackoff({ random: options.random });
   const bucket = createTokenBucket({ capacity: FRESHEN_BURST, refillPerSecond: 1, now_ms: clock.mono_ms });
@@ -75,9 +75,9 @@ export function createPolicies(options: PoliciesOptions): Policies {
     try {
       const document = await options.source.fetch(signal);
       if (signal.aborted) return false;
-      const cached = { document, fetched_at_ms: asked.wall_ms };
-      const changed = known.adopt(cached, asked.mono_ms);
-      options.onUpdate({ changed, problem: save(cached) });
+      const stored = { document, fetched_at_ms: asked.wall_ms };
+      const changed = known.adopt(stored, asked.mono_ms);
+      options.onUpdate({ changed, problem: save(stored) });
       return true;
     } catch (error) {
       if (!signal.aborted) options.onUpdate({ changed: false, problem: `the platform: ${toErrorMessage(error)}` });
@@ -85,9 +85,9 @@ export function createPolicies(options: PoliciesOptions): Policies {
     }
   }
 
-  function save(cached: CachedPolicies): string | undefined {
+  function save(stored: StoredPolicies): string | undefined {
     try {
-      cache.save(cached);
+      store.save(stored);
       return undefined;
     } catch (error) {
       return `the policies cannot be kept for a restart: ${toErrorMessage(error)}`;
@@ -130,8 +130,8 @@ export function createPolicies(options: PoliciesOptions): Policies {
 
   return {
     start(signal) {
-      const cached = cache.load();
-      if (cached !== undefined) options.onUpdate({ changed: known.adopt(cached, undefined), problem: undefined });
+      const stored = store.load();
+      if (stored !== undefined) options.onUpdate({ changed: known.adopt(stored, undefined), problem: undefined });
       void run(signal);
       changes = followPolicyChanges({ ...options, onChange: this.changed, onState: options.onChanges }, signal);
     },

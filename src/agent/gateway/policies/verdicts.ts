@@ -19,7 +19,7 @@ export function createVerdicts(policies: () => Policies): Verdicts {
     async verdictOn(target) {
       if (target.type === 'reject') return target;
       const verdict = judge(await policies().usable(), target);
-      // A connector or a rule that was made a moment ago is not in the cache yet.
+      // A connector or a rule that was made a moment ago is not among the known policies yet.
       if (verdict.type === 'allow' || !(await policies().freshen())) return verdict;
       return judge(await policies().usable(), target);
     },

@@ -5,16 +5,16 @@ import type { Secret } from '../../../core/secret.ts';
 import type { Sqlite } from '../../../sqlite/open.ts';
 import { type PolicyDocument, policyDocument } from './policy-snapshot.ts';
 
-export interface CachedPolicies {
+export interface StoredPolicies {
   readonly document: PolicyDocument;
   /** Unix milliseconds. */
   readonly fetched_at_ms: number;
 }
 
-export interface PolicyCache {
-  load(): CachedPolicies | undefined;
+export interface PolicyStore {
+  load(): StoredPolicies | undefined;
   /** Throws when the database cannot be written. */
-  save(cached: CachedPolicies): void;
+  save(stored: StoredPolicies): void;
 }
 
 interface Row {
@@ -30,7 +30,7 @@ export interface PolicyOwner {
 }
 
 /** Policies that were fetched for another owner are not used. */
-export function createPolicyCache(db: Sqlite, owner: PolicyOwner): PolicyCache {
+export function createPolicyStore(db: Sqlite, owner: PolicyOwner): PolicyStore {
   const source = toSource(owner);
   return {
     load() {

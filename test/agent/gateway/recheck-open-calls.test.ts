@@ -5,7 +5,7 @@ import { judge, type Target } from '../../../src/agent/gateway/policies/judge-ca
 import type { Policies } from '../../../src/agent/gateway/policies/policies.ts';
 import { policyDocument, toSnapshot } from '../../../src/agent/gateway/policies/policy-snapshot.ts';
 import { createVerdicts } from '../../../src/agent/gateway/policies/verdicts.ts';
-import { createRecheck, TURN_CALLS } from '../../../src/agent/gateway/recheck.ts';
+import { createRecheck, TURN_CALLS } from '../../../src/agent/gateway/recheck-open-calls.ts';
 import { parseGatewayTarget } from '../../../src/core/gateway/gateway-target.ts';
 import { startAgent } from '../../support/agent-process.ts';
 import { openRaw } from '../../support/raw-http.ts';

@@ -8,7 +8,7 @@ const TOGETHER_MS = 2_000;
 /** Connections that broke together may be an outage. They support other signs within this time and prove nothing alone. */
 const HINT_MS = 10_000;
 
-export interface SignJudge {
+export interface ResumeJudge {
   /** Signs become a new resume, or join the resume of the last two seconds, or the one that they are late for. */
   conclude(signs: readonly Sign[], mono_ms: number): Finding | undefined;
   /** How many resumes a step of a source stands for that was last read at `from_mono_ms`; 0 when it belongs to the last resume. */
@@ -28,7 +28,7 @@ export interface SignJudge {
 }
 
 /** `before` is the last resume that the former image of this process noticed. */
-export function createSignJudge(before: Resume | undefined): SignJudge {
+export function createResumeJudge(before: Resume | undefined): ResumeJudge {
   let last = before;
   /** A step of a source that was last read before this time is a sign of the resume at this time, and of no other. */
   let resumed_mono_ms = before?.noticed_mono_ms ?? Number.NEGATIVE_INFINITY;

@@ -1,10 +1,10 @@
-// The path rules of a policy, compiled: they are asked about readings of a path. Pure.
+// The path rules of an access policy, compiled once. A path is judged by its readings: the forms in which a provider may read it. Pure.
 
 import { withoutLastSlashes } from '../without-last-slashes.ts';
 import { toRuleReadings } from './path-readings.ts';
 import { createRuleIndex, type RuleForm } from './rule-index.ts';
 
-export interface CompiledRules {
+export interface PathRules {
   /** The first block rule that covers the reading, in its original text. */
   readonly findBlock: (reading: string) => string | undefined;
   /** `undefined`: every path is allowed. */
@@ -22,7 +22,7 @@ export interface AllowRules {
  * A rule of an older policy may lack its first slash or have a `*` before its end. As a block rule it is then read wide, up to
  * its first `*`, because its purpose was to block; as an allow rule it is read literally, and so covers hardly anything.
  */
-export function compileRules(blocked: readonly string[], allowed: readonly string[] | undefined): CompiledRules {
+export function compilePathRules(blocked: readonly string[], allowed: readonly string[] | undefined): PathRules {
   return {
     findBlock: compileBlocked(blocked),
     allowed: allowed === undefined ? undefined : compileAllowed(allowed),
@@ -30,7 +30,7 @@ export function compileRules(blocked: readonly string[], allowed: readonly strin
 }
 
 /** A block rule also covers the other case, the last slash, and, for `/x/*`, the collection `/x` itself. */
-function compileBlocked(sources: readonly string[]): CompiledRules['findBlock'] {
+function compileBlocked(sources: readonly string[]): PathRules['findBlock'] {
   const forms = sources.flatMap((source, place) => {
     const star = source.indexOf('*');
     const bare = star < 0 ? source : source.slice(0, star);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { toConnectionKey } from '../../../src/core/connections/tcp-connection.ts';
-import { isFromOutside, selectInbound } from '../../../src/core/idle/inbound-connections.ts';
+import { isFromOutside, selectInbound } from '../../../src/core/idle/select-inbound.ts';
 
 const end = (local: string, peer: string, inode: number) => {
   const [, address = '', port = ''] = /^(.*):(\d+)$/.exec(local) ?? [];
