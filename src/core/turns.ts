@@ -1,5 +1,6 @@
 // Divides long work into turns of the event loop, so that others run in between. Work is counted and not timed: the same work takes
 // the same turns on any machine.
+import { nextSlice } from './next-slice.ts';
 
 /** About a millisecond of work on most machines, where one is the work on one character of text. */
 const TURN_COST = 32 * 1024;
@@ -15,7 +16,7 @@ export function createTurns(onTurn?: () => void): Turns {
 
   async function begin(): Promise<void> {
     spent = 0;
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await nextSlice();
     onTurn?.();
   }
 

@@ -12,6 +12,7 @@ import type { Secret } from '../core/secret.ts';
 import type { Catalogue } from './catalogue/catalogue.ts';
 import { toConnectionRecord } from './connectors/connector-record.ts';
 import type { ConnectorService } from './connectors/connector-service.ts';
+import { listConnections } from './connectors/list-connections.ts';
 import type { ConnectorRow } from './connectors/records/connector-store.ts';
 import { toUsageDays, type UsageDays } from './gateway/usage/usage-days.ts';
 import type { UsageStore } from './gateway/usage/usage-store.ts';
@@ -177,7 +178,10 @@ export function createAdmin(deps: AdminDeps): PlatformAdmin {
       return toConnection(await deps.connectorService.create(id, { ...connector, api_key: api_key.reveal() }));
     },
     async listConnectors(organization) {
-      return (await deps.connectorService.list((await organizationOf(organization)).id)).map(toConnection);
+      return await listConnections(
+        await deps.connectorService.list((await organizationOf(organization)).id),
+        toConnection,
+      );
     },
     async listUsage(organization, days) {
       const { id: organization_id } = await organizationOf(organization);

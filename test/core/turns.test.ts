@@ -1,6 +1,7 @@
 // Long work is divided into turns by what it costs, and nothing of it is lost or out of order.
 import { expect, it } from 'vitest';
 import { mapInTurns } from '../../src/core/map-in-turns.ts';
+import { nextSlice } from '../../src/core/next-slice.ts';
 import { createTurns } from '../../src/core/turns.ts';
 
 it('goes on until enough was done, and then waits for the next turn', async () => {
@@ -32,6 +33,26 @@ it('maps in order, and lets others run between items that cost much', async () =
   );
   expect(await mapped).toEqual([10, 20, 30]);
   expect(order.slice(0, 5)).toEqual(['item 1', 'after 1', 'item 2', 'after 2', 'item 3']);
+});
+
+it('gives each turn to one of several works, in the order of their calls', async () => {
+  const order: string[] = [];
+  let turns = 0;
+  let next = setImmediate(count);
+  function count() {
+    turns += 1;
+    next = setImmediate(count);
+  }
+  const work = async (name: string) => {
+    for (let slice = 0; slice < 3; slice += 1) {
+      await nextSlice();
+      order.push(`${name} in ${turns}`);
+    }
+  };
+  await Promise.all([work('a'), work('b'), work('c')]);
+  clearImmediate(next);
+  expect(order.map((entry) => entry[0]).join('')).toBe('abcabcabc');
+  expect(new Set(order.map((entry) => entry.slice(5))).size).toBe(9);
 });
 
 it('takes no turn for a short list', async () => {

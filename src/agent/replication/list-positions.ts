@@ -1,7 +1,7 @@
 // Lists the positions of all databases by name, some of them in each turn of the loop, so that other calls do not wait for a long list.
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ReplicaPosition } from '../../contract/local/replication.ts';
 import type { Clock } from '../../core/clock.ts';
+import { nextSlice } from '../../core/next-slice.ts';
 import { type Following, toDoubt, toPosition } from './replication-status.ts';
 
 /** A few milliseconds of work. */
@@ -12,7 +12,7 @@ export async function listPositions(following: Following, clock: Clock): Promise
   const { replica } = following;
   const positions: ReplicaPosition[] = [];
   for (const [index, db] of [...replica.entries.keys()].sort().entries()) {
-    if (index > 0 && index % POSITIONS_PER_TURN === 0) await nextTurn();
+    if (index > 0 && index % POSITIONS_PER_TURN === 0) await nextSlice();
     const entry = replica.get(db);
     if (entry !== undefined) positions.push(toPosition(db, entry, toDoubt(following, db), clock.wall_ms()));
   }

@@ -3,10 +3,12 @@ import type { ConnectionResponse, connectorOperations } from '../../contract/con
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Call, Handlers } from '../../http/handler.ts';
 import { organizationOf, type Principal } from '../tokens/principal.ts';
+import { createCompiledPolicies } from './compiled-policies.ts';
 import type { ConnectorService } from './connector-service.ts';
+import { listConnections } from './list-connections.ts';
 import { toOwner } from './oauth/oauth-handlers.ts';
 import type { ConnectorRow } from './records/connector-store.ts';
-import { createUsableConnectors } from './usable-connectors.ts';
+import { splitByUse } from './split-by-use.ts';
 
 export interface ConnectorHandlerDeps {
   readonly service: ConnectorService;
@@ -19,7 +21,7 @@ type ChangeCall = Pick<Call<typeof connectorOperations.updateConnection, Princip
 
 export function createConnectorHandlers(deps: ConnectorHandlerDeps): Handlers<typeof connectorOperations, Principal> {
   const { service, toResponse } = deps;
-  const split = createUsableConnectors();
+  const policyOf = createCompiledPolicies();
 
   async function change({ principal, params, body }: ChangeCall): Promise<ConnectionResponse> {
     const { id: organization_id } = organizationOf(principal);
@@ -32,8 +34,9 @@ export function createConnectorHandlers(deps: ConnectorHandlerDeps): Handlers<ty
 
   return {
     async listConnections({ principal, query }) {
-      const { usable, denied } = split(await service.list(organizationOf(principal).id, query.provider), principal);
-      const connections = usable.map((row) => toResponse(row).connection);
+      const rows = await service.list(organizationOf(principal).id, query.provider);
+      const { usable, denied } = await splitByUse(rows, principal, policyOf);
+      const connections = await listConnections(usable, (row) => toResponse(row).connection);
       if (principal.type !== 'sprite') return { connections };
       return { connections, denied: denied.map(({ id, provider }) => ({ id, provider })) };
     },
@@ -43,7 +46,8 @@ export function createConnectorHandlers(deps: ConnectorHandlerDeps): Handlers<ty
       return toResponse(await service.create(organization_id, { ...body, user_id }));
     },
     async readConnection({ principal, params }) {
-      const [row] = split([await service.find(organizationOf(principal).id, params.id)], principal).usable;
+      const found = await service.find(organizationOf(principal).id, params.id);
+      const [row] = (await splitByUse([found], principal, policyOf)).usable;
       if (row === undefined) throw new RemoraError('not_found', 'there is no such connector');
       return toResponse(row);
     },

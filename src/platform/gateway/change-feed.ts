@@ -30,15 +30,29 @@ export function createChangeFeed(readVersions: () => VersionOf): ChangeFeed {
   const readers = new Set<Reader>();
   let isComparing = false;
   let isWanted = false;
+  /** A look that has begun, for readers that begin meanwhile. What is written after it has begun is found by the `check` of each. */
+  let begun: VersionOf | undefined;
+
+  /** Many agents begin at once after a restart: one look is enough for all. */
+  async function firstVersion(sprite_id: string): Promise<string | undefined> {
+    begun ??= readVersions();
+    const versionOf = begun;
+    try {
+      return await versionOf(sprite_id);
+    } finally {
+      if (begun === versionOf) begun = undefined;
+    }
+  }
 
   async function compare(): Promise<void> {
     while (isWanted) {
       isWanted = false;
       const greeted = [...readers].filter((reader) => reader.version !== undefined);
-      const ids = [...new Set(greeted.map((reader) => reader.sprite_id))];
       const versionOf = readVersions();
-      const versions = new Map(await inBatches(ids, async (id) => [id, await tryVersion(versionOf, id)] as const));
-      for (const reader of greeted) sendVersion(reader, versions.get(reader.sprite_id));
+      await inBatches([...Map.groupBy(greeted, (reader) => reader.sprite_id)], async ([id, own]) => {
+        const version = await tryVersion(versionOf, id);
+        for (const reader of own) sendVersion(reader, version);
+      });
     }
     isComparing = false;
   }
@@ -76,7 +90,7 @@ export function createChangeFeed(readVersions: () => VersionOf): ChangeFeed {
       const reader: Reader = { sprite_id, sink, version: undefined };
       readers.add(reader);
       sink.onClose(() => readers.delete(reader));
-      const version = await readVersions()(sprite_id);
+      const version = await firstVersion(sprite_id);
       if (version === undefined) {
         sink.end();
         return;

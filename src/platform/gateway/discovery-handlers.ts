@@ -2,7 +2,7 @@
 import { accessPolicy } from '../../contract/access-policy.ts';
 import type { DryRunRequest, GatewayDryRun, gatewayDiscoveryOperations } from '../../contract/gateway-discovery.ts';
 import type { Clock } from '../../core/clock.ts';
-import { decide, isGranted, type SpriteIdentity } from '../../core/gateway/access-policy.ts';
+import { decide, type SpriteIdentity } from '../../core/gateway/access-policy.ts';
 import { toGatewayGuide } from '../../core/gateway/gateway-guide.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
@@ -11,7 +11,9 @@ import { createCompiledPolicies } from '../connectors/compiled-policies.ts';
 import { toGatewayUrl } from '../connectors/connector-record.ts';
 import { toCredentialOutlook } from '../connectors/credential-outlook.ts';
 import type { Credentials } from '../connectors/credentials.ts';
+import { listConnections } from '../connectors/list-connections.ts';
 import type { ConnectorRow, ConnectorStore } from '../connectors/records/connector-store.ts';
+import { splitByUse } from '../connectors/split-by-use.ts';
 import { parseStoredPolicy } from '../connectors/stored-policy.ts';
 import { toUsageSnippet } from '../connectors/usage-snippet.ts';
 import type { SpriteStore } from '../sprites/sprite-store.ts';
@@ -39,8 +41,7 @@ export function createDiscoveryHandlers(deps: DiscoveryDeps): Handlers<Rows, Pri
   /** The connectors that the caller may use; an organization may use all of its own. */
   async function usableBy(principal: Principal): Promise<readonly ConnectorRow[]> {
     const rows = await deps.connectors.list(organizationOf(principal).id, undefined);
-    if (principal.type !== 'sprite') return rows;
-    return rows.filter((row) => isGranted(policyOf(row.access_policy), principal.sprite));
+    return (await splitByUse(rows, principal, policyOf)).usable;
   }
 
   async function identityOf(principal: Principal, named: string | undefined): Promise<SpriteIdentity | null> {
@@ -94,7 +95,7 @@ export function createDiscoveryHandlers(deps: DiscoveryDeps): Handlers<Rows, Pri
     },
     async gatewayGuide({ principal }) {
       const usable = await usableBy(principal);
-      const connections = usable.flatMap((row) => {
+      const listed = await listConnections(usable, (row) => {
         const entry = catalogue.find(row.provider);
         if (entry === undefined) return [];
         const { display_name, description } = entry;
@@ -102,7 +103,7 @@ export function createDiscoveryHandlers(deps: DiscoveryDeps): Handlers<Rows, Pri
         const snippet = toUsageSnippet(base_url + entry.sample_path);
         return [{ id: row.id, provider: row.provider, display_name, description, base_url, snippet }];
       });
-      return toGatewayGuide({ origin: platformUrl(), reach: REACH, connections });
+      return toGatewayGuide({ origin: platformUrl(), reach: REACH, connections: listed.flat() });
     },
   };
 }

@@ -1,20 +1,19 @@
 // The operations of the gateway (Sandbox API, What the service does): calls, what a caller may use, and the stream of changes to that.
 // A change of a policy, a token or a machine ends the calls that it no longer allows.
 import type { gatewayOperations } from '../../contract/gateway.ts';
-import { isGranted } from '../../core/gateway/access-policy.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { Changes } from '../changes.ts';
 import { createCompiledPolicies } from '../connectors/compiled-policies.ts';
-import type { ConnectorStore } from '../connectors/records/connector-store.ts';
+import { splitByUse } from '../connectors/split-by-use.ts';
 import type { SpriteStore } from '../sprites/sprite-store.ts';
 import { isCaller, organizationOf, type Principal } from '../tokens/principal.ts';
 import { createChangeFeed } from './change-feed.ts';
+import { toConnectorsDigest } from './connectors-digest.ts';
 import { createForwardCall, type ForwardCallDeps } from './forward-call.ts';
 import { toGatewayList } from './gateway-list.ts';
 import { toGatewayVersion } from './gateway-version.ts';
 import { createOpenCalls } from './open-calls.ts';
-import { toSpriteIdentity } from './sprite-identity.ts';
 import type { CallRecord, UsageRecorder } from './usage/usage-recorder.ts';
 
 export interface GatewayDeps extends Omit<ForwardCallDeps, 'policyOf' | 'calls' | 'now_ms'> {
@@ -32,14 +31,15 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
   const now_ms = () => performance.now();
   const calls = createOpenCalls({ grace_ms: STORAGE_GRACE_MS, now_ms });
   const feed = createChangeFeed(() => {
-    const lists = new Map<string, ReturnType<ConnectorStore['list']>>();
+    const digests = new Map<string, Promise<string>>();
+    const digestOf = async (id: string) => await toConnectorsDigest(await deps.connectors.list(id, undefined));
     return async (sprite_id) => {
       const sprite = await deps.sprites.find(sprite_id);
       if (sprite === undefined) return undefined;
       const { organization_id } = sprite;
-      const list = lists.get(organization_id) ?? deps.connectors.list(organization_id, undefined);
-      lists.set(organization_id, list);
-      return toGatewayVersion(sprite, await list);
+      const digest = digests.get(organization_id) ?? digestOf(organization_id);
+      digests.set(organization_id, digest);
+      return toGatewayVersion(sprite, await digest);
     };
   });
   const { changes } = deps;
@@ -62,11 +62,9 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
       if (principal.type === 'sprite') await feed.follow(principal.sprite.id, query.since, sink);
     },
     async listGateway({ principal }) {
-      const organization = organizationOf(principal);
-      const identity = toSpriteIdentity(principal);
-      const rows = await deps.connectors.list(organization.id, undefined);
-      const usable = rows.filter((row) => identity === null || isGranted(policyOf(row.access_policy), identity));
-      return toGatewayList(usable, deps.catalogue, deps.platformUrl());
+      const rows = await deps.connectors.list(organizationOf(principal).id, undefined);
+      const { usable } = await splitByUse(rows, principal, policyOf);
+      return await toGatewayList(usable, deps.catalogue, deps.platformUrl());
     },
     async gateway({ request, principal, upgrade }, response) {
       const started_ms = performance.now();

@@ -1,17 +1,18 @@
-// The answer to GET /v1/gateway/list: the connectors that the caller may use, and the providers that could be set up. Pure.
+// The answer to GET /v1/gateway/list: the connectors that the caller may use, and the providers that could be set up.
 import type { GatewayListResponse } from '../../contract/gateway.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import { toGatewayUrl } from '../connectors/connector-record.ts';
+import { listConnections } from '../connectors/list-connections.ts';
 import type { ConnectorRow } from '../connectors/records/connector-store.ts';
 import { toUsageSnippet } from '../connectors/usage-snippet.ts';
 
 /** `usable`: the connectors that the caller may use. A provider that has left the catalogue is not listed. */
-export function toGatewayList(
+export async function toGatewayList(
   usable: readonly ConnectorRow[],
   catalogue: Catalogue,
   platformUrl: string,
-): GatewayListResponse {
-  const connections = usable.flatMap((row) => {
+): Promise<GatewayListResponse> {
+  const listed = await listConnections(usable, (row) => {
     const entry = catalogue.find(row.provider);
     if (entry === undefined) return [];
     return [
@@ -30,6 +31,7 @@ export function toGatewayList(
       },
     ];
   });
+  const connections = listed.flat();
   const used = new Set(connections.map((connection) => connection.provider));
   const available = catalogue.entries
     .filter((entry) => !used.has(entry.provider))

@@ -1,4 +1,5 @@
-// Runs many queries a few at a time, so that queries of calls do not queue behind all of them.
+// Runs many queries a few at a time, with a turn of the event loop between, so that calls do not wait for all of them.
+import { nextSlice } from '../../core/next-slice.ts';
 
 const AT_ONCE = 64;
 
@@ -6,6 +7,7 @@ const AT_ONCE = 64;
 export async function inBatches<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const done: R[] = [];
   for (let from = 0; from < items.length; from += AT_ONCE) {
+    if (from > 0) await nextSlice();
     done.push(...(await Promise.all(items.slice(from, from + AT_ONCE).map(work))));
   }
   return done;

@@ -2,6 +2,7 @@
 import { type ConnectionType, connectionType } from '../../../contract/connectors.ts';
 import type { Sql } from '../../storage/storage.ts';
 import { type ClosedSecret, UNBOUND_VERSION } from '../../vault/vault.ts';
+import { readConnectorPages } from './connector-pages.ts';
 
 export interface ConnectorRow {
   readonly id: string;
@@ -117,8 +118,7 @@ const ofAccount = `
 SELECT * FROM connectors WHERE organization_id = $1 AND provider = $2 AND provider_account_id = $3
   AND connection_type = 'oauth' ORDER BY inserted_at DESC, id LIMIT 1`;
 
-const ofOrganization = 'SELECT * FROM connectors WHERE organization_id = $1';
-const byId = `${ofOrganization} AND id = $2`;
+const byId = 'SELECT * FROM connectors WHERE organization_id = $1 AND id = $2';
 
 export function createConnectorStore(sql: Sql): ConnectorStore {
   return {
@@ -137,14 +137,7 @@ export function createConnectorStore(sql: Sql): ConnectorStore {
       return toRow(await sql.one<StoredConnector>(byId, [organization_id, id]));
     },
     async list(organization_id, provider) {
-      const rows =
-        provider === undefined
-          ? await sql.all<StoredConnector>(`${ofOrganization} ORDER BY provider, id`, [organization_id])
-          : await sql.all<StoredConnector>(`${ofOrganization} AND provider = $2 ORDER BY id`, [
-              organization_id,
-              provider,
-            ]);
-      return rows.map(parseRow);
+      return (await readConnectorPages<StoredConnector>(sql, organization_id, provider)).map(parseRow);
     },
     async setName(organization_id, id, name, now_ms) {
       const text = `UPDATE connectors SET name = $1, updated_at = $2 WHERE organization_id = $3 AND id = $4
