@@ -1,5 +1,5 @@
-// What every part of the agent stands on: the board of their states, the store, the connections to the platform, the clocks, the
-// incarnation of the machine, and the events.
+// What every part of the agent uses: the board that holds the state of each part for /v1/ready and /v1/status, the database, the
+// connections to the platform, the clocks, the incarnation of the machine, and the events.
 import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
 import { createRunClock } from '../core/run-clock.ts';

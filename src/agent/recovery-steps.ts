@@ -1,4 +1,5 @@
-// What the recovery from a resume does once the gate is open, in this order; what comes before is in resume/resume.ts.
+// The steps of a recovery that run after the gate has opened, one after the other as they are listed here. `resume/resume.ts` has
+// the steps before.
 import type { AgentParts } from './agent-parts.ts';
 import { HOOKS_DEADLINE_MS } from './hooks/hooks.ts';
 import { runPostResume } from './hooks/run-post-resume.ts';

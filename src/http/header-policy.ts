@@ -1,5 +1,5 @@
-// Which headers cross the streaming proxy. What may pass is for its user to say; the proxy changes none. Lists are flat, name and
-// value in turn, as they were sent.
+// What the streaming proxy asks about headers. Its user implements it and decides what may pass; the proxy changes no header by
+// itself. Lists are flat, name and value in turn, as they were sent.
 
 export interface HeaderPolicy {
   /** The headers that go upstream, from those of the caller. */

@@ -1,5 +1,6 @@
-// Every kind of secret that the platform stores for long: what a rotation of vault keys walks, and what a start needs the keys of.
-// Authorizations that were begun are none of them: they end within minutes, and with their key.
+// Lists every kind of secret that the platform keeps for long: a rotation of vault keys goes through all of them, and a start needs
+// the keys of all of them. OAuth authorizations in progress are not among them: they expire within minutes, and are deleted when the
+// vault key that closed them is not given any more.
 import { createConnectorSecrets } from './connectors/records/connector-secrets.ts';
 import type { ConnectorStore } from './connectors/records/connector-store.ts';
 import type { SecretSource } from './vault/secret-source.ts';

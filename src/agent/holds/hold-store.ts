@@ -1,5 +1,5 @@
-// Holds on disk, so that a restart of the agent releases none. Run time cannot be stored, because it starts at 0 with each process;
-// the wall time at which the hold would end is stored instead.
+// Holds on disk, so that a restart of the agent releases none. A hold ends by run time, which counts only while the machine runs and
+// starts at 0 with each process. So the store keeps the wall time at which the hold would end, and converts it when it is read.
 import type { Hold, HoldMode, HoldTime } from '../../core/holds/hold-book.ts';
 import type { Sqlite } from '../../sqlite/open.ts';
 

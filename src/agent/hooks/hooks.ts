@@ -1,5 +1,6 @@
-// Runs hooks: those of `pre-suspend.d` last in first out, undone when one of them fails; those of `post-resume.d` first in first
-// out; and those of `primary-change.d`.
+// Runs the hooks of a directory one after the other: those of `pre-suspend.d` in the reverse order of their names, those of
+// `post-resume.d` and `primary-change.d` in the order of their names. When a hook of `pre-suspend.d` fails, those that ran are
+// undone, the last one first.
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { RemoraError } from '../../core/remora-error.ts';

@@ -1,5 +1,5 @@
-// Findings of the resume detector that are no resume: stalls, a clock that was set, and signals that come and go. They are counted
-// for the status or published.
+// Takes the findings of the resume detector that begin no recovery: stalls, clocks that were set, and signals that are lost or found.
+// Stalls and steps of the clock are counted for /v1/status; steps of the clock and signals are published as events.
 import type { SignalStatus } from '../../contract/local/resume.ts';
 import type { Finding } from '../../core/resume/finding.ts';
 import type { EventHub } from '../events/event-hub.ts';

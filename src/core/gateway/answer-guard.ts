@@ -1,4 +1,5 @@
-// Keeps a credential out of the head of an answer: a server may repeat the request that brought it. Pure.
+// Keeps a credential out of the head and the trailers of an answer: a server may repeat the request that brought it. Bodies pass as
+// they are. Pure.
 
 import type { Secret } from '../secret.ts';
 import { holdsEncoded } from './percent-decoding.ts';

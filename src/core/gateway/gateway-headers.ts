@@ -1,4 +1,5 @@
-// Which headers cross the gateway for one call, or for all calls that go out with the same credential. Pure.
+// The rules of `header-hygiene.ts` for one credential: which headers are added to a request, and which answers would show it. One
+// instance serves one call, or all calls that go out with the same credential. Pure.
 import type { AnswerGuard } from './answer-guard.ts';
 import { toCallerHeaders, toUpstreamHeaders } from './header-hygiene.ts';
 

@@ -1,5 +1,6 @@
-// Which headers cross the gateway, in both directions, on flat lists (name, value, name, value) as they were sent. Names are
-// compared folded, because some servers read them so.
+// The lists of headers that the gateway drops, and the two functions that drop them: from the caller to the upstream, and from the
+// upstream to the caller. Headers are flat lists (name, value, name, value) as they were sent. Names are compared folded, because
+// some servers read them so.
 
 import { foldHeaderName } from '../http/header-name.ts';
 import type { AnswerGuard } from './answer-guard.ts';

@@ -1,5 +1,5 @@
-// How often the VM got a new generation since the last look. The baseline lives in memory and so in the snapshot: each restore
-// of one image shows one more.
+// Counts how often the VM was restored since the last look, by the interrupts that tell a guest of a new generation of its VM. The
+// last counts are kept in memory, and so in a snapshot: a machine that is restored from it twice counts one restore each time.
 import type { GenerationCounts } from './resume-sources.ts';
 
 export interface Raise {

@@ -1,5 +1,5 @@
-// Notices from every source there is that time has passed without this machine, and says why: one resume per event, however
-// many signs point to it. A busy event loop and a clock that was set are recognized and are no resume.
+// Notices from every source there is that time has passed while this machine stood still, and says why: one resume per event,
+// however many signs point to it. A busy event loop and a clock that was set are recognized and are no resume.
 import type { SourceName } from '../../contract/local/resume.ts';
 import { createFailingOrigins } from './failing-origins.ts';
 import type { Finding } from './finding.ts';

@@ -1,4 +1,5 @@
-// The other providers that every platform knows, such as GitHub, Slack and Google. Data only; `createCatalogue` checks it.
+// Every provider that each platform knows: those of models, which `model-providers.ts` lists, and others such as GitHub, Slack and
+// Google. Data only; `createCatalogue` checks it.
 import type { NewCatalogueEntry } from './catalogue-entry.ts';
 import { modelProviders } from './model-providers.ts';
 

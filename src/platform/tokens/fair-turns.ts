@@ -1,5 +1,6 @@
-// Shares the event loop fairly: in each turn of the loop every organization gets one call at once; calls that are left wait and get a
-// slice of each further turn, one organization after the other. So a call never waits for all calls of another organization.
+// Shares the event loop fairly between organizations. In each turn of the loop the first call of an organization goes on at once, and
+// its further calls wait. Calls that wait get a slice of each later turn, one call of each organization in rotation, so that a call
+// never waits for all calls of another organization.
 import { RemoraError } from '../../core/remora-error.ts';
 
 /** How much of each turn goes to calls that had to wait. */

@@ -1,5 +1,6 @@
-// Keeps the credentials of providers at rest. Envelope encryption: each secret has a data key of its own, which is closed with
-// one of the vault's keys, so that a change of vault key, or of what a secret is bound to, touches 61 bytes a row.
+// Keeps the credentials of providers at rest. To close or seal a value is to encrypt it, to open or unseal it is to decrypt it. Each
+// secret is closed with a data key of its own, and the data key with one of the vault's keys (envelope encryption). So a change of
+// vault key, or of what a secret is bound to, touches 61 bytes a row.
 import { hkdfSync } from 'node:crypto';
 import { RemoraError } from '../../core/remora-error.ts';
 import { Secret } from '../../core/secret.ts';

@@ -1,4 +1,5 @@
-// One move of a machine, as those hear of it who keep something that depends on its state.
+// The notice of one move of a machine, for code that keeps something by the state of the machine: the record of its sprite keeps
+// when it last ran.
 import type { MachineStatus } from '../../../contract/machines.ts';
 
 export interface MachineMove {
