@@ -100,7 +100,9 @@ describe('what is served, set and run', () => {
     ['src/agent/README.md', 'Operations of the socket', agentOperations],
     ['src/platform/README.md', 'Operations', platformOperations],
   ])('%s lists each operation that is served, and no other', (path, heading, operations) => {
-    const served = Object.values(operations).map((row) => `${row.method === '*' ? 'any' : row.method} \`${row.path}\``);
+    const served = Object.values(operations).map(
+      (operation) => `${operation.method === '*' ? 'any' : operation.method} \`${operation.path}\``,
+    );
     const listed = tableRows(path, heading)
       .slice(1)
       .map((line) => cells(line)[0]);
@@ -108,11 +110,13 @@ describe('what is served, set and run', () => {
   });
 
   it('says of each operation that the Sandbox API shows that it is done', () => {
-    const rows = Object.values(platformOperations).filter(({ source }) => source === 'Sandbox API, Endpoints');
-    expect(rows).toHaveLength(11);
+    const shown = Object.values(platformOperations).filter(({ source }) => source === 'Sandbox API, Endpoints');
+    expect(shown).toHaveLength(11);
     const listed = tableRows('src/platform/SANDBOX-API.md', 'Operations').map(cells);
-    for (const row of rows) {
-      expect(listed.find(([name]) => name === `${row.method} \`${row.path}\``)?.[1], row.path).toBe('done');
+    for (const operation of shown) {
+      expect(listed.find(([name]) => name === `${operation.method} \`${operation.path}\``)?.[1], operation.path).toBe(
+        'done',
+      );
     }
   });
 

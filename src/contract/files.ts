@@ -118,7 +118,7 @@ export const listFilesRequest = z.object({
 });
 export type ListFilesRequest = z.infer<typeof listFilesRequest>;
 
-const row = {
+const shared = {
   source: 'Sandbox API, File operation records; Sprites API',
   tag: 'Files',
   access: 'any',
@@ -128,7 +128,7 @@ const row = {
 
 export const fileOperations = {
   readFile: defineOperation({
-    ...row,
+    ...shared,
     method: 'GET',
     path: '/v1/sprites/{name}/fs/read',
     summary: 'The content of a file, as octets',
@@ -136,7 +136,7 @@ export const fileOperations = {
     answer: { kind: 'raw' },
   }),
   writeFile: defineOperation({
-    ...row,
+    ...shared,
     method: 'PUT',
     path: '/v1/sprites/{name}/fs/write',
     summary: 'Write a file from the body, which is octets; answers as WriteResponse',
@@ -144,7 +144,7 @@ export const fileOperations = {
     answer: { kind: 'raw' },
   }),
   listFiles: defineOperation({
-    ...row,
+    ...shared,
     method: 'GET',
     path: '/v1/sprites/{name}/fs/list',
     summary: 'The entries of a directory',
@@ -152,7 +152,7 @@ export const fileOperations = {
     answer: { kind: 'json', status: 200, schema: fileListResponse },
   }),
   deleteFiles: defineOperation({
-    ...row,
+    ...shared,
     method: 'DELETE',
     path: '/v1/sprites/{name}/fs/delete',
     summary: 'Delete a file or a directory',
@@ -160,7 +160,7 @@ export const fileOperations = {
     answer: { kind: 'json', status: 200, schema: deleteResponse },
   }),
   renameFile: defineOperation({
-    ...row,
+    ...shared,
     method: 'POST',
     path: '/v1/sprites/{name}/fs/rename',
     summary: 'Rename a file or a directory',
@@ -168,7 +168,7 @@ export const fileOperations = {
     answer: { kind: 'json', status: 200, schema: renameResponse },
   }),
   copyFiles: defineOperation({
-    ...row,
+    ...shared,
     method: 'POST',
     path: '/v1/sprites/{name}/fs/copy',
     summary: 'Copy a file or a directory',
@@ -176,7 +176,7 @@ export const fileOperations = {
     answer: { kind: 'json', status: 200, schema: copyResponse },
   }),
   changeFileMode: defineOperation({
-    ...row,
+    ...shared,
     method: 'POST',
     path: '/v1/sprites/{name}/fs/chmod',
     summary: 'Change the mode of files',
@@ -184,7 +184,7 @@ export const fileOperations = {
     answer: { kind: 'json', status: 200, schema: chmodResponse },
   }),
   changeFileOwner: defineOperation({
-    ...row,
+    ...shared,
     method: 'POST',
     path: '/v1/sprites/{name}/fs/chown',
     summary: 'Change the owner of files',
@@ -192,7 +192,7 @@ export const fileOperations = {
     answer: { kind: 'json', status: 200, schema: chownResponse },
   }),
   watchFiles: defineOperation({
-    ...row,
+    ...shared,
     method: 'GET',
     path: '/v1/sprites/{name}/fs/watch',
     summary: 'File changes as they happen, over a WebSocket',

@@ -79,7 +79,7 @@ async function failure(call: Promise<unknown>): Promise<UpstreamError> {
 
 const stored = { id: 'conn_1', provider: 'openai', provider_account_id: 'key-1' };
 
-test('a call sends the row with its parameters and parses the answer, dropping what is not in the contract', async () => {
+test('a call sends the parameters of its operation and parses the answer, dropping what is not in the contract', async () => {
   const at = await serve(json(200, { connection: { ...stored, api_key: 'sk-secret' }, extra: 1 }));
   const client = createClient(operations, {
     origin: `${at.origin}/base/`,
@@ -98,7 +98,7 @@ test('a call sends the row with its parameters and parses the answer, dropping w
   });
 });
 
-test('a query leaves out what is not given, and a row without requirements needs no input', async () => {
+test('a query leaves out what is not given, and an operation without requirements needs no input', async () => {
   const list = { sprites: [], has_more: false, running: 0, warm: 0, cold: 0, name: 'org' };
   const at = await serve(json(200, list));
   const client = createClient(operations, at);
@@ -107,14 +107,14 @@ test('a query leaves out what is not given, and a row without requirements needs
   expect(at.calls.map((call) => call.url)).toEqual(['/v1/sprites', '/v1/sprites?prefix=a%26b&max_results=3']);
 });
 
-test('what a row requires is required by its types', async () => {
+test('what an operation requires is required by its types', async () => {
   const at = await serve(json(200, {}));
   const client = createClient(operations, at);
   // @ts-expect-error the path parameter is missing
   await expect(client.call('readSprite')).rejects.toThrow('name may not be empty');
   // @ts-expect-error the key is missing
   const missing = () => client.call('createApiKeyConnection', { body: { provider: 'p' } });
-  // @ts-expect-error a stream row cannot be called
+  // @ts-expect-error an operation with a stream cannot be called
   const wrongKind = () => client.call('nodeEvents');
   // @ts-expect-error max_results is a number
   const wrongType = () => client.call('listSprites', { query: { max_results: true } });
@@ -155,16 +155,16 @@ test('an empty answer is undefined, a text answer a string, a form body a form',
   expect(form.calls[0]?.body).toContain('redirect_uri=https%3A%2F%2Fx%2F');
 });
 
-test('a status that the row also knows is an answer', async () => {
+test('a status that the operation also knows is an answer', async () => {
   const at = await serve(json(503, { status: 'not_ready', parts: {}, warnings: [] }));
   const parts = await failure(createClient(operations, at).call('status'));
   expect(parts.status).toBe(503);
   const agent = at.dispatcher();
-  const rows = {
+  const tolerant = {
     ready: { ...statusOperations.ready, answer: { ...statusOperations.health.answer, also: [503] } },
   } as const;
   const ok = await serve(json(503, { status: 'ok' }));
-  expect(await createClient(rows, { ...ok, dispatcher: () => agent }).call('ready')).toEqual({ status: 'ok' });
+  expect(await createClient(tolerant, { ...ok, dispatcher: () => agent }).call('ready')).toEqual({ status: 'ok' });
 });
 
 test('it speaks over a Unix socket', async () => {

@@ -35,8 +35,8 @@ test('every topic is settled once, with a reason at its end', () => {
 });
 
 describe('what no specification asks for stands in it', () => {
-  const rows = [...Object.values<Operation>(agentOperations), ...Object.values<Operation>(platformOperations)];
-  const own = rows.filter(({ source }) => citedSources(source).includes('Remora'));
+  const operations = [...Object.values<Operation>(agentOperations), ...Object.values<Operation>(platformOperations)];
+  const own = operations.filter(({ source }) => citedSources(source).includes('Remora'));
 
   it.each([...new Set(own.map(({ path }) => path))])('operation %s', (path) => {
     expect(page.includes(`${path}\``), `src/contract/DECISIONS.md does not name ${path}`).toBe(true);

@@ -48,8 +48,8 @@ test('every problem is said in our words', () => {
     for (const message of messages)
       if (message === '' || foreign.test(message)) wrong.add(`${id}: ${message.slice(0, 200)}`);
   };
-  for (const [id, row] of Object.entries<Operation>({ ...agentOperations, ...platformOperations })) {
-    for (const schema of [row.body, row.query, row.params]) {
+  for (const [id, operation] of Object.entries<Operation>({ ...agentOperations, ...platformOperations })) {
+    for (const schema of [operation.body, operation.query, operation.params]) {
       if (schema === undefined) continue;
       for (const value of oddities) note(id, toMessages(schema, value));
       const names =

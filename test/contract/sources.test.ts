@@ -1,4 +1,4 @@
-// Every row of the contract cites something that a reader can find, and the published interface says what the names mean.
+// Every operation of the contract cites something that a reader can find, and the published interface says what the names mean.
 import { readdirSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { Operation } from '../../src/contract/operation.ts';
@@ -7,20 +7,20 @@ import { toOpenApi } from '../../src/http/openapi.ts';
 
 const contract = new URL('../../src/contract/', import.meta.url);
 
-async function readRows(): Promise<[string, Operation][]> {
+async function readOperations(): Promise<[string, Operation][]> {
   const files = readdirSync(contract, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'));
   const modules = await Promise.all(files.map((path) => import(new URL(path, contract).href)));
   return modules.flatMap((module: Record<string, unknown>) =>
     Object.entries(module)
       .filter(([name]) => name.endsWith('Operations'))
-      .flatMap(([, rows]) => Object.entries(rows as Record<string, Operation>)),
+      .flatMap(([, operations]) => Object.entries(operations as Record<string, Operation>)),
   );
 }
 
-test('every row cites sources that src/contract/sources.ts names, and a paragraph of a specification', async () => {
-  const rows = await readRows();
-  expect(rows.length).toBeGreaterThan(100);
-  for (const [id, { source }] of rows) {
+test('every operation cites sources that src/contract/sources.ts names, and a paragraph of a specification', async () => {
+  const operations = await readOperations();
+  expect(operations.length).toBeGreaterThan(100);
+  for (const [id, { source }] of operations) {
     for (const name of citedSources(source)) expect(Object.keys(sources), id).toContain(name);
     for (const part of source.split('; ')) {
       const known = sources[citedSources(part)[0] as keyof typeof sources];
@@ -31,7 +31,7 @@ test('every row cites sources that src/contract/sources.ts names, and a paragrap
 
 test('the published interface says what the names stand for, and cites no file that a reader has not', async () => {
   const document = toOpenApi(
-    Object.fromEntries(await readRows()),
+    Object.fromEntries(await readOperations()),
     { title: 'Remora', version: '1' },
     {
       servers: [],

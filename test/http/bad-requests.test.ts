@@ -13,19 +13,19 @@ import { openRaw } from '../support/raw-http.ts';
 import { serveEdge } from '../support/serve-edge.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-const row = { summary: '', source: '', tag: 'test', errors: [] } as const;
+const shared = { summary: '', source: '', tag: 'test', errors: [] } as const;
 const json = { kind: 'json', status: 200, schema: z.unknown() } as const;
 const operations = {
-  read: defineOperation({ ...row, method: 'GET', path: '/v1/things', answer: json }),
+  read: defineOperation({ ...shared, method: 'GET', path: '/v1/things', answer: json }),
   search: defineOperation({
-    ...row,
+    ...shared,
     method: 'GET',
     path: '/v1/search',
     query: z.object({ q: z.string().optional(), limit: z.coerce.number().int().min(1).optional() }),
     answer: json,
   }),
   put: defineOperation({
-    ...row,
+    ...shared,
     method: 'PUT',
     path: '/v1/things/{name}',
     params: z.object({ name: z.string().regex(/^[\w.-]+$/) }),
@@ -33,7 +33,7 @@ const operations = {
     answer: json,
   }),
   form: defineOperation({
-    ...row,
+    ...shared,
     method: 'POST',
     path: '/v1/form',
     body: z.object({ grant: z.string() }),
@@ -41,12 +41,12 @@ const operations = {
     answer: json,
   }),
   remove: defineOperation({
-    ...row,
+    ...shared,
     method: 'DELETE',
     path: '/v1/things/{name}',
     answer: { kind: 'empty', status: 204 },
   }),
-  rest: defineOperation({ ...row, method: '*', path: '/v1/raw/{path...}', answer: { kind: 'raw' } }),
+  rest: defineOperation({ ...shared, method: '*', path: '/v1/raw/{path...}', answer: { kind: 'raw' } }),
 };
 
 const serve = () =>
@@ -63,7 +63,7 @@ const serve = () =>
 
 const asJson = { 'content-type': 'application/json' };
 
-describe('a request that fits no row or not its row', () => {
+describe('a request that fits no operation or not its operation', () => {
   test.each([
     ['an unknown path', { target: '/v1/nothing' }, 404, 'not_found'],
     ['an empty segment', { target: '/v1//things' }, 404, 'not_found'],
@@ -182,7 +182,7 @@ describe('a request that fits no row or not its row', () => {
     expect(answer.json).toMatchObject({ message: expect.stringContaining("-H 'content-type: application/json'") });
   });
 
-  test('the raw row gets every method and the path as it was sent', async () => {
+  test('the raw operation gets every method and the path as it was sent', async () => {
     const { path } = await serve();
     const answer = await ask(path, { method: 'PATCH', target: '/v1/raw//a/%2e%2E/b?x=%zz&x=1' });
     expect(answer.text).toBe('raw PATCH /v1/raw//a/%2e%2E/b?x=%zz&x=1');

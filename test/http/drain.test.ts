@@ -11,17 +11,21 @@ import { readLines } from '../support/read-lines.ts';
 import { serveEdge } from '../support/serve-edge.ts';
 import { soon } from '../support/soon.ts';
 
-const row = { summary: '', source: '', tag: 'test', errors: [], method: 'GET' } as const;
+const shared = { summary: '', source: '', tag: 'test', errors: [], method: 'GET' } as const;
 const json = { kind: 'json', status: 200, schema: z.unknown() } as const;
 const operations = {
-  stream: defineOperation({ ...row, path: '/v1/stream', answer: { kind: 'stream', status: 200, schema: z.unknown() } }),
-  slow: defineOperation({ ...row, path: '/v1/slow', answer: json }),
-  quick: defineOperation({ ...row, path: '/v1/quick', answer: json }),
-  large: defineOperation({ ...row, path: '/v1/large', answer: json }),
-  raw: defineOperation({ ...row, path: '/v1/raw', answer: { kind: 'raw', upgrades: true } }),
-  put: defineOperation({ ...row, method: 'PUT', path: '/v1/put', body: z.unknown(), answer: json }),
+  stream: defineOperation({
+    ...shared,
+    path: '/v1/stream',
+    answer: { kind: 'stream', status: 200, schema: z.unknown() },
+  }),
+  slow: defineOperation({ ...shared, path: '/v1/slow', answer: json }),
+  quick: defineOperation({ ...shared, path: '/v1/quick', answer: json }),
+  large: defineOperation({ ...shared, path: '/v1/large', answer: json }),
+  raw: defineOperation({ ...shared, path: '/v1/raw', answer: { kind: 'raw', upgrades: true } }),
+  put: defineOperation({ ...shared, method: 'PUT', path: '/v1/put', body: z.unknown(), answer: json }),
   late: defineOperation({
-    ...row,
+    ...shared,
     method: 'POST',
     path: '/v1/late',
     body: z.unknown(),

@@ -18,18 +18,18 @@ import { readLines } from '../support/read-lines.ts';
 import { serveEdge } from '../support/serve-edge.ts';
 import { soon } from '../support/soon.ts';
 
-const row = { summary: '', source: '', tag: 'test', errors: [], method: 'GET' } as const;
+const shared = { summary: '', source: '', tag: 'test', errors: [], method: 'GET' } as const;
 const stream = defineOperation({
-  ...row,
+  ...shared,
   path: '/v1/stream',
   answer: { kind: 'stream', status: 200, schema: z.unknown() },
 });
 const plain = defineOperation({
-  ...row,
+  ...shared,
   path: '/events',
   answer: { kind: 'stream', status: 200, schema: z.unknown(), type: 'application/json' },
 });
-const raw = defineOperation({ ...row, path: '/v1/raw', answer: { kind: 'raw' } });
+const raw = defineOperation({ ...shared, path: '/v1/raw', answer: { kind: 'raw' } });
 
 /** Every reader's sink, in the order of their arrival. */
 async function serveStream() {

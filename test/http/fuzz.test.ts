@@ -16,13 +16,13 @@ import { serveEdge } from '../support/serve-edge.ts';
 const ROUNDS = 1_500;
 const AT_ONCE = 25;
 
-const row = { summary: '', source: '', tag: 'test', errors: [] } as const;
+const shared = { summary: '', source: '', tag: 'test', errors: [] } as const;
 const json = { kind: 'json', status: 200, schema: z.unknown() } as const;
 const operations = {
   ...eventOperations,
-  health: defineOperation({ ...row, method: 'GET', path: '/v1/health', answer: json }),
+  health: defineOperation({ ...shared, method: 'GET', path: '/v1/health', answer: json }),
   read: defineOperation({
-    ...row,
+    ...shared,
     method: 'GET',
     path: '/v1/tasks/{name}',
     params: z.object({ name: z.string().max(64) }),
@@ -30,14 +30,14 @@ const operations = {
     answer: json,
   }),
   put: defineOperation({
-    ...row,
+    ...shared,
     method: 'PUT',
     path: '/v1/tasks/{name}',
     body: z.object({ expire: z.union([z.number(), z.string()]), labels: z.record(z.string(), z.unknown()).optional() }),
     answer: json,
   }),
   form: defineOperation({
-    ...row,
+    ...shared,
     method: 'POST',
     path: '/v1/form',
     body: z.record(z.string(), z.string()),
@@ -45,12 +45,12 @@ const operations = {
     answer: json,
   }),
   remove: defineOperation({
-    ...row,
+    ...shared,
     method: 'DELETE',
     path: '/v1/tasks/{name}',
     answer: { kind: 'empty', status: 204 },
   }),
-  rest: defineOperation({ ...row, method: '*', path: '/v1/raw/{path...}', answer: { kind: 'raw' } }),
+  rest: defineOperation({ ...shared, method: '*', path: '/v1/raw/{path...}', answer: { kind: 'raw' } }),
 };
 
 /** xorshift32: the same numbers again for the same seed. */

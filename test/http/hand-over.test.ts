@@ -10,12 +10,16 @@ import { readLines } from '../support/read-lines.ts';
 import { serveEdge } from '../support/serve-edge.ts';
 import { soon } from '../support/soon.ts';
 
-const row = { summary: '', source: '', tag: 'test', errors: [], method: 'GET' } as const;
+const shared = { summary: '', source: '', tag: 'test', errors: [], method: 'GET' } as const;
 const json = { kind: 'json', status: 200, schema: z.unknown() } as const;
 const operations = {
-  stream: defineOperation({ ...row, path: '/v1/stream', answer: { kind: 'stream', status: 200, schema: z.unknown() } }),
-  slow: defineOperation({ ...row, path: '/v1/slow', answer: json }),
-  quick: defineOperation({ ...row, path: '/v1/quick', answer: json }),
+  stream: defineOperation({
+    ...shared,
+    path: '/v1/stream',
+    answer: { kind: 'stream', status: 200, schema: z.unknown() },
+  }),
+  slow: defineOperation({ ...shared, path: '/v1/slow', answer: json }),
+  quick: defineOperation({ ...shared, path: '/v1/quick', answer: json }),
 };
 const LONG_MS = 60_000;
 const get = (target: string) => `GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`;

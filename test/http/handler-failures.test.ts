@@ -10,16 +10,16 @@ import { openRaw } from '../support/raw-http.ts';
 import { serveEdge } from '../support/serve-edge.ts';
 import { soon } from '../support/soon.ts';
 
-const row = { summary: '', source: '', tag: 'test', errors: [], method: 'GET' } as const;
+const shared = { summary: '', source: '', tag: 'test', errors: [], method: 'GET' } as const;
 const json = { kind: 'json', status: 200, schema: z.unknown() } as const;
-const one = defineOperation({ ...row, path: '/v1/one', answer: json });
-const raw = defineOperation({ ...row, path: '/v1/raw', answer: { kind: 'raw' } });
+const one = defineOperation({ ...shared, path: '/v1/one', answer: json });
+const raw = defineOperation({ ...shared, path: '/v1/raw', answer: { kind: 'raw' } });
 const stream = defineOperation({
-  ...row,
+  ...shared,
   path: '/v1/stream',
   answer: { kind: 'stream', status: 200, schema: z.unknown() },
 });
-const health = defineOperation({ ...row, path: '/v1/health', answer: json });
+const health = defineOperation({ ...shared, path: '/v1/health', answer: json });
 const ok = () => ({ status: 'ok' });
 
 const SECRET = 'password=hunter2';
@@ -232,7 +232,7 @@ describe('the signal of a call', () => {
 
   test('aborts also for a pipelined request that has not had its turn', async () => {
     const later = defineOperation({
-      ...row,
+      ...shared,
       path: '/v1/later',
       answer: { kind: 'stream', status: 200, schema: z.unknown() },
     });
@@ -272,7 +272,7 @@ describe('the signal of a call', () => {
 
 test('a caller who leaves in the middle of a body is no error of ours', async () => {
   const handled = vi.fn();
-  const put = defineOperation({ ...row, method: 'PUT', path: '/v1/put', body: z.unknown(), answer: json });
+  const put = defineOperation({ ...shared, method: 'PUT', path: '/v1/put', body: z.unknown(), answer: json });
   const { path, log } = await serveEdge({ put, one }, { put: handled, one: ok });
   const head = 'PUT /v1/put HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{';
   const caller = createConnection(path);

@@ -8,11 +8,11 @@ import { ask } from '../support/ask.ts';
 import { serveEdge } from '../support/serve-edge.ts';
 
 const SECRET = 'password=hunter2';
-const row = { summary: '', source: '', tag: 'test', errors: [], method: 'GET' } as const;
-const one = defineOperation({ ...row, path: '/v1/one', answer: { kind: 'json', status: 200, schema: z.unknown() } });
-const denied = defineOperation({ ...row, path: '/v1/denied', answer: { kind: 'empty', status: 204 } });
+const shared = { summary: '', source: '', tag: 'test', errors: [], method: 'GET' } as const;
+const one = defineOperation({ ...shared, path: '/v1/one', answer: { kind: 'json', status: 200, schema: z.unknown() } });
+const denied = defineOperation({ ...shared, path: '/v1/denied', answer: { kind: 'empty', status: 204 } });
 const stream = defineOperation({
-  ...row,
+  ...shared,
   path: '/v1/stream',
   answer: { kind: 'stream', status: 200, schema: z.unknown() },
 });

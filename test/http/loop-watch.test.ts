@@ -18,7 +18,7 @@ function hold(ms: number): void {
   while (performance.now() < until_ms) Math.sqrt(until_ms);
 }
 
-const toRow = (path: string) =>
+const toOperation = (path: string) =>
   defineOperation({
     method: 'GET',
     path,
@@ -34,7 +34,7 @@ it('names the operation that held it longest, whatever ran before and after it',
   using loop = new LoopWatch((long) => holds.push(long));
   loop.start();
   const edge = createEdge({
-    operations: { quick: toRow('/v1/quick'), slow: toRow('/v1/slow') },
+    operations: { quick: toOperation('/v1/quick'), slow: toOperation('/v1/slow') },
     handlers: {
       quick: () => ({}),
       slow: async () => {

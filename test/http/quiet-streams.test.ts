@@ -6,13 +6,17 @@ import { type EventSink, KEEP_ALIVE_MS } from '../../src/http/event-sink.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { serveEdge } from '../support/serve-edge.ts';
 
-const row = { summary: '', source: '', tag: 'test', errors: [], method: 'GET' } as const;
+const shared = { summary: '', source: '', tag: 'test', errors: [], method: 'GET' } as const;
 const quiet = defineOperation({
-  ...row,
+  ...shared,
   path: '/quiet',
   answer: { kind: 'stream', status: 200, schema: z.unknown(), quiet: true },
 });
-const usual = defineOperation({ ...row, path: '/usual', answer: { kind: 'stream', status: 200, schema: z.unknown() } });
+const usual = defineOperation({
+  ...shared,
+  path: '/usual',
+  answer: { kind: 'stream', status: 200, schema: z.unknown() },
+});
 
 async function serve() {
   const send = (_call: unknown, sink: EventSink<unknown>) => sink.send({ type: 'init' });

@@ -10,24 +10,24 @@ import { serveEdge } from '../support/serve-edge.ts';
 
 const CAP_BYTES = 2_000_000;
 const KEY = 'the key of both sides';
-const row = { summary: '', source: '', tag: 'test', errors: [], method: 'POST' } as const;
+const shared = { summary: '', source: '', tag: 'test', errors: [], method: 'POST' } as const;
 const json = { kind: 'json', status: 200, schema: z.unknown() } as const;
 const hook = defineOperation({
-  ...row,
+  ...shared,
   path: '/v1/hook',
   body: z.object({ text: z.string() }),
   rawBody: { cap_bytes: CAP_BYTES },
   answer: json,
 });
 const small = defineOperation({
-  ...row,
+  ...shared,
   path: '/v1/small',
   body: z.record(z.string(), z.string()).optional(),
   bodyType: 'form',
   rawBody: { cap_bytes: 64 },
   answer: json,
 });
-const plain = defineOperation({ ...row, path: '/v1/plain', body: z.unknown(), answer: json });
+const plain = defineOperation({ ...shared, path: '/v1/plain', body: z.unknown(), answer: json });
 
 const sign = (bytes: string | Uint8Array) => createHmac('sha256', KEY).update(bytes).digest();
 

@@ -2,7 +2,7 @@
 
 import { createClient } from '../../client/client.ts';
 import { UpstreamError } from '../../client/upstream-error.ts';
-import type { machineOperations as localRows } from '../../contract/local/machine.ts';
+import type { machineOperations as localOperations } from '../../contract/local/machine.ts';
 import { machineOperations } from '../../contract/machines.ts';
 import type { Clock } from '../../core/clock.ts';
 import { judgeEligibility } from '../../core/machine/suspend-eligibility.ts';
@@ -46,7 +46,7 @@ export interface MachineOptions {
 }
 
 export interface Machine extends Disposable {
-  readonly handlers: Handlers<typeof localRows, unknown>;
+  readonly handlers: Handlers<typeof localOperations, unknown>;
   readonly suspender: Suspender;
 }
 

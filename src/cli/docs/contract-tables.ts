@@ -22,10 +22,10 @@ const platformAccess = {
 export function toPlatformOperationTable(operations: Operations): string {
   return toMarkdownTable(
     ['operation', 'what it does', 'token of'],
-    Object.values(operations).map((row) => [
-      toOperationName(row),
-      row.summary,
-      platformAccess[row.access ?? 'organization'],
+    Object.values(operations).map((operation) => [
+      toOperationName(operation),
+      operation.summary,
+      platformAccess[operation.access ?? 'organization'],
     ]),
   );
 }
@@ -33,7 +33,11 @@ export function toPlatformOperationTable(operations: Operations): string {
 export function toAgentOperationTable(operations: LocalOperations): string {
   return toMarkdownTable(
     ['operation', 'what it does', 'served at'],
-    Object.values(operations).map((row) => [toOperationName(row), row.summary, row.servedAt.join(', ')]),
+    Object.values(operations).map((operation) => [
+      toOperationName(operation),
+      operation.summary,
+      operation.servedAt.join(', '),
+    ]),
   );
 }
 

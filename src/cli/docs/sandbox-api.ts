@@ -28,7 +28,7 @@ export const sandboxOperations: readonly Operation[] = [
   processOperations,
   portNoticeOperations,
 ]
-  .flatMap((rows) => Object.values<Operation>(rows))
+  .flatMap((operations) => Object.values<Operation>(operations))
   .filter(({ source }) => /Sandbox API|Sprites API/.test(source));
 
 /** Remarks that the summary does not make, by the name of the operation. */
@@ -48,10 +48,10 @@ const served = new Set(Object.values<Operation>(platformOperations).map(toOperat
 export function toSandboxOperationTable(): string {
   return toMarkdownTable(
     ['operation', 'state', 'what it does'],
-    sandboxOperations.map((row) => {
-      const name = toOperationName(row);
+    sandboxOperations.map((operation) => {
+      const name = toOperationName(operation);
       const remark = remarks[name];
-      const text = remark === undefined ? row.summary : `${row.summary} (${remark})`;
+      const text = remark === undefined ? operation.summary : `${operation.summary} (${remark})`;
       return [name, served.has(name) ? 'done' : 'not served', text];
     }),
   );
@@ -65,7 +65,7 @@ export function toSandboxRecordTable(): string {
 }
 
 function toState({ of, missing }: SandboxRecord): string {
-  if (!Object.values(of).some((row) => served.has(toOperationName(row)))) return 'not served';
+  if (!Object.values(of).some((operation) => served.has(toOperationName(operation)))) return 'not served';
   return missing === undefined ? 'done' : `in part: ${missing}`;
 }
 
