@@ -29,7 +29,7 @@ export interface OpenMachinesDeps {
 const FREEZE_DELAY_MS = 300;
 const START_DEADLINE_MS = 30_000;
 
-/** Starts no machine: `takeOver` and `carryOn` of the service do. */
+/** Starts no machine: `reconcile` and `carryOn` of the service do. */
 export function openMachines(deps: OpenMachinesDeps): MachineParts {
   const { options, stores, machinesDir, addresses, changes, clock } = deps;
   const { storage, host, machines, sprites } = stores;

@@ -56,7 +56,7 @@ export interface PlatformOptions {
   readonly spriteUrl?: string;
   /** Shown as the `environment_version` of every sprite: the version of what machines boot from. */
   readonly environmentVersion?: string;
-  /** Checks every JSON answer against its row, for tests. */
+  /** Checks every JSON answer against the schema of its operation, for tests. */
   readonly checkAnswers?: boolean;
   readonly clock?: Clock;
   /** Where `/metrics` is, and for whom; on the listener of the platform when absent, if only this machine reaches that. */

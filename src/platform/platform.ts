@@ -80,7 +80,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
 
   stack.defer(() => edge.drain(DRAIN_MS));
   stack.use(machineService);
-  await machineService.takeOver();
+  await machineService.reconcile();
   stack.use(await openListeners({ options, edge, metricsListener, addresses }));
   machineService.carryOn();
 

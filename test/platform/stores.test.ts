@@ -429,8 +429,8 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
       expect(claims.filter(Boolean)).toHaveLength(1);
       const { host } = await machineOf('dev-1');
       await machines.move(id, 'stopped', 'running', 2);
-      expect((await machines.listAwake(host ?? '')).map((row) => row.id)).toEqual([id]);
-      expect(await machines.listAwake('h9')).toEqual([]);
+      expect((await machines.listNotStopped(host ?? '')).map((row) => row.id)).toEqual([id]);
+      expect(await machines.listNotStopped('h9')).toEqual([]);
       const hosts = createHostStore(storage);
       expect(await hosts.list()).toEqual([{ host, machines: 1 }]);
       await hosts.forget(host ?? '');

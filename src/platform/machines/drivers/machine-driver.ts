@@ -33,8 +33,8 @@ export interface FoundInstance {
 
 /** Disposing of a driver leaves machines as they are, or ends them, by its setting. */
 export interface MachineDriver extends AsyncDisposable {
-  /** Takes over what an earlier platform process left running. Resolves with each machine's last instance. Called once, before anything else. */
-  takeOver(): Promise<readonly FoundInstance[]>;
+  /** Finds and follows what an earlier platform process left running. Resolves with each machine's last instance. Called once, before anything else. */
+  findInstances(): Promise<readonly FoundInstance[]>;
   /** Boots a machine. Resolves when it runs; throws `internal` when it cannot be started. */
   start(spec: MachineSpec): Promise<void>;
   /** Resolves when nothing of the machine runs any more. Throws when it cannot be frozen; it then runs on. */

@@ -17,9 +17,9 @@ import { createStops } from './machine-stops.ts';
 import { createSuspends } from './machine-suspends.ts';
 import { createRestarts } from './pending-restarts.ts';
 import { createPendingStarts } from './pending-starts.ts';
+import { createReconciliation } from './reconcile-machines.ts';
 import { createReportRecorder } from './report-recorder.ts';
 import { createWaiters, type WaitFor } from './state-waiters.ts';
-import { createTakeOver } from './take-over-machines.ts';
 
 export interface MachineServiceDeps {
   readonly storage: Pick<Storage, 'transaction'>;
@@ -40,7 +40,7 @@ export interface MachineServiceDeps {
  * one of another platform process. */
 export interface MachineService extends AsyncDisposable {
   /** Makes the records agree with what the driver found. Called once, before anything is served. */
-  takeOver(): Promise<void>;
+  reconcile(): Promise<void>;
   /** Finishes the moves that an earlier process began, and starts the machines that are to run. Called once, after the platform listens. */
   carryOn(): void;
   /** Accepts a suspend; the freeze follows. Throws `invalid_state`, `limit_reached`, or `not_eligible` with every condition. */
@@ -115,16 +115,16 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     signal,
     log,
   });
-  const takeOver = createTakeOver({ host, machines, driver, records });
+  const reconciliation = createReconciliation({ host, machines, driver, records });
   const recordReport = createReportRecorder({ ...deps, pendingStarts, waiters });
 
   return {
-    takeOver: takeOver.find,
+    reconcile: reconciliation.reconcile,
     carryOn() {
       starts.serve();
       const follow = (id: string, instance_id: string) => pendingStarts.expect(id, instance_id, false).follow();
       const steps = { thaw: starts.thaw, end: stops.end, follow, boot: starts.startAgain };
-      takeOver.carryOn(steps).catch((error: unknown) => {
+      reconciliation.carryOn(steps).catch((error: unknown) => {
         if (!signal.aborted) log.error({ err: error }, 'a machine of before could not be carried on with');
       });
     },

@@ -9,7 +9,7 @@ export function createMachinesAtRest(): MachineService {
     return Promise.reject(new RemoraError('invalid_state', message));
   };
   return {
-    takeOver: refuse,
+    reconcile: refuse,
     carryOn: () => undefined,
     suspend: refuse,
     start: refuse,

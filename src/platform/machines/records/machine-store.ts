@@ -69,7 +69,7 @@ export interface MachineStore {
   /** Sorted by id; the first `limit` after `after`. */
   list(organization_id: string, app: string, page: MachinePage): Promise<readonly MachineRow[]>;
   /** The machines of a host, and those that never had one, whose recorded or wanted state is not `stopped`. */
-  listAwake(host: string): Promise<readonly MachineRow[]>;
+  listNotStopped(host: string): Promise<readonly MachineRow[]>;
   /** How many machines of an organization are in one of these states. */
   count(organization_id: string, states: readonly MachineStatus[]): Promise<number>;
   /** False when the machine is no longer in the state `from`. */
@@ -118,7 +118,7 @@ export function createMachineStore(sql: Sql): MachineStore {
       const text = `${select} WHERE m.organization_id = $1 AND m.app = $2 AND m.id > $3 ORDER BY m.id LIMIT $4`;
       return (await sql.all<StoredMachine>(text, [organization_id, app, after, limit])).map(parseRow);
     },
-    async listAwake(host) {
+    async listNotStopped(host) {
       const text = `${select}
                     WHERE (m.state <> 'stopped' OR m.wanted = 'running') AND (m.host = $1 OR m.host IS NULL)`;
       return (await sql.all<StoredMachine>(text, [host])).map(parseRow);

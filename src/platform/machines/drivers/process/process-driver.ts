@@ -81,7 +81,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
   }
 
   return {
-    async takeOver() {
+    async findInstances() {
       if (options.endMachines) process.on('exit', onProcessExit);
       const notes = listProcessNotes(options.dir);
       if (notes.size === 0) return [];

@@ -11,7 +11,7 @@ export interface RecordedMachine {
   readonly policy: RestartPolicy;
 }
 
-export interface TakeOverPlan {
+export interface ReconciliationPlan {
   /** The state to record before anything is served. */
   readonly state: MachineStatus;
   /** The recorded instance has ended, and no platform saw how. */
@@ -21,7 +21,10 @@ export interface TakeOverPlan {
 }
 
 /** `found` is undefined when the recorded instance never began. */
-export function planTakeOver(recorded: RecordedMachine, found: FoundInstance['state'] | undefined): TakeOverPlan {
+export function planReconciliation(
+  recorded: RecordedMachine,
+  found: FoundInstance['state'] | undefined,
+): ReconciliationPlan {
   switch (found) {
     case 'running':
       return planRunning(recorded);
@@ -40,7 +43,7 @@ export function planTakeOver(recorded: RecordedMachine, found: FoundInstance['st
   }
 }
 
-function planRunning({ state, wanted }: RecordedMachine): TakeOverPlan {
+function planRunning({ state, wanted }: RecordedMachine): ReconciliationPlan {
   if (wanted === 'stopped') return { state, isOver: false, next: 'end' };
   if (state === 'starting') return { state, isOver: false, next: 'follow' };
   // An unfinished freeze may have stopped some of its processes.
@@ -48,7 +51,7 @@ function planRunning({ state, wanted }: RecordedMachine): TakeOverPlan {
   return { state: 'running', isOver: false, next };
 }
 
-function planSuspended({ state, wanted }: RecordedMachine): TakeOverPlan {
+function planSuspended({ state, wanted }: RecordedMachine): ReconciliationPlan {
   if (wanted === 'stopped') return { state, isOver: false, next: 'end' };
   if (state === 'starting') return { state, isOver: false, next: 'thaw' };
   return { state: 'suspended', isOver: false, next: 'nothing' };

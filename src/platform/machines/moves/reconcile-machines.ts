@@ -1,16 +1,16 @@
-// Takes over the machines that the platform process before this one left: finds them, corrects their records, and finishes moves that
-// were begun.
+// Makes records and machines agree after the platform process before this one has ended: finds its machines, corrects their records,
+// and finishes moves that were begun.
 import { toDateTime } from '../../../core/clock.ts';
 import type { FoundInstance, MachineDriver, StopOptions } from '../drivers/machine-driver.ts';
 import type { MachineRow, MachineStore } from '../records/machine-store.ts';
 import { toRestartPolicy } from '../records/machine-views.ts';
 import type { MachineRecords } from './machine-records.ts';
-import { planTakeOver, type TakeOverPlan } from './plan-take-over.ts';
+import { planReconciliation, type ReconciliationPlan } from './plan-reconciliation.ts';
 
-export interface TakeOverOptions {
+export interface ReconciliationOptions {
   readonly host: string;
-  readonly machines: Pick<MachineStore, 'listAwake'>;
-  readonly driver: Pick<MachineDriver, 'takeOver' | 'state' | 'stop'>;
+  readonly machines: Pick<MachineStore, 'listNotStopped'>;
+  readonly driver: Pick<MachineDriver, 'findInstances' | 'state' | 'stop'>;
   readonly records: Pick<MachineRecords, 'correct' | 'end'>;
 }
 
@@ -22,9 +22,9 @@ export interface CarryOn {
   readonly boot: (id: string) => Promise<void>;
 }
 
-export interface TakeOver {
+export interface Reconciliation {
   /** Ends machines without a record, and records what was found of the others. */
-  find(): Promise<void>;
+  reconcile(): Promise<void>;
   /** Does the steps that are left. Boots a few machines at a time: after a restart of the host all of them are to run. */
   carryOn(steps: CarryOn): Promise<void>;
 }
@@ -32,8 +32,8 @@ export interface TakeOver {
 const STRAY: StopOptions = { signal: 'SIGKILL', timeout_ms: 0 };
 const BOOTS_AT_ONCE = 4;
 
-export function createTakeOver({ host, machines, driver, records }: TakeOverOptions): TakeOver {
-  const left: { readonly row: MachineRow; readonly next: TakeOverPlan['next'] }[] = [];
+export function createReconciliation({ host, machines, driver, records }: ReconciliationOptions): Reconciliation {
+  const left: { readonly row: MachineRow; readonly next: ReconciliationPlan['next'] }[] = [];
 
   /** The state of the instance that the record names. Another instance of the same machine is ended. */
   async function toFound(
@@ -47,7 +47,7 @@ export function createTakeOver({ host, machines, driver, records }: TakeOverOpti
 
   async function settle(row: MachineRow, found: FoundInstance | undefined): Promise<void> {
     const { state, wanted, config } = row;
-    const plan = planTakeOver({ state, wanted, policy: toRestartPolicy(config) }, await toFound(row, found));
+    const plan = planReconciliation({ state, wanted, policy: toRestartPolicy(config) }, await toFound(row, found));
     if (plan.isOver) {
       const exit = { exit_code: null, signal: null, requested: wanted === 'stopped', at: toDateTime(Date.now()) };
       await records.end(row.id, exit, () => (plan.next === 'boot' ? 'running' : 'stopped'));
@@ -56,9 +56,9 @@ export function createTakeOver({ host, machines, driver, records }: TakeOverOpti
   }
 
   return {
-    async find() {
-      const instances = new Map((await driver.takeOver()).map((found) => [found.id, found]));
-      for (const row of await machines.listAwake(host)) {
+    async reconcile() {
+      const instances = new Map((await driver.findInstances()).map((found) => [found.id, found]));
+      for (const row of await machines.listNotStopped(host)) {
         if (row.config.external === true) continue;
         await settle(row, instances.get(row.id));
         instances.delete(row.id);
