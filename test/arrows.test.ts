@@ -354,6 +354,26 @@ test('no file imports itself by a way round; types, and what is loaded later, do
   expect(rounds).toEqual([]);
 });
 
+/** Of a process or of this one; `/proc/stat` of the kernel has another form. */
+const PROCESS_STAT = /(?:self|\}|pid\)),?\s*'?\/?'?stat['`]/;
+
+test('the id of the boot and the line of a process are each read in one file, below linux', () => {
+  const sources = readSources();
+  const having = (pattern: RegExp) =>
+    sources.filter(({ text }) => pattern.test(withoutComments(text))).map(({ path }) => path);
+  expect(having(/random.{1,6}boot_id/)).toEqual(['linux/boot-id.ts']);
+  // One needs fields of its own environment, which no other reader wants.
+  expect(having(PROCESS_STAT).sort()).toEqual(['linux/processes/process-table.ts', 'linux/take-variable.ts']);
+});
+
+test.each([
+  'readFileSync(`/proc/\u0024{pid}/stat`)',
+  "readFileSync(join(root, String(pid), 'stat'))",
+  "readFileSync('/proc/self/stat')",
+])('a reader of the line of a process is noticed: %s', (text) => {
+  expect(text).toMatch(PROCESS_STAT);
+});
+
 test('every arrow between rooms is used', () => {
   const graph = readGraph();
   const used = new Set(

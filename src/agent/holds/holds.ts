@@ -1,5 +1,4 @@
 // Holds in force: made and renewed over the socket, stored on disk, ended by time, by their process or by their connection.
-import { readFileSync } from 'node:fs';
 import type { Task } from '../../contract/local/tasks.ts';
 import type { Clock } from '../../core/clock.ts';
 import {
@@ -14,6 +13,7 @@ import {
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { RunClock } from '../../core/run-clock.ts';
+import { readBootId } from '../../linux/boot-id.ts';
 import { readProcessStart } from '../../linux/processes/process-start.ts';
 import type { Sqlite } from '../../sqlite/open.ts';
 import type { EventHub } from '../events/event-hub.ts';
@@ -64,7 +64,7 @@ export function createHolds(options: HoldsOptions): Holds {
   const { clock, runClock, hub, log } = options;
   const procRoot = options.procRoot ?? '/proc';
   const book = createHoldBook();
-  const store = createHoldStore(options.db, readBootId(procRoot));
+  const store = createHoldStore(options.db, readBootId(procRoot) ?? 'unknown');
   let timer: NodeJS.Timeout | undefined;
   let keepsConnections = false;
 
@@ -164,12 +164,4 @@ export function createHolds(options: HoldsOptions): Holds {
     toRestartState: () => book.all().map((hold) => toRestartHold(hold, now())),
     [Symbol.dispose]: stop,
   };
-}
-
-function readBootId(procRoot: string): string {
-  try {
-    return readFileSync(`${procRoot}/sys/kernel/random/boot_id`, 'utf8').trim();
-  } catch {
-    return 'unknown';
-  }
 }

@@ -1,6 +1,4 @@
 // Puts the ports part together: the watcher, its readers, the outbox to the platform, and the operations.
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { portOperations } from '../../contract/local/ports.ts';
 import type { PortNotification } from '../../contract/port-notices.ts';
 import { type Clock, toDateTime } from '../../core/clock.ts';
@@ -14,6 +12,7 @@ import { RemoraError } from '../../core/remora-error.ts';
 import type { Secret } from '../../core/secret.ts';
 import { randomHex } from '../../core/urandom.ts';
 import type { Handlers } from '../../http/handler.ts';
+import { readBootId } from '../../linux/boot-id.ts';
 import {
   type ClosedSocketWatch,
   type ClosedSocketWatchStatus,
@@ -103,7 +102,8 @@ export function createPorts(options: PortsOptions): Ports {
   /** Undefined when the tables cannot be opened: the part still watches, but the platform gets no notices. */
   function openLedger(target: string): PortLedger | undefined {
     try {
-      return openPortLedger(options.db, { boot: readBootId(procRoot), target });
+      // Where the kernel shows no boot id, two boots cannot be distinguished.
+      return openPortLedger(options.db, { boot: readBootId(procRoot) ?? '', target });
     } catch (error) {
       const reason = toErrorMessage(error);
       noticesPart.set('failed', `port notices cannot be kept: ${reason}`);
@@ -178,13 +178,4 @@ function toSender({ config, upstream, identity, mayGoOut }: PortsOptions): Notic
   const { baseUrl, sprite, token } = config;
   if (baseUrl === undefined || sprite === undefined || token === undefined) return undefined;
   return createNoticeSender({ baseUrl, sprite, token, upstream, identity, mayGoOut });
-}
-
-/** The kernel's boot id; empty when it shows none, and then two boots cannot be distinguished. */
-function readBootId(procRoot: string): string {
-  try {
-    return readFileSync(join(procRoot, 'sys', 'kernel', 'random', 'boot_id'), 'utf8').trim();
-  } catch {
-    return '';
-  }
 }

@@ -1,8 +1,8 @@
 // The kernel port: everything that the agent reads of the machine to notice a resume, from files that any user may read.
 // Nothing here throws; a figure that this machine does not have is undefined.
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ResumeSources } from '../../core/resume/resume-sources.ts';
+import { readBootId } from '../boot-id.ts';
 import { createGenerationCounter } from './generation-counter.ts';
 import { createKeptFile } from './kept-file.ts';
 import {
@@ -58,13 +58,7 @@ export function createKernel(options: KernelOptions = {}): Kernel {
       const { user, system } = process.threadCpuUsage();
       return (user + system) / 1_000;
     },
-    bootId() {
-      try {
-        return readFileSync(join(procRoot, 'sys/kernel/random/boot_id'), 'latin1').trim();
-      } catch {
-        return undefined;
-      }
-    },
+    bootId: () => readBootId(procRoot),
     onContinued(listener) {
       process.on('SIGCONT', listener);
       return () => process.off('SIGCONT', listener);

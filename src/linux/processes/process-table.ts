@@ -16,10 +16,10 @@ export interface MarkedProcess extends ProcessStat {
   readonly mark: string | undefined;
 }
 
-/** Undefined when there is no such process. */
-export function readProcess(pid: number): ProcessStat | undefined {
+/** Undefined when there is no such process. `procRoot` is /proc, or a copy of it in a test. */
+export function readProcess(pid: number, procRoot = '/proc'): ProcessStat | undefined {
   try {
-    return parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+    return parseStat(readFileSync(`${procRoot}/${pid}/stat`, 'latin1'));
   } catch {
     return undefined;
   }
@@ -37,11 +37,6 @@ export function readMarkedProcesses(name: string): readonly MarkedProcess[] {
 /** A zombie counts as ended: its parent may never collect it. */
 export function isOver({ state }: ProcessStat): boolean {
   return state === 'Z' || state === 'X';
-}
-
-/** Names this boot of the kernel, so that start times of another boot are not compared. */
-export function readBootId(): string {
-  return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 }
 
 /** The second field is in parentheses and may hold anything, also parentheses and spaces: the last `)` ends it. */

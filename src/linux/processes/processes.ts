@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { readProcessStart } from './process-start.ts';
+import { readProcess } from './process-table.ts';
 
 export interface Processes {
   /** Every process, lowest pid first. */
@@ -37,7 +38,10 @@ export function createProcesses(root: string): Processes {
       const directory = fdDirectory(pid);
       return listOrNothing(directory).map((name) => `${directory}/${name}`);
     },
-    parentOf: (pid) => parentOf(root, pid),
+    parentOf(pid) {
+      const parent = readProcess(pid, root)?.parent ?? 0;
+      return parent > 0 ? parent : undefined;
+    },
     socketAt(link) {
       try {
         const match = /^socket:\[(\d+)\]$/.exec(readlinkSync(link));
@@ -58,17 +62,6 @@ function listOrNothing(directory: string): string[] {
     return readdirSync(directory);
   } catch {
     return [];
-  }
-}
-
-/** The second field of the line is in parentheses and may hold anything: the last `)` ends it. */
-function parentOf(root: string, pid: number): number | undefined {
-  try {
-    const stat = readFileSync(join(root, String(pid), 'stat'), 'latin1');
-    const parent = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ', 2)[1]);
-    return parent > 0 ? parent : undefined;
-  } catch {
-    return undefined;
   }
 }
 

@@ -3,8 +3,9 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RemoraError } from '../../../../core/remora-error.ts';
+import { readBootId } from '../../../../linux/boot-id.ts';
 import { type Cgroup, findCgroup, openCgroup } from '../../../../linux/processes/cgroup.ts';
-import { type MarkedProcess, readBootId } from '../../../../linux/processes/process-table.ts';
+import type { MarkedProcess } from '../../../../linux/processes/process-table.ts';
 import type { DriverState, FoundInstance, MachineDriver, MachineSpec, StopOptions } from '../machine-driver.ts';
 import { endMembers, killMembers } from './end-members.ts';
 import { freezeMembers, thawMembers } from './freeze-members.ts';
@@ -65,7 +66,8 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
   /** Finds the instance of a note. Takes over a running one; of one that has ended, ends the processes that are left. */
   async function find(id: string, note: ProcessNote, table: readonly MarkedProcess[]): Promise<FoundInstance> {
     const { instance_id } = note;
-    if (note.boot_id !== readBootId()) return { id, instance_id, state: 'lost' };
+    const boot = readBootId();
+    if (boot === undefined || note.boot_id !== boot) return { id, instance_id, state: 'lost' };
     const leader = toLeader(note, table);
     const cgroup = toCgroup(note);
     if (leader === undefined || !isAlive(leader)) {

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { readBootId } from '../../../../linux/processes/process-table.ts';
+import { readBootId } from '../../../../linux/boot-id.ts';
 
 /** The environment variable that marks every process of a machine with the id of its instance. */
 export const INSTANCE_VARIABLE = 'FLY_MACHINE_VERSION';
@@ -33,7 +33,7 @@ export function writeProcessNote(dir: string, id: string, fields: NewProcessNote
   const early = `${path}~`;
   // Not opened when it is there: it may be a link.
   rmSync(early, { force: true });
-  writeFileSync(early, JSON.stringify({ ...fields, boot_id: readBootId() }), { mode: 0o600, flag: 'wx' });
+  writeFileSync(early, JSON.stringify({ ...fields, boot_id: readBootId() ?? '' }), { mode: 0o600, flag: 'wx' });
   renameSync(early, path);
 }
 
