@@ -1,5 +1,6 @@
 // The loopback listener as a caller without Unix sockets sees it: where a token may be carried, what it opens, and what is
 // refused; and the commands that lead there.
+import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { gatewayLog } from '../../../src/contract/local/gateway.ts';
 import { openOnce } from '../../support/at-end.ts';
@@ -96,6 +97,22 @@ describe('a token', () => {
     expect((await stack.agent.get('/metrics')).text).toMatch(counted);
   });
 
+  it('that is wrong is refused each time and counted, and never keeps a good one from being served', async () => {
+    const stack = await openModelStack();
+    const wrong = () =>
+      call(stack, target, { authorization: `Bearer remora_cap_${randomBytes(32).toString('base64url')}` });
+    const statuses: number[] = [];
+    for (let round = 0; round < 10; round += 1) {
+      const answers = await Promise.all(Array.from({ length: 30 }, wrong));
+      statuses.push(...answers.map(({ status }) => status));
+    }
+    expect(new Set(statuses)).toEqual(new Set([401]));
+    const counted = /calls_total\{provider="",connector="",decision="reject",status="401",code="unauthorized"\} 300$/m;
+    expect((await stack.agent.get('/metrics')).text).toMatch(counted);
+    const headers = { authorization: `Bearer ${await stack.createToken('conn_openai')}` };
+    expect((await call(stack, target, headers)).status).toBe(200);
+  });
+
   it('does not help a page that reached the listener under another name', async () => {
     const stack = stackOfAll();
     const before = stack.provider.calls.length;
@@ -106,7 +123,7 @@ describe('a token', () => {
         port,
         `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\nConnection: close\r\n\r\n`,
       ).ended;
-    for (const host of ['evil.test', `127.0.0.1.evil.test:${port}`, '']) {
+    for (const host of ['evil.test', `127.0.0.1.evil.test:${port}`, '127.999.1.1', `127.1:${port}`, '']) {
       expect(await ask(host)).toMatch(/^HTTP\/1.1 403 .*loopback/s);
     }
     expect(stack.provider.calls).toHaveLength(before);
