@@ -1,5 +1,7 @@
 // Opens the directory and the database of a platform: the lock, the storage, and one store for each table of records.
 import { join } from 'node:path';
+import { RemoraError } from '../core/remora-error.ts';
+import { whyNotOwnDirectory } from '../linux/own-directory.ts';
 import { openLock } from '../sqlite/lock.ts';
 import { type ConnectorStore, createConnectorStore } from './connectors/records/connector-store.ts';
 import { createIncarnationStore, type IncarnationStore } from './fencing/incarnation-store.ts';
@@ -37,12 +39,15 @@ export interface Stores extends AsyncDisposable {
 /** The only host on SQLite, which one platform process uses; the id stays when the file is moved. */
 const ONLY_HOST = 'local';
 
-/** Throws `not_configured` when stored credentials need another vault key, `conflict` when another platform uses the directory, and what SQLite says. */
+/** Throws `not_configured` when stored credentials need another vault key or others may write the directory, `conflict` when another platform uses the directory, and what SQLite says. */
 export async function openStores(
   { dir, database, log }: Pick<PlatformOptions, 'dir' | 'database' | 'log'>,
   vault: Vault,
 ): Promise<Stores> {
   await using stack = new AsyncDisposableStack();
+  // Also beside PostgreSQL: the operator's socket and the files of machines are in it.
+  const problem = whyNotOwnDirectory(dir);
+  if (problem !== undefined) throw new RemoraError('not_configured', problem);
   stack.use(openLock(join(dir, 'platform.lock')));
   const storage = stack.use(await openStorage(dir, database));
   const isShared = database !== undefined;

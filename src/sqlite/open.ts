@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { toErrorMessage } from '../core/error-message.ts';
 import { makeDirectory } from '../linux/make-directory.ts';
+import { whyNotOwnDirectory } from '../linux/own-directory.ts';
 
 export type Sqlite = Database.Database;
 
@@ -29,10 +30,14 @@ export interface OpenOptions {
 
 /**
  * Opens `path` in WAL mode and migrates it. A damaged file is moved aside to `<path>.damaged` and a new one is made, unless the
- * options refuse that. Throws where no file can be used: a read-only or full disk, no permission, a newer schema.
+ * options refuse that. Throws where no file can be used: a read-only or full disk, no permission, a newer schema, a directory that
+ * others may write.
  */
 export function openDatabase(path: string, options: OpenOptions): OpenedDatabase {
-  makeDirectory(dirname(path), 0o700);
+  const directory = dirname(path);
+  makeDirectory(directory, 0o700);
+  const problem = whyNotOwnDirectory(directory);
+  if (problem !== undefined) throw new Error(problem);
   try {
     return { db: openAndMigrate(path, options), state: 'file', reason: undefined };
   } catch (error) {

@@ -2,7 +2,7 @@
 // do without costs a part, which says so, and the agent serves and stops as ever.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readdirSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
@@ -194,6 +194,20 @@ describe('a start that lacks files serves, says so, and stops at SIGTERM', () =>
     expect((await agent.get('/v1/ready')).json).toMatchObject({ parts: { store: { state: 'degraded' } } });
     agent.child.kill('SIGTERM');
     expect(await agent.ended).toBe(0);
+  });
+
+  it('a state directory that others may write, in which it leaves nothing', async () => {
+    const dir = tempDir();
+    const state = join(dir, 'state');
+    mkdirSync(state);
+    chmodSync(state, 0o777);
+    const agent = await startAgent({}, dir);
+    expect((await agent.get('/v1/ready')).json).toMatchObject({
+      parts: { store: { state: 'degraded', reason: expect.stringMatching(/others may write to .*chmod go-w/) } },
+    });
+    agent.child.kill('SIGTERM');
+    expect(await agent.ended).toBe(0);
+    expect(readdirSync(state)).toEqual([]);
   });
 
   it('files of the state', async () => {

@@ -51,6 +51,28 @@ describe('a vault key', () => {
   });
 });
 
+describe('the directory of a platform', () => {
+  const refused = async (dir: string) => {
+    const env = { REMORA_PLATFORM_KEY: 'ab'.repeat(32) };
+    const { code, stderr } = await runRemora(['platform', '--dir', dir, '--port', '0'], { env });
+    expect(code).toBe(1);
+    expect(readdirSync(dir)).toEqual([]);
+    return stderr;
+  };
+
+  test('is refused while others may write to it, with what to do', async () => {
+    const dir = tempDir();
+    chmodSync(dir, 0o777);
+    expect(await refused(dir)).toMatch(new RegExp(`^error: others may write to ${dir}; .*chmod go-w ${dir}\n$`));
+  });
+
+  test.skipIf(isNotRoot())('is refused when it belongs to somebody else', async () => {
+    const dir = tempDir();
+    chownSync(dir, 65_534, 65_534);
+    expect(await refused(dir)).toContain(`${dir} belongs to user 65534`);
+  });
+});
+
 describe('remora dev', () => {
   const refused = async (dir: string) => {
     const { code, stderr } = await runRemora(['dev', '--dir', dir, '--port', '0']);

@@ -214,7 +214,7 @@ describe('where no file can be used', () => {
 
   test('a full disk', async (context) => {
     const directory = tempDir();
-    const shell = 'mount -t tmpfs -o size=16k none "$1"';
+    const shell = 'mount -t tmpfs -o size=16k,mode=700 none "$1"';
     if (spawnSync('unshare', ['-rm', 'sh', '-c', shell, 'sh', directory]).status !== 0)
       context.skip('a small disk cannot be made here');
     const run = [
