@@ -63,7 +63,7 @@ describe('the directory of a platform', () => {
   test('is refused while others may write to it, with what to do', async () => {
     const dir = tempDir();
     chmodSync(dir, 0o777);
-    expect(await refused(dir)).toMatch(new RegExp(`^error: others may write to ${dir}; .*chmod go-w ${dir}\n$`));
+    expect(await refused(dir)).toMatch(new RegExp(`^error: others may write to ${dir}; .*chmod go-w ${dir} .*\n$`));
   });
 
   test.skipIf(isNotRoot())('is refused when it belongs to somebody else', async () => {
