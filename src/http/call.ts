@@ -17,6 +17,8 @@ export interface CallParts {
   readonly params: Readonly<Record<string, string>>;
   readonly principal: unknown;
   readonly upgrade?: Upgrade | undefined;
+  /** How long the body may take; the default when absent. */
+  readonly bodyDeadline_ms?: number | undefined;
   /** Runs before a body that has arrived is parsed. */
   readonly onTurn?: () => void;
 }
@@ -40,7 +42,7 @@ async function readCall(parts: CallParts, schema: z.ZodType): Promise<Call<Opera
   checkBody(request, form);
   const call = new ParsedCall(parts);
   if (request.headers.expect !== undefined) response.writeContinue();
-  const bytes = await readBody(request, form);
+  const bytes = await readBody(request, form, parts.bodyDeadline_ms);
   parts.onTurn?.();
   const body = parseBody(bytes, form.type);
   if (operation.unsupported !== undefined) checkUnsupported(operation.unsupported, body);

@@ -26,6 +26,8 @@ export interface EdgeOptions<Ops extends Operations, P> {
   readonly callerOf?: (principal: P) => unknown;
   /** How many event streams may be open at once. */
   readonly streamLimits?: StreamLimits;
+  /** How long a body that is parsed as a whole may take to arrive; 30 s when absent. */
+  readonly bodyDeadline_ms?: number;
   /** Learns which operation runs, each time that it begins or goes on. */
   readonly loop?: Pick<LoopWatch, 'enter'> | undefined;
   readonly log: Log;

@@ -5,6 +5,7 @@ import { RemoraError } from '../core/remora-error.ts';
 
 /** The cap of a body whose operation names none. */
 export const BODY_CAP_BYTES = 1024 * 1024;
+/** How long a body may take where the edge says nothing else. */
 const BODY_DEADLINE_MS = 30_000;
 
 export interface BodyForm {
@@ -26,8 +27,12 @@ export function checkBody(request: IncomingMessage, { type, cap_bytes }: BodyFor
   );
 }
 
-/** All bytes of the body. Rejects with 400, 408 or 413. */
-export function readBody(request: IncomingMessage, { cap_bytes }: Pick<BodyForm, 'cap_bytes'>): Promise<Buffer> {
+/** All bytes of the body. Rejects with 400, 408 after `deadline_ms`, or 413. */
+export function readBody(
+  request: IncomingMessage,
+  { cap_bytes }: Pick<BodyForm, 'cap_bytes'>,
+  deadline_ms = BODY_DEADLINE_MS,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const pieces = new Pieces();
     const onData = (chunk: Buffer) => {
@@ -37,8 +42,8 @@ export function readBody(request: IncomingMessage, { cap_bytes }: Pick<BodyForm,
     const onEnd = () => finish(() => resolve(pieces.take()));
     const onClose = () => finish(() => reject(new RemoraError('invalid_request', 'the body ended early')));
     const deadline = setTimeout(() => {
-      finish(() => reject(new RemoraError('timeout', `the body took more than ${BODY_DEADLINE_MS} ms`)));
-    }, BODY_DEADLINE_MS);
+      finish(() => reject(new RemoraError('timeout', `the body took more than ${deadline_ms} ms`)));
+    }, deadline_ms);
     function finish(settle: () => void): void {
       clearTimeout(deadline);
       request.off('data', onData).off('end', onEnd).off('close', onClose).pause();

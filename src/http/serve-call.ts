@@ -7,7 +7,7 @@ import type { Router } from './router.ts';
 import { targetPath } from './target-path.ts';
 import type { WriteAnswer } from './write-answer.ts';
 
-export interface ServeCallDeps extends Pick<AnyEdgeOptions, 'handlers' | 'authenticate' | 'loop'> {
+export interface ServeCallDeps extends Pick<AnyEdgeOptions, 'handlers' | 'authenticate' | 'bodyDeadline_ms' | 'loop'> {
   readonly router: Router;
   /** Throws `shutting_down`. */
   readonly checkOpen: () => void;
@@ -16,7 +16,7 @@ export interface ServeCallDeps extends Pick<AnyEdgeOptions, 'handlers' | 'authen
 
 /** Resolves once the handler is done. Rejects with the error to answer with. */
 export function createCallServer(deps: ServeCallDeps): (exchange: Exchange) => Promise<void> {
-  const { router, handlers, loop, writeAnswer } = deps;
+  const { router, handlers, bodyDeadline_ms, loop, writeAnswer } = deps;
   return async (exchange) => {
     const { request, response, listener, upgrade } = exchange;
     checkRequest(request);
@@ -32,7 +32,7 @@ export function createCallServer(deps: ServeCallDeps): (exchange: Exchange) => P
     exchange.principal = principal;
     const handler = handlers[id];
     if (handler === undefined) throw new Error(`operation ${id} has no handler`);
-    const made = toCall({ request, response, operation, params, principal, upgrade, onTurn });
+    const made = toCall({ request, response, operation, params, principal, upgrade, bodyDeadline_ms, onTurn });
     const call = made instanceof Promise ? await made : made;
     await writeAnswer({ exchange, operation, call, handler, onTurn });
   };

@@ -25,7 +25,10 @@ export async function serveEdge<const Ops extends Operations>(
   operations: Ops,
   handlers: Handlers<Ops, undefined>,
   more: Partial<
-    Pick<EdgeOptions<Ops, undefined>, 'authenticate' | 'mapError' | 'onCall' | 'toLoggedPath' | 'loop'>
+    Pick<
+      EdgeOptions<Ops, undefined>,
+      'authenticate' | 'mapError' | 'onCall' | 'toLoggedPath' | 'loop' | 'bodyDeadline_ms'
+    >
   > = {},
 ): Promise<ServedEdge> {
   const log: LogRecord[] = [];
