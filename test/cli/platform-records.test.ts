@@ -1,5 +1,5 @@
 // What an operator does with `remora platform` beside a platform that runs.
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
@@ -127,4 +127,17 @@ it('makes a sprite whose machine is run elsewhere, and settles which of two mach
   expect(await run('machine', 'adopt', 'acme', sprite.machine_id)).toMatchObject({ code: 0 });
   expect(await report('b2'.repeat(16))).toMatchObject({ generation: 4 });
   expect(await run('machine', 'adopt', 'acme', 'none')).toMatchObject({ code: 1 });
+});
+
+it('reads the log of a machine', async () => {
+  const { platform } = await openWithCommand();
+  await platform.admin.createSprite({ organization: 'acme', name: 'web' });
+  const { dir, id } = await platform.admin.readMachine({ organization: 'acme', sprite: 'web' });
+  mkdirSync(dir, { recursive: true });
+  writeFileSync(join(dir, 'agent.log'), 'one\ntwo\nthree\n');
+  const logs = (...words: string[]) => runHere(['platform', 'logs', ...words, '--dir', platform.dir]);
+  expect(await logs('web')).toMatchObject({ code: 0, out: 'one\ntwo\nthree' });
+  expect(await logs(id, '--tail', '1', '--json')).toMatchObject({ code: 0, out: '{"line":"three"}' });
+  expect(await logs('none')).toMatchObject({ code: 1, out: '', err: expect.stringContaining('no machine none') });
+  expect((await runHere(['platform', 'logs'])).code).toBe(2);
 });
