@@ -1,9 +1,12 @@
+// `remora platform` as a process: its keys, its flags, and what it keeps to itself.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, it, onTestFinished } from 'vitest';
+import { openFreePort } from '../support/free-port.ts';
 import { remoraPath, runRemora } from '../support/run-remora.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -68,6 +71,43 @@ it('takes a key from a systemd credential and from a variable', async () => {
   const byVariable = await openPlatformProcess(['--dir', join(dir, 'p')], { REMORA_PLATFORM_KEY: key.trim() });
   byVariable.child.kill('SIGTERM');
   expect(await once(byVariable.child, 'exit')).toEqual([0, null]);
+});
+
+it('leaves neither a key nor the password of a database for other processes to read', async () => {
+  const sockets: Socket[] = [];
+  const database = createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    database.close();
+  });
+  await once(database, 'listening');
+  const { port } = database.address() as AddressInfo;
+  const key = (await runRemora(['platform', 'key'])).stdout.trim();
+  const url = `postgres://remora:canary-password@127.0.0.1:${port}/remora`;
+  const child = spawn(process.execPath, [remoraPath, 'platform', '--port', '0', '--dir', join(tempDir(), 'p')], {
+    env: { ...process.env, REMORA_PLATFORM_KEY: key, REMORA_DATABASE_URL: url },
+    stdio: 'inherit',
+  });
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+  });
+  const environment = () => readFileSync(`/proc/${child.pid}/environ`, 'latin1');
+  await Promise.race([
+    once(database, 'connection'),
+    once(child, 'exit').then(() => Promise.reject(new Error('it ended before it asked its database'))),
+  ]);
+  expect(environment()).toContain('REMORA_PLATFORM_KEY=**');
+  expect(environment()).not.toContain(key);
+  expect(environment()).not.toContain('canary-password');
+});
+
+it('describes itself under its public address', async () => {
+  const port = await openFreePort();
+  const key = (await runRemora(['platform', 'key'])).stdout.trim();
+  const words = ['--dir', join(tempDir(), 'p'), '--port', `${port}`, '--public-url', 'https://remora.example'];
+  await openPlatformProcess(words, { REMORA_PLATFORM_KEY: key });
+  const openapi = await (await fetch(`http://127.0.0.1:${port}/openapi.json`)).json();
+  expect(openapi).toMatchObject({ servers: [{ url: 'https://remora.example' }] });
 });
 
 /** A provider at a port where nobody listens. */
