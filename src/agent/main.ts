@@ -5,6 +5,7 @@ import { parse as parseToml } from 'smol-toml';
 import { toErrorMessage } from '../core/error-message.ts';
 import type { Log } from '../core/log.ts';
 import { takeInheritedSockets } from '../http/inherited-sockets.ts';
+import { mayOthersRead } from '../linux/may-others-read.ts';
 import { notifySystemd } from '../linux/sd-notify.ts';
 import { takeVariable } from '../linux/take-variable.ts';
 import { openAgent } from './agent.ts';
@@ -99,6 +100,7 @@ function readConfig(
     flags,
     readFile: (file) => readFileSync(file, 'utf8'),
     exists: existsSync,
+    mayOthersRead,
   });
   const config = { ...loaded, warnings: [...warnings, ...loaded.warnings] };
   const why = config.resumeRng === 'reexec' ? whyNoDescriptors() : undefined;

@@ -196,6 +196,17 @@ describe('a start that lacks files serves, says so, and stops at SIGTERM', () =>
     expect(await agent.ended).toBe(0);
   });
 
+  it.each([0o644, 0o600])('a token in a file of mode %o', async (mode) => {
+    const dir = tempDir();
+    const token = write(join(dir, 'token'), 'secret-token');
+    chmodSync(token, mode);
+    const agent = await startAgent({ REMORA_TOKEN_FILE: token }, dir);
+    const reason = expect.stringMatching(/^token_file: others may read .*token; it is used; chmod 600 .*token$/);
+    const settings = mode === 0o600 ? { state: 'ok' } : { state: 'degraded', reason };
+    expect((await agent.get('/v1/ready')).json).toMatchObject({ parts: { settings } });
+    expect(agent.log()).not.toContain('secret-token');
+  });
+
   it('a state directory that others may write, in which it leaves nothing', async () => {
     const dir = tempDir();
     const state = join(dir, 'state');

@@ -17,6 +17,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { loudly } from '../support/loudly.ts';
+import { runHere } from '../support/run-here.ts';
 import { remoraPath, runRemora } from '../support/run-remora.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -49,6 +50,21 @@ describe('a vault key', () => {
     expect(stderr).not.toContain('abab');
     expect(existsSync(join(dir, 'p'))).toBe(false);
   });
+});
+
+test.each(['--token-file', '--api-key-file'])('%s of mode 0644 is used, with a line of what to do', async (flag) => {
+  const file = join(tempDir(), 'secret');
+  writeFileSync(file, 'hunter2');
+  const words = ['connector', 'create', 'openai', '--url', 'http://127.0.0.1:1'];
+  for (const mode of [0o644, 0o600]) {
+    chmodSync(file, mode);
+    const run = await runHere([...words, '--api-key-file', file, '--token-file', file]);
+    expect(run.err).toMatch(/^error: /m);
+    expect(run.err.split('\n').filter((line) => line.startsWith(flag))).toEqual(
+      mode === 0o600 ? [] : [`${flag}: others may read ${file}; chmod 600 ${file}`],
+    );
+    expect(run.err).not.toContain('hunter2');
+  }
 });
 
 describe('the directory of a platform', () => {

@@ -27,6 +27,8 @@ export interface ConfigSources {
   /** Reads a token file; throws when it cannot be read. */
   readonly readFile: (path: string) => string;
   readonly exists: (path: string) => boolean;
+  /** Whether every user may read a file; unknown when absent. */
+  readonly mayOthersRead?: (path: string) => boolean;
 }
 
 /** Thrown with all problems at once, before anything is opened. */
@@ -126,6 +128,10 @@ function readToken(tokenFile: unknown, sources: ConfigSources, warnings: ConfigW
         ? credential
         : undefined;
   if (path === undefined) return undefined;
+  // A systemd credential is in a directory that only the agent may enter.
+  if (path === tokenFile && sources.mayOthersRead?.(path) === true) {
+    warnings.push({ setting: 'token_file', message: `others may read ${path}; it is used; chmod 600 ${path}` });
+  }
   try {
     return checkToken(sources.readFile(path).trim(), path, warnings);
   } catch (error) {

@@ -8,6 +8,7 @@ import type { Invocation } from '../command.ts';
 import { exitCode, UsageError } from '../exit-code.ts';
 import { findConnector } from '../find-connector.ts';
 import { readFlagFile } from '../read-flag-file.ts';
+import { readSecretFlag } from '../read-secret-flag.ts';
 import { askPlatform, type PlatformClient } from '../target/platform-client.ts';
 import { print, toWhen } from './print.ts';
 
@@ -54,7 +55,7 @@ export async function createConnector(invocation: Invocation): Promise<number> {
   const body = {
     provider,
     name: text('name'),
-    api_key: readFlagFile('--api-key-file', keyFile).trim(),
+    api_key: readSecretFlag('--api-key-file', keyFile, invocation.out),
     base_api_url: text('base-api-url'),
     ...(policy === undefined ? {} : { access_policy: parsePolicy('--policy', policy) }),
   };

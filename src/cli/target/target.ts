@@ -6,29 +6,29 @@ import type { Invocation } from '../command.ts';
 import { readDevRecord } from '../dev/read-dev-record.ts';
 import { UsageError } from '../exit-code.ts';
 import { DEFAULT_PLATFORM_DIR } from '../platform/platform-dir.ts';
-import { readFlagFile } from '../read-flag-file.ts';
+import { readSecretFlag } from '../read-secret-flag.ts';
 import { readContext } from './context-file.ts';
 
 export type Target =
   | { readonly type: 'remote'; readonly url: string; readonly token: Secret }
   | { readonly type: 'local'; readonly dir: string };
 
-type Words = Pick<Invocation, 'text' | 'env'>;
+type Words = Pick<Invocation, 'text' | 'env' | 'out'>;
 
 /**
  * The first of: --url or --dir; REMORA_URL; REMORA_PLATFORM_DIR or a database; the file of `remora login`; the installed platform; a
  * running `remora dev` of this user. Throws UsageError when there is none, or no token for it.
  */
-export function findTarget({ text, env }: Words): Target {
+export function findTarget({ text, env, out }: Words): Target {
   const url = text('url');
   const dir = text('dir');
   if (url !== undefined && dir !== undefined) {
     throw new UsageError('--url is a platform elsewhere and --dir one of this machine; give one of them');
   }
-  if (url !== undefined) return toRemote(url, { text, env });
+  if (url !== undefined) return toRemote(url, { text, env, out });
   if (dir !== undefined) return { type: 'local', dir };
   if (text('database') !== undefined) return { type: 'local', dir: env.REMORA_PLATFORM_DIR ?? DEFAULT_PLATFORM_DIR };
-  if (env.REMORA_URL) return toRemote(env.REMORA_URL, { text, env });
+  if (env.REMORA_URL) return toRemote(env.REMORA_URL, { text, env, out });
   if (env.REMORA_PLATFORM_DIR || env.REMORA_DATABASE_URL) {
     return { type: 'local', dir: env.REMORA_PLATFORM_DIR ?? DEFAULT_PLATFORM_DIR };
   }
@@ -44,9 +44,9 @@ export function findTarget({ text, env }: Words): Target {
   );
 }
 
-function toRemote(given: string, { text, env }: Words): Target {
+function toRemote(given: string, words: Words): Target {
   const url = parseUrl(given);
-  const token = findToken(url, { text, env });
+  const token = findToken(url, words);
   if (token !== undefined) return { type: 'remote', url, token };
   throw new UsageError(
     `there is no token for ${url}: --token-file FILE, REMORA_API_TOKEN, or \`remora login --url ${url}\``,
@@ -62,9 +62,9 @@ export function parseUrl(given: string): string {
   return url.href.replace(/\/$/, '');
 }
 
-function findToken(url: string, { text, env }: Words): Secret | undefined {
+function findToken(url: string, { text, env, out }: Words): Secret | undefined {
   const file = text('token-file') ?? env.REMORA_API_TOKEN_FILE;
-  if (file !== undefined) return new Secret(readFlagFile('--token-file', file).trim());
+  if (file !== undefined) return new Secret(readSecretFlag('--token-file', file, out));
   if (env.REMORA_API_TOKEN) return new Secret(env.REMORA_API_TOKEN);
   const context = readContext(env);
   return context?.url === url ? context.token : undefined;
