@@ -224,6 +224,16 @@ describe('stopping', () => {
     expect(performance.now() - begun).toBeLessThan(15_000);
     expect(await wait).toMatch(/hang up|reset/);
   });
+
+  it('ends at the deadline although its start hangs', async () => {
+    const preload = new URL('../support/hanging-listen.ts', import.meta.url).pathname;
+    const agent = spawnAgent({ NODE_OPTIONS: `--import=${preload}`, REMORA_SHUTDOWN_TIMEOUT: '200ms' });
+    await expect.poll(() => agent.log(), { timeout: 20_000 }).toContain('a server hangs');
+    agent.child.kill('SIGTERM');
+    expect(await agent.ended).toBe(1);
+    expect(agent.log()).toContain('stopping');
+    expect(agent.log()).not.toContain('"serving"');
+  });
 });
 
 it('lets its token reach no log, answer, file or child', async () => {
