@@ -192,6 +192,27 @@ describe('what a page names exists', () => {
     }
   });
 
+  it('each file that a comment of the source names', () => {
+    const places = ['src', 'test', 'systemd'].flatMap((place) =>
+      readdirSync(join(root, place), { recursive: true, encoding: 'utf8' }).map((path) => join('/', place, path)),
+    );
+    const known = [...places, '/README.md'];
+    let count = 0;
+    for (const path of places.filter((each) => each.startsWith('/src/') && each.endsWith('.ts'))) {
+      for (const [comment] of readPage(path).matchAll(/(?:^|\s)\/\/ .*$|^\s*\/?\*\*? .*$/gm)) {
+        for (const [named] of comment.matchAll(/[\w./-]*\w\.(?:md|ts)\b/g)) {
+          count += 1;
+          const end = `/${named.replace(/^(?:\.\.?\/)+/, '')}`;
+          expect(
+            known.some((each) => each.endsWith(end)),
+            `${path}: ${named}`,
+          ).toBe(true);
+        }
+      }
+    }
+    expect(count).toBeGreaterThan(20);
+  });
+
   it('each benchmark stands in the page of figures', () => {
     const scripts = Object.keys(JSON.parse(readPage('package.json')).scripts);
     const benches = scripts.filter((name) => name.startsWith('bench:'));
