@@ -4,6 +4,7 @@ import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
 import { createRunClock } from '../core/run-clock.ts';
 import { randomFraction } from '../core/urandom.ts';
+import { logHolds } from '../http/log-holds.ts';
 import { LoopWatch } from '../http/loop-watch.ts';
 import type { Config } from './config/load-config.ts';
 import { createEventHub } from './events/event-hub.ts';
@@ -32,7 +33,7 @@ export function openAgentBase({ config, log, restartState }: AgentBaseOptions, s
   const store = stack.use(openStore(config.stateDir, board.part('store')));
   if (restartState !== undefined) store.incarnation.save(toKeptIncarnation(restartState.resume.life));
   const upstream = stack.use(createUpstream({ connect_ms: config.connect_ms }));
-  const loop = stack.use(new LoopWatch((hold) => log.warn(hold, 'an operation held the event loop')));
+  const loop = stack.use(new LoopWatch(logHolds(log)));
   const cost = stack.use(createOwnCostMeter(loop));
   const incarnation = createIncarnation(store.incarnation);
   const hub = createEventHub({

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { platformListenerNames } from '../contract/listeners.ts';
 import { platformOperations } from '../contract/platform-operations.ts';
 import { systemClock } from '../core/clock.ts';
-import type { Hold } from '../http/loop-watch.ts';
+import { logHolds } from '../http/log-holds.ts';
 import { checkServedAt } from '../http/served-at.ts';
 import { createAdmin, type PlatformAdmin } from './admin.ts';
 import { createCatalogue } from './catalogue/catalogue.ts';
@@ -52,8 +52,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const changes = createChanges();
   const fencing = createFencing(stores.incarnations, changes);
 
-  const tellHold = (hold: Hold) => log.info(hold, 'an operation held the event loop');
-  const metrics = stack.use(createPlatformMetrics(stores.storage, options.version, tellHold));
+  const metrics = stack.use(createPlatformMetrics(stores.storage, options.version, logHolds(log)));
   const metricsListener = createMetricsListener(options.metrics ?? {}, options.listen.host);
   const accessLog = createAccessLog(metrics, log);
 

@@ -4,16 +4,19 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { defineOperation } from '../../src/contract/operation.ts';
+import { systemClock } from '../../src/core/clock.ts';
 import { createEdge } from '../../src/http/edge.ts';
 import { listenOnPath } from '../../src/http/listen-on-path.ts';
+import { logHolds } from '../../src/http/log-holds.ts';
 import { type Hold, LoopWatch } from '../../src/http/loop-watch.ts';
 import { startAgent } from '../support/agent-process.ts';
 import { ask } from '../support/ask.ts';
 import { openTestPlatform } from '../support/open-platform.ts';
+import { serveEdge } from '../support/serve-edge.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-function hold(ms: number): void {
+function hold(ms: number): undefined {
   const until_ms = performance.now() + ms;
   while (performance.now() < until_ms) Math.sqrt(until_ms);
 }
@@ -60,6 +63,33 @@ it('names the operation that held it longest, whatever ran before and after it',
   expect(loop.longest.ms).toBeGreaterThanOrEqual(699);
   expect(holds.some(({ operation, ms }) => operation === 'slow' && ms >= 699)).toBe(true);
 });
+
+it('a handler that holds it for 150 ms is named in a warning', async () => {
+  const warnings: object[] = [];
+  const warn = (fields: object, message: string) => void warnings.push({ ...fields, message });
+  using loop = new LoopWatch(logHolds({ warn }));
+  loop.start();
+  const { path } = await serveEdge({ slow: toOperation('/v1/slow') }, { slow: () => hold(150) ?? {} }, { loop });
+  await ask(path, { target: '/v1/slow' });
+  await expect
+    .poll(() => warnings)
+    .toContainEqual({ ms: expect.any(Number), operation: 'slow', message: 'an operation held the event loop' });
+});
+
+it('the platform warns, as the agent does', async () => {
+  const warned = Promise.withResolvers<object>();
+  const warn = (fields: object, message: string) => {
+    if (message === 'an operation held the event loop') warned.resolve(fields);
+  };
+  const platform = await openTestPlatform({
+    log: { ...silentLog, warn },
+    catalogue: [],
+    // Asked in the turn of the call, as a slow decision would be.
+    clock: { ...systemClock, wall_ms: () => hold(150) ?? Date.now() },
+  });
+  await platform.call({ path: '/v1/sprites' });
+  expect(await warned.promise).toMatchObject({ operation: expect.any(String) });
+}, 60_000);
 
 it('says nothing of an operation that waits', async () => {
   const holds: Hold[] = [];

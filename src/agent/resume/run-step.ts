@@ -56,7 +56,7 @@ export function runImmediately(step: ImmediateStep, clock: Clock): StepResult {
   try {
     step.run();
   } catch (error) {
-    failed = error instanceof Error ? error.message : String(error);
+    failed = toErrorMessage(error);
   }
   return toResult(step, clock.mono_ms() - begun_ms, failed);
 }
