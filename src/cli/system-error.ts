@@ -22,6 +22,10 @@ export function toPlainSystemError(error: unknown): string {
   const code = errorCode(error);
   if (code === undefined) return error.message;
   const path = 'path' in error && typeof error.path === 'string' ? error.path : undefined;
+  const isMade = 'syscall' in error && error.syscall === 'mkdir';
+  if (code === 'ENOENT' && isMade && path !== undefined) {
+    return `the directory ${path} cannot be made there; choose another (${code})`;
+  }
   const problem = problems[code];
   if (problem !== undefined && path !== undefined) return `${problem(path)} (${code})`;
   return error.message.includes(code) ? error.message : `${error.message} (${code})`;

@@ -88,7 +88,7 @@ function migrate(db: Sqlite, migrations: readonly string[]): void {
   const done = Number(db.pragma('user_version', { simple: true }));
   if (done > migrations.length) {
     throw new Error(
-      `the database was written by a newer version (schema ${done}, this one knows ${migrations.length})`,
+      `the database ${db.name} was written by a newer version (schema ${done}, this one knows ${migrations.length}); start that version`,
     );
   }
   for (const [index, sql] of migrations.entries()) {

@@ -2,7 +2,7 @@
 // of their own.
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { parse } from 'smol-toml';
+import { parse, TomlError } from 'smol-toml';
 import { z } from 'zod';
 import { toFieldProblem } from '../../contract/field-problem.ts';
 import { Secret } from '../../core/secret.ts';
@@ -33,7 +33,7 @@ const form = z.strictObject({
 
 /** Throws with every problem of the file at once, and when a file with a secret cannot be read, or others may read it too. */
 export function readProviderFile(path: string): ProviderFile {
-  const parsed = form.safeParse(parse(readFileSync(path, 'utf8')), { error: toFieldProblem });
+  const parsed = form.safeParse(readToml(path), { error: toFieldProblem });
   if (!parsed.success) {
     const problems = parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
     throw new Error(`${path} cannot be used:\n${problems.join('\n')}`);
@@ -52,4 +52,16 @@ export function readProviderFile(path: string): ProviderFile {
       Object.entries(management_keys).map(([provider, { key_file }]) => [provider, secretFrom(key_file)]),
     ),
   };
+}
+
+function readToml(path: string): unknown {
+  const text = readFileSync(path, 'utf8');
+  try {
+    return parse(text);
+  } catch (error) {
+    if (!(error instanceof TomlError)) throw error;
+    // The lines after the first show the place again, with what is written there.
+    const [problem] = error.message.split('\n');
+    throw new Error(`${path}, line ${error.line}: ${problem}; correct the file`, { cause: error });
+  }
 }

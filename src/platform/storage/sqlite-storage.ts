@@ -1,6 +1,8 @@
 // The storage of one platform process: SQLite on one connection. A query runs at once; while a transaction is open, queries outside it
 // wait, because the connection is the same.
 import { join } from 'node:path';
+import { errorCode } from '../../core/error-code.ts';
+import { toErrorMessage } from '../../core/error-message.ts';
 import { createKeyedMutex } from '../../core/keyed-mutex.ts';
 import { openDatabase, type Sqlite } from '../../sqlite/open.ts';
 import { isStorageFailure } from '../../sqlite/storage-failure.ts';
@@ -19,7 +21,7 @@ interface Prepared {
 
 /** Opens `platform.db` in `dir`. Throws the error of SQLite for a file that is damaged or cannot be written, and never replaces it. */
 export function openSqliteStorage(dir: string): Storage {
-  const { db } = openDatabase(join(dir, SQLITE_FILE), { migrations: sqliteMigrations, onDamage: 'refuse' });
+  const db = openFile(join(dir, SQLITE_FILE));
   db.pragma('synchronous = FULL');
   db.pragma('secure_delete = ON');
   const prepared = new Map<string, Prepared>();
@@ -91,6 +93,18 @@ export function openSqliteStorage(dir: string): Storage {
       db.close();
     },
   };
+}
+
+/** An error with a code of SQLite names no file. */
+function openFile(path: string): Sqlite {
+  try {
+    return openDatabase(path, { migrations: sqliteMigrations, onDamage: 'refuse' }).db;
+  } catch (error) {
+    if (errorCode(error)?.startsWith('SQLITE_') !== true) throw error;
+    const advice =
+      'it is left as it is; put a copy of `remora platform backup` in its place, or choose another directory';
+    throw new Error(`${path} cannot be used (${toErrorMessage(error)}): ${advice}`, { cause: error });
+  }
 }
 
 function prepare(db: Sqlite, text: string): Prepared {
