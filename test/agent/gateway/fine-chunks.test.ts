@@ -125,6 +125,26 @@ it('answers in such chunks that nobody reads cost no memory', { timeout: 90_000 
   for (const bytes of grown) expect(bytes).toBeLessThan(160 * MEGABYTE);
 });
 
+it.each([
+  ['come', download],
+  ['go', upload],
+])('eight bodies that %s in such chunks, and are read, cost no memory', { timeout: 90_000 }, async (_name, run) => {
+  const stack = await openStack();
+  const pids = Object.values(stack.pids);
+  const rss_bytes = () => pids.map((pid) => readMemory(pid).rss_bytes);
+  const open = (count: number) =>
+    Promise.all(Array.from({ length: count }, () => run(stack, 'Transfer-Encoding: chunked', fine)));
+  await open(1);
+  const before = rss_bytes();
+  let most = before;
+  const sampling = setInterval(() => {
+    const now = rss_bytes();
+    most = most.map((bytes, index) => Math.max(bytes, now[index] ?? 0));
+  }, 50);
+  await open(8).finally(() => clearInterval(sampling));
+  for (const [index, bytes] of most.entries()) expect(bytes - (before[index] ?? 0)).toBeLessThan(160 * MEGABYTE);
+});
+
 /** Sends a megabyte in chunks of one byte, or less when the other side takes nothing more. */
 async function flood(socket: Socket): Promise<void> {
   const block = fine.subarray(0, 6 * 8 * 1024);
