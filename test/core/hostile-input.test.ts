@@ -25,6 +25,9 @@ import { growthOf } from '../support/growth.ts';
 import { fill } from '../support/hostile-text.ts';
 
 const LINEAR = 2.5;
+const MEGABYTE = 1024 * 1024;
+/** Megabytes, with what is garbage already: nothing collects it at once. */
+const MEMORY_MAX = 160;
 
 /** What refuses does so at a cost as well. */
 function tried(work: (text: string) => unknown): (text: string) => unknown {
@@ -185,6 +188,15 @@ describe.each(kinds)('$what', ({ work, head = '', tail = '', units, length = 4_0
   it.each(units)('costs at most 2.5 times as much when it is twice as long: %j', (unit) => {
     const [small, large] = [fill(unit, length, head, tail), fill(unit, 2 * length, head, tail)];
     expect(growthOf(tried(work), small, large, LINEAR)).toBeLessThanOrEqual(LINEAR);
+  });
+});
+
+describe.each(kinds)('$what', ({ work, head = '', tail = '', units }) => {
+  it.each(units)('fills no more than 160 MB with one: %j', (unit) => {
+    const text = fill(unit, MEGABYTE, head, tail);
+    const before_bytes = process.memoryUsage().heapUsed;
+    tried(work)(text);
+    expect(process.memoryUsage().heapUsed - before_bytes).toBeLessThan(MEMORY_MAX * MEGABYTE);
   });
 });
 
