@@ -1,5 +1,6 @@
 // An operator's walk with the lines of the README only: from nothing to a call through a connector from an agent in another
-// directory; then a restart, another vault key, and a platform restored from a copy, with the agent running all the time.
+// directory; then a restart, another vault key, and a platform restored from a copy, with the agent running all the time; at last a
+// database with the first schema that there was.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -13,6 +14,9 @@ import { tempDir } from '../support/temp-dir.ts';
 
 const top = new URL('../../', import.meta.url).pathname.replace(/\/$/, '');
 const readme = readFileSync(join(top, 'README.md'), 'utf8');
+/** A database with the first schema that there was, and the vault key that closes its credentials. */
+const firstSchema = join(top, 'test/platform/fixtures/schema-1');
+const FIRST_KEY = 'ab'.repeat(32);
 const KEY = `sk-${'a1'.repeat(24)}`;
 
 /** The listings of the section, in their order. */
@@ -33,7 +37,9 @@ it('goes from nothing to a call, and keeps what it made through a restart, anoth
   const platformDir = tempDir();
   const agentDir = tempDir();
   const providers = join(tempDir(), 'providers.toml');
-  writeFileSync(providers, stringify({ providers: [provider.entry('openai')] }), { mode: 0o600 });
+  writeFileSync(providers, stringify({ providers: [provider.entry('openai'), provider.entry('hub')] }), {
+    mode: 0o600,
+  });
   const env = {
     PATH: `${top}/bin:${process.env.PATH ?? ''}`,
     XDG_CONFIG_HOME: join(tempDir(), 'config'),
@@ -124,9 +130,21 @@ it('goes from nothing to a call, and keeps what it made through a restart, anoth
   await end(fourth);
   mkdirSync(join(platformDir, 'restored'), { mode: 0o700 });
   renameSync(join(platformDir, 'later.db'), join(platformDir, 'restored', 'platform.db'));
-  await serveAgain('restored');
+  const fifth = await serveAgain('restored');
   await call();
   const { sprites } = JSON.parse(await bash(agentDir, 'remora sprite list --json'));
   expect(sprites.map(({ name }: { name: string }) => name)).toEqual(['web']);
   expect(await bash(platformDir, 'remora sprite list --dir restored')).not.toContain('lost');
+
+  await end(fifth);
+  mkdirSync(join(platformDir, 'first'), { mode: 0o700 });
+  copyFileSync(join(firstSchema, 'platform.db'), join(platformDir, 'first', 'platform.db'));
+  writeFileSync(join(platformDir, 'key'), FIRST_KEY);
+  await serveAgain('first');
+  const { sprite_token } = JSON.parse(readFileSync(join(firstSchema, 'tokens.json'), 'utf8'));
+  const answer = await fetch(`http://127.0.0.1:${port}/v1/gateway/hub/conn_1/x`, {
+    headers: { authorization: `Bearer ${sprite_token}` },
+  });
+  expect(answer.status).toBe(200);
+  expect(provider.requests.at(-1)).toContain('Bearer key-1');
 }, 180_000);
