@@ -31,9 +31,14 @@ const advice = [
   ['`outcome_unknown` 502', 'it may have been carried out: ask the provider before you repeat it'],
 ] as const;
 
-/** The guide as Markdown. */
+/** A reader needs examples, and the page is made in one turn of the event loop. */
+const SHOWN = 500;
+
+/** The guide as Markdown. It shows at most 500 connectors and says how many more there are. */
 export function toGatewayGuide({ origin, reach, connections }: GuideOptions): string {
-  const listed = connections.flatMap((connection) => [...toLines(connection), '']);
+  const listed = connections.slice(0, SHOWN).flatMap((connection) => [...toLines(connection), '']);
+  if (connections.length > SHOWN)
+    listed.push(`And ${connections.length - SHOWN} more, which the list below names.`, '');
   return [
     '# The gateway',
     '',
