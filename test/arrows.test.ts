@@ -16,8 +16,9 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   client: ['contract', 'core'],
   agent: ['contract', 'core', 'linux', 'http', 'sqlite', 'client'],
   platform: ['contract', 'core', 'linux', 'http', 'sqlite', 'client'],
+  supervisor: ['contract', 'core', 'linux', 'http'],
   provider: ['contract', 'core'],
-  cli: ['contract', 'core', 'linux', 'http', 'sqlite', 'client', 'agent', 'platform', 'provider'],
+  cli: ['contract', 'core', 'linux', 'http', 'sqlite', 'client', 'agent', 'platform', 'supervisor', 'provider'],
 };
 
 /** Rooms that stay closed to a folder which may import the rest of theirs: what serves HTTP knows nothing of what passes through. */
@@ -54,6 +55,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'agent/idle': ['agent/events'],
   'agent/machine': ['agent/config', 'agent/events', 'agent/hooks', 'agent/resume'],
   'agent/ports': ['agent/access', 'agent/events'],
+  'agent/channel': [],
+  'agent/supervisor': ['agent/access'],
   'agent/replication/follow': [],
   'agent/replication/cache': ['agent/database-thread', 'agent/replication/replica.ts'],
   'agent/replication/readers': ['agent/replication/cache', 'agent/replication/replica.ts'],
@@ -71,6 +74,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'agent/status': ['agent/config', 'agent/gateway'],
   agent: [
     'agent/access',
+    'agent/channel',
     'agent/config',
     'agent/events',
     'agent/gateway',
@@ -84,10 +88,19 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'agent/resume',
     'agent/resume-reports',
     'agent/status',
+    'agent/supervisor',
   ],
   'platform/storage': [],
   'platform/catalogue': [],
   'platform/upstream': ['platform/catalogue'],
+  'platform/channels': ['platform/fencing', 'platform/machines/records', 'platform/tokens'],
+  'platform/sprite-api': [
+    'platform/channels',
+    'platform/machines/moves',
+    'platform/machines/records',
+    'platform/sprites',
+    'platform/tokens',
+  ],
   'platform/organizations': ['platform/storage'],
   'platform/fencing': ['platform/storage'],
   'platform/hosts': ['platform/storage'],
@@ -183,6 +196,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   ],
   platform: [
     'platform/catalogue',
+    'platform/channels',
     'platform/connectors',
     'platform/connectors/oauth',
     'platform/connectors/records',
@@ -199,6 +213,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/operator',
     'platform/organizations',
     'platform/port-notices',
+    'platform/sprite-api',
     'platform/sprites',
     'platform/storage',
     'platform/tokens',
@@ -216,6 +231,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   client: ['zod', 'undici'],
   agent: ['zod', 'undici', 'ws', 'pino', 'prom-client', 'smol-toml'],
   platform: ['zod', 'undici', 'ws', 'pino', 'postgres', 'prom-client', 'smol-toml', 'ipaddr.js', 'oauth4webapi'],
+  supervisor: ['zod', 'undici', 'ws', '@lydell/node-pty'],
   provider: ['zod'],
   cli: ['zod', 'undici', 'ws', 'pino', 'smol-toml', 'better-sqlite3'],
 };

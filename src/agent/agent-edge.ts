@@ -3,7 +3,7 @@ import { agentOperations } from '../contract/agent-operations.ts';
 import type { SignalStatus } from '../contract/local/resume.ts';
 import { toLoggedPath } from '../core/gateway/capability-text.ts';
 import { createEdge, type Edge } from '../http/edge.ts';
-import { createAuthenticator } from './access/authenticator.ts';
+import { type Caller, createAuthenticator } from './access/authenticator.ts';
 import type { AgentBase } from './agent-base.ts';
 import type { AgentParts } from './agent-parts.ts';
 import type { Config } from './config/load-config.ts';
@@ -50,12 +50,13 @@ export function createAgentEdge(base: AgentBase, parts: AgentParts, options: Age
         replication: whole,
         resume: toSignals(parts, incarnation.generation),
         report: resumeReports.status(),
+        channel: parts.channel.status(),
         hooks: parts.hooks.describe(),
         generation_file: parts.generationFile.describe(),
       };
     },
   });
-  const edge = createEdge({
+  const edge = createEdge<typeof agentOperations, Caller>({
     operations: agentOperations,
     handlers: {
       ...status,
@@ -67,6 +68,7 @@ export function createAgentEdge(base: AgentBase, parts: AgentParts, options: Age
       ...gateway.handlers,
       ...ports.handlers,
       ...replication.handlers,
+      ...parts.supervisor.handlers,
     },
     authenticate: createAuthenticator({ verifyToken: gateway.verifyToken, onRefused: gateway.onAccessRefusal }),
     until: (caller) => caller.until,

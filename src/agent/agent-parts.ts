@@ -2,6 +2,7 @@
 import { dirname, join } from 'node:path';
 import { createKernel, type Kernel } from '../linux/kernel/kernel.ts';
 import type { AgentBase, AgentBaseOptions } from './agent-base.ts';
+import { createChannel } from './channel/channel.ts';
 import { createGateway, type Gateway } from './gateway/gateway.ts';
 import { createHolds } from './holds/holds.ts';
 import { createHooks } from './hooks/hooks.ts';
@@ -16,9 +17,10 @@ import { createSuspendProgress } from './machine/suspend-progress.ts';
 import { createPorts } from './ports/ports.ts';
 import { createReplication, type Replication } from './replication/replication.ts';
 import { createGenerationFile, type GenerationFile } from './resume/generation-file.ts';
-import { createResume } from './resume/resume.ts';
+import { createResume, type ResumePart } from './resume/resume.ts';
 import { createStaleSockets } from './resume/stale-connections.ts';
-import { createResumeReports } from './resume-reports/resume-reports.ts';
+import { createResumeReports, type ResumeReports } from './resume-reports/resume-reports.ts';
+import { createSupervisorPart } from './supervisor/supervisor-part.ts';
 
 export interface AgentPartsOptions extends AgentBaseOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -75,6 +77,7 @@ export function createAgentParts(base: AgentBase, options: AgentPartsOptions, { 
       onAdopted: writeGeneration,
     }),
   );
+  const { channel, supervisor } = createInside(base, options, { resume, resumeReports, stack });
   const gateway = stack.use(
     createGateway({
       ...common,
@@ -151,8 +154,40 @@ export function createAgentParts(base: AgentBase, options: AgentPartsOptions, { 
   );
   return {
     ...{ resume, staleSockets, generationPath, generationFile, writeGeneration, holds, machineStatus, resumeReports },
-    ...{ gateway, ports, hooks, progress, replication, interlock, machine, idle },
+    ...{ channel, gateway, ports, hooks, progress, replication, interlock, machine, idle, supervisor },
   };
+}
+
+/** What lets others reach into the machine: the channel to the platform, and the supervisor that carries out what comes over it. */
+function createInside(
+  { clock, random, log, board }: AgentBase,
+  { config, env }: AgentPartsOptions,
+  {
+    resume,
+    resumeReports,
+    stack,
+  }: Pick<Stacks, 'stack'> & {
+    readonly resume: ResumePart;
+    readonly resumeReports: ResumeReports;
+  },
+) {
+  const channel = stack.use(
+    createChannel({
+      clock,
+      random,
+      log,
+      part: board.part('channel'),
+      config,
+      identity: () => resume.identityHeaders(),
+      async mayDial(signal) {
+        await resume.gate.wait();
+        await resumeReports.mayGoOut(signal);
+        await resumeReports.mayDraw();
+      },
+    }),
+  );
+  const supervisor = stack.use(createSupervisorPart({ config, env, uid: process.getuid?.() ?? 0, log }));
+  return { channel, supervisor };
 }
 
 /** A file that cannot be written only costs the programs that watch it. */

@@ -1,5 +1,6 @@
 // The daemon put together: what the parts stand on, the parts in the order of their needs, the edge, the listeners, and then the start.
 import { agentOperations } from '../contract/agent-operations.ts';
+import { AGENT_AUTHORITY } from '../contract/channel.ts';
 import { listenerNames } from '../contract/listeners.ts';
 import type { Log } from '../core/log.ts';
 import { RemoraError } from '../core/remora-error.ts';
@@ -9,6 +10,9 @@ import type { Kernel } from '../linux/kernel/kernel.ts';
 import { type AgentBase, openAgentBase } from './agent-base.ts';
 import { createAgentEdge } from './agent-edge.ts';
 import { type AgentParts, createAgentParts } from './agent-parts.ts';
+import { createOwnProcessCheck } from './channel/own-process.ts';
+import { createPortTarget } from './channel/port-target.ts';
+import { toServerTarget } from './channel/serve-channel.ts';
 import type { Config } from './config/load-config.ts';
 import type { RestartSocket, RestartState } from './hot-restart/restart-state.ts';
 import { listenForResumes } from './listen-for-resumes.ts';
@@ -74,7 +78,13 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   const listeners = files.use(
     await openListeners(edge, config, { inherited: options.inherited, restarted: restartState?.sockets }),
   );
+  const channelTargets = [
+    toServerTarget(AGENT_AUTHORITY, edge.createServer('channel')),
+    createPortTarget({ find: (port) => parts.ports.listening().get(port), isOwn: createOwnProcessCheck(options.env) }),
+  ];
   await start(base, parts, listeners, options);
+  parts.channel.start(options.signal, channelTargets);
+  parts.supervisor.start();
 
   const running = stack.move();
   const kept = files.move();

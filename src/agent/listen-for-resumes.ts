@@ -6,9 +6,10 @@ import type { LastResume } from './resume/last-resume.ts';
 
 /** Registers them in the order in which they run. One that throws is logged and keeps none of the others from running. */
 export function listenForResumes(parts: AgentParts, runClock: RunClock, onMaybeCloned: () => void): void {
-  const { resume, staleSockets, resumeReports, holds, idle, machine } = parts;
+  const { resume, staleSockets, resumeReports, channel, holds, idle, machine } = parts;
   resume.onResumed(() => staleSockets.onResumed());
   resume.onResumed(() => resumeReports.onResumed());
+  resume.onResumed(() => channel.onResumed());
   resume.onResumed(() => parts.writeGeneration());
   resume.onResumed(() => runClock.skip(toRunningGap(resume.lastResume())));
   resume.onResumed(() => holds.onResumed());

@@ -8,10 +8,11 @@ import type { Step } from './resume/run-step.ts';
 
 /** The function is called at each resume, because the platform may have changed the spread of the reports. */
 export function createRecoverySteps(parts: AgentParts, hooksPart: Part): () => readonly Step[] {
-  const { staleSockets, resumeReports, gateway, replication, ports, hooks, resume } = parts;
+  const { staleSockets, resumeReports, channel, gateway, replication, ports, hooks, resume } = parts;
   return () => [
     ...staleSockets.steps,
     ...resumeReports.steps(),
+    { name: 'channel', deadline_ms: 2_000, run: () => channel.recover() },
     { name: 'policy', deadline_ms: 2_000, run: () => gateway.recover() },
     { name: 'stream', deadline_ms: 5_000, run: () => replication.recover() },
     { name: 'ports', deadline_ms: 1_000, run: () => ports.recover() },

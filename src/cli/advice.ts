@@ -18,6 +18,7 @@ const remedies: Readonly<Record<PartName, string>> = {
   store: 'see that REMORA_STATE_DIR is on a disk that is there, is not full, and belongs to the user of the agent',
   machine:
     'see that REMORA_MACHINES_API leads to the machines API and that the token is good; a copy of a machine is stopped and started through the platform',
+  channel: 'see that REMORA_BASE_URL leads to the platform, and that the token is that of this machine',
   gateway: 'see that REMORA_BASE_URL leads to the platform and that the token is good: `remora curl /v1/gateway/list`',
   ports:
     'see that the agent may read /proc; other users’ processes need CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, as in the unit',
@@ -31,6 +32,7 @@ const remedies: Readonly<Record<PartName, string>> = {
 /** The setting that switches a part on. */
 const switches: Readonly<Partial<Record<PartName, string>>> = {
   machine: 'REMORA_MACHINES_API, or the socket /.fly/api',
+  channel: 'REMORA_BASE_URL, a token, REMORA_APP and REMORA_MACHINE',
   gateway: 'REMORA_BASE_URL and a token',
   notices: 'REMORA_BASE_URL and a token',
   replication: 'REMORA_NODE_URL',

@@ -1,6 +1,7 @@
 // Every operation that the agent serves on its socket.
 import { eventOperations } from './local/events.ts';
 import { gatewayOperations } from './local/gateway.ts';
+import { insideOperations } from './local/inside.ts';
 import { machineOperations } from './local/machine.ts';
 import { portOperations } from './local/ports.ts';
 import { replicationOperations } from './local/replication.ts';
@@ -18,4 +19,5 @@ export const agentOperations = {
   ...gatewayOperations,
   ...portOperations,
   ...replicationOperations,
+  ...insideOperations,
 } as const satisfies LocalOperations;

@@ -74,8 +74,11 @@ export interface Operation {
    */
   readonly rawBody?: { readonly cap_bytes: number };
   readonly answer: Answer;
-  /** Served on an upgrade only; an operation without it may have the same method and path. */
-  readonly upgrade?: 'websocket';
+  /**
+   * Served on an upgrade to this protocol only; an operation without it may have the same method and path. The handler owns the
+   * connection.
+   */
+  readonly upgrade?: 'websocket' | 'remora-channel/1';
   readonly errors: readonly ErrorCode[];
 }
 

@@ -1,5 +1,7 @@
 // Every operation that the platform serves. An operation without `access` would be open to the tokens of an organization only.
+import { channelOperations } from './channel.ts';
 import { connectorOperations } from './connectors.ts';
+import { fileOperations } from './files.ts';
 import { gatewayOperations } from './gateway.ts';
 import { gatewayDiscoveryOperations } from './gateway-discovery.ts';
 import { gatewayUsageOperations } from './gateway-usage.ts';
@@ -10,7 +12,10 @@ import { oauthOperations } from './oauth.ts';
 import { definePlatformOperation, type PlatformOperations } from './operation.ts';
 import { organizationOperations } from './organizations.ts';
 import { portNoticeOperations } from './port-notices.ts';
+import { processOperations } from './processes.ts';
+import { proxyOperations } from './proxy.ts';
 import { resumeReportOperations } from './resume-reports.ts';
+import { serviceOperations } from './services.ts';
 import { spriteOperations } from './sprites.ts';
 import { tokenOperations } from './tokens.ts';
 
@@ -35,6 +40,11 @@ export const platformOperations = {
   ...gatewayDiscoveryOperations,
   ...gatewayUsageOperations,
   ...machineOperations,
+  ...channelOperations,
+  ...serviceOperations,
+  ...fileOperations,
+  ...processOperations,
+  ...proxyOperations,
   ...resumeReportOperations,
   ...portNoticeOperations,
   ...tokenOperations,

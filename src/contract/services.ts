@@ -1,8 +1,10 @@
 // Services of a sprite, their states and their log events (Sandbox API, Service definition records and Service log events; the
 // paths are those of the Sprites API).
 import { z } from 'zod';
-import { defineOperation } from './operation.ts';
+import { queryDuration } from './duration.ts';
+import { definePlatformOperation } from './operation.ts';
 import { queryInteger } from './query-values.ts';
+import { reachErrors } from './reach-errors.ts';
 import { spriteParams } from './sprites.ts';
 import { dateTime, unixMilliseconds } from './time.ts';
 
@@ -10,26 +12,48 @@ import { dateTime, unixMilliseconds } from './time.ts';
 export const serviceStatus = z.enum(['stopped', 'starting', 'running', 'stopping', 'failed']);
 export type ServiceStatus = z.infer<typeof serviceStatus>;
 
-/** Sandbox API, ServiceState. `pid` when running, `error` when failed. */
+/**
+ * Sandbox API, ServiceState. `pid` when running, `error` when failed. `restart_count` and `next_restart_at` are those of the Sprites
+ * API: how often the service was started again after a crash, and when it is started next.
+ */
 export const serviceState = z.object({
   name: z.string(),
   status: serviceStatus,
   pid: z.int().positive().optional(),
   started_at: dateTime.optional(),
   error: z.string().optional(),
+  restart_count: z.int().nonnegative().optional(),
+  next_restart_at: dateTime.optional(),
 });
 export type ServiceState = z.infer<typeof serviceState>;
 
+/** The form of a name; the specifications give none (DECISIONS.md, "Service name"). It is a file name, and part of a path. */
+export const serviceName = z
+  .string()
+  .regex(
+    /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/,
+    'expected 1 to 63 letters, digits, dots, dashes and underscores, beginning with a letter or a digit',
+  );
+
+/** At most as many bytes as one argument of a process may have under Linux. */
+const word = z
+  .string()
+  .max(131_072)
+  .refine((text) => !text.includes('\0'), 'must not contain a NUL character');
+
 const httpPort = z.int().min(1).max(65_535).nullable().optional();
 
-/** Sandbox API, ServiceRequest. `httpPort` is read as `http_port`: clients of the Sprites API send it. */
+/**
+ * Sandbox API, ServiceRequest. Clients of the Sprites API leave out empty `args` and `needs`, and send `httpPort`, which is read as
+ * `http_port`.
+ */
 export const serviceRequest = z
   .object({
-    cmd: z.string().min(1),
-    args: z.array(z.string()),
-    needs: z.array(z.string()),
-    dir: z.string().optional(),
-    env: z.record(z.string(), z.string()).optional(),
+    cmd: word.min(1),
+    args: z.array(word).max(1_024).default([]),
+    needs: z.array(serviceName).max(64).default([]),
+    dir: word.max(4_096).optional(),
+    env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,255}$/), word).optional(),
     http_port: httpPort,
     httpPort,
   })
@@ -38,12 +62,13 @@ export const serviceRequest = z
   );
 export type ServiceRequest = z.infer<typeof serviceRequest>;
 
-/** Sandbox API, ServiceResponse. */
+/** Sandbox API, ServiceResponse, with `dir` as in the Sprites API. Values of `env` are never given back: they may be secrets. */
 export const serviceResponse = z.object({
   name: z.string(),
   cmd: z.string(),
   args: z.array(z.string()),
   needs: z.array(z.string()),
+  dir: z.string().optional(),
   http_port: httpPort,
   state: serviceState.nullable().optional(),
 });
@@ -71,135 +96,150 @@ export const serviceLogEvent = z.discriminatedUnion('type', [
 ]);
 export type ServiceLogEvent = z.infer<typeof serviceLogEvent>;
 
-/** Seconds or text such as `5s`. */
-const duration = z.string().max(16).optional();
+/** How long a log may be followed by one call, and the longest time that a service is given to stop. */
+export const FOLLOW_MAX_MS = 3_600_000;
+const STOP_MAX_MS = 300_000;
+
+/** Seconds or text such as `5s`; milliseconds once it is parsed. */
+const duration = queryDuration(0, FOLLOW_MAX_MS).optional();
 
 /** Query of the operations that stream a service's log for a while. */
 export const serviceWatchRequest = z.object({ duration });
 export type ServiceWatchRequest = z.infer<typeof serviceWatchRequest>;
 
-export const serviceStopRequest = z.object({ timeout: duration });
+export const serviceStopRequest = z.object({ timeout: queryDuration(0, STOP_MAX_MS).optional() });
 export type ServiceStopRequest = z.infer<typeof serviceStopRequest>;
 
 export const serviceLogsRequest = z.object({ lines: queryInteger(0, 10_000).optional(), duration });
 export type ServiceLogsRequest = z.infer<typeof serviceLogsRequest>;
 
-export const serviceSignalRequest = z.object({ name: z.string().min(1), signal: z.string().min(1) });
+export const serviceSignalRequest = z.object({ name: serviceName, signal: z.string().min(1).max(16) });
 export type ServiceSignalRequest = z.infer<typeof serviceSignalRequest>;
 
-export const serviceParams = spriteParams.extend({ service: z.string().min(1) });
+export const serviceParams = spriteParams.extend({ service: serviceName });
 
 const tag = 'Services';
-const access = 'any';
+const servedAt = ['tcp', 'operator'] as const;
+/** Who may change what runs in a sprite: full access to its organization, for reading too. */
+const rights = { access: 'organization', readOnly: false } as const;
 const source = 'Sandbox API, Service definition records; Sprites API';
 const logSource = 'Sandbox API, Service log events; Sprites API';
-const log = { kind: 'stream', status: 200, schema: serviceLogEvent } as const;
+const log = { kind: 'stream', status: 200, schema: serviceLogEvent, quiet: true } as const;
 
 export const serviceOperations = {
-  listServices: defineOperation({
+  listServices: definePlatformOperation({
     method: 'GET',
     path: '/v1/sprites/{name}/services',
     summary: 'The services of a sprite with their states',
     source,
     tag,
-    access,
+    servedAt,
+    ...rights,
     params: spriteParams,
     answer: { kind: 'json', status: 200, schema: serviceListResponse },
-    errors: ['unauthorized', 'not_found'],
+    errors: ['unauthorized', 'not_found', ...reachErrors],
   }),
-  readService: defineOperation({
+  readService: definePlatformOperation({
     method: 'GET',
     path: '/v1/sprites/{name}/services/{service}',
     summary: 'One service with its state',
     source,
     tag,
-    access,
+    servedAt,
+    ...rights,
     params: serviceParams,
     answer: { kind: 'json', status: 200, schema: serviceResponse },
-    errors: ['unauthorized', 'not_found'],
+    errors: ['unauthorized', 'not_found', ...reachErrors],
   }),
-  putService: defineOperation({
+  putService: definePlatformOperation({
     method: 'PUT',
     path: '/v1/sprites/{name}/services/{service}',
     summary: 'Define or replace a service, start it, and follow its log for a while',
     source: logSource,
     tag,
-    access,
+    servedAt,
+    ...rights,
     params: serviceParams,
     query: serviceWatchRequest,
     body: serviceRequest,
     answer: log,
-    errors: ['invalid_request', 'unauthorized', 'not_found', 'conflict'],
+    errors: ['invalid_request', 'unauthorized', 'not_found', 'conflict', ...reachErrors],
   }),
-  deleteService: defineOperation({
+  deleteService: definePlatformOperation({
     method: 'DELETE',
     path: '/v1/sprites/{name}/services/{service}',
     summary: 'Stop and forget a service',
     source,
     tag,
-    access,
+    servedAt,
+    ...rights,
     params: serviceParams,
     answer: { kind: 'empty', status: 204 },
-    errors: ['unauthorized', 'not_found', 'conflict'],
+    errors: ['unauthorized', 'not_found', 'conflict', ...reachErrors],
   }),
-  startService: defineOperation({
+  startService: definePlatformOperation({
     method: 'POST',
     path: '/v1/sprites/{name}/services/{service}/start',
     summary: 'Start a service and follow its log for a while',
     source: logSource,
     tag,
-    access,
+    servedAt,
+    ...rights,
     params: serviceParams,
     query: serviceWatchRequest,
     answer: log,
-    errors: ['unauthorized', 'not_found', 'conflict'],
+    errors: ['invalid_request', 'unauthorized', 'not_found', 'conflict', ...reachErrors],
   }),
-  stopService: defineOperation({
+  stopService: definePlatformOperation({
     method: 'POST',
     path: '/v1/sprites/{name}/services/{service}/stop',
     summary: 'Stop a service; it stays stopped until it is started',
     source: logSource,
     tag,
-    access,
+    servedAt,
+    ...rights,
     params: serviceParams,
     query: serviceStopRequest,
     answer: log,
-    errors: ['unauthorized', 'not_found', 'conflict'],
+    errors: ['invalid_request', 'unauthorized', 'not_found', 'conflict', ...reachErrors],
   }),
-  restartService: defineOperation({
+  restartService: definePlatformOperation({
     method: 'POST',
     path: '/v1/sprites/{name}/services/{service}/restart',
     summary: 'Stop and start a service and follow its log for a while',
     source: logSource,
     tag,
-    access,
+    servedAt,
+    ...rights,
     params: serviceParams,
     query: serviceWatchRequest,
     answer: log,
-    errors: ['unauthorized', 'not_found', 'conflict'],
+    errors: ['invalid_request', 'unauthorized', 'not_found', 'conflict', ...reachErrors],
   }),
-  followServiceLogs: defineOperation({
+  followServiceLogs: definePlatformOperation({
     method: 'GET',
     path: '/v1/sprites/{name}/services/{service}/logs',
     summary: 'The last lines of a service, then new ones for a while',
     source: logSource,
     tag,
-    access,
+    servedAt,
+    ...rights,
     params: serviceParams,
     query: serviceLogsRequest,
     answer: log,
-    errors: ['invalid_request', 'unauthorized', 'not_found'],
+    errors: ['invalid_request', 'unauthorized', 'not_found', ...reachErrors],
   }),
-  signalService: defineOperation({
+  signalService: definePlatformOperation({
     method: 'POST',
     path: '/v1/sprites/{name}/services/signal',
     summary: 'Send a signal to the process of a service',
     source,
     tag,
-    access,
+    servedAt,
+    ...rights,
     params: spriteParams,
     body: serviceSignalRequest,
     answer: { kind: 'empty', status: 204 },
-    errors: ['invalid_request', 'unauthorized', 'not_found', 'invalid_state'],
+    errors: ['invalid_request', 'unauthorized', 'not_found', 'invalid_state', ...reachErrors],
   }),
 } as const;

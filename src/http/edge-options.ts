@@ -4,13 +4,14 @@ import type { Operation, Operations } from '../contract/operation.ts';
 import type { Log } from '../core/log.ts';
 import type { MapError } from './error-answer.ts';
 import type { OnCall } from './finished-call.ts';
-import type { Call, Handlers } from './handler.ts';
+import type { Call, EdgeHandlers } from './handler.ts';
 import type { LoopWatch } from './loop-watch.ts';
+import type { PassOn } from './pass-on.ts';
 import type { StreamLimits } from './stream-cap.ts';
 
 export interface EdgeOptions<Ops extends Operations, P> {
   readonly operations: Ops;
-  readonly handlers: Handlers<Ops, P>;
+  readonly handlers: EdgeHandlers<Ops, P>;
   /** Throws `unauthorized` or `forbidden`; its result is `call.principal`. */
   readonly authenticate: (request: IncomingMessage, operation: Operation, listener: string) => P | Promise<P>;
   /**
@@ -41,5 +42,5 @@ export type AnyHandler = (call: Call<Operation, unknown>, out?: unknown) => unkn
 
 /** The options as the parts of the edge use them, which do not know the types of single operations. */
 export type AnyEdgeOptions = Omit<EdgeOptions<Operations, unknown>, 'handlers'> & {
-  readonly handlers: Readonly<Record<string, AnyHandler>>;
+  readonly handlers: Readonly<Record<string, AnyHandler | PassOn<unknown>>>;
 };

@@ -10,7 +10,7 @@ import { nodeHttp } from './node-http.ts';
 import { refuse, toParseError } from './refuse.ts';
 import { sendError } from './reply.ts';
 import type { Shutdown } from './shutdown.ts';
-import { asksForWebSocket, openUpgrade, type Upgrade } from './upgrade.ts';
+import { openUpgrade, toProtocol, type Upgrade } from './upgrade.ts';
 
 const HEADER_CAP_BYTES = 32 * 1024;
 const HEADER_DEADLINE_MS = 30_000;
@@ -18,8 +18,8 @@ const KEPT_CONNECTION_MS = 65_000;
 
 export interface EdgeServerDeps {
   readonly listener: string;
-  /** Whether the operation of this request can be served on an upgraded connection. */
-  readonly upgrades: (request: IncomingMessage) => boolean;
+  /** Whether the operation of this request can be served in this protocol. */
+  readonly upgrades: (request: IncomingMessage, protocol: string) => boolean;
   /** Answers every request; `problem` is what is wrong with the framing of this one. Never throws. */
   readonly serve: (exchange: Exchange, problem: RemoraError | undefined) => void;
   readonly shutdown: Shutdown;
@@ -35,8 +35,10 @@ export function createEdgeServer({ listener, upgrades, serve, shutdown, log }: E
     keepAliveTimeout: KEPT_CONNECTION_MS,
     requireHostHeader: false,
     // A connection that still owes an answer is not upgraded: the switch cannot follow the answer.
-    shouldUpgradeCallback: (request) =>
-      asksForWebSocket(request) && !connections.isAnswering(request.socket) && upgrades(request),
+    shouldUpgradeCallback(request) {
+      const protocol = toProtocol(request);
+      return protocol !== undefined && !connections.isAnswering(request.socket) && upgrades(request, protocol);
+    },
   });
   const connections = watchConnections(server);
   const check = joinRequestChunks(server);

@@ -1,5 +1,6 @@
 // The edge: takes requests from any listener, finds the operation, parses once, calls the handler and writes the answer. Any
 // error of a handler becomes an error body, and none ends the process.
+
 import type { IncomingMessage, Server } from 'node:http';
 import type { Operations } from '../contract/operation.ts';
 import type { Log } from '../core/log.ts';
@@ -60,7 +61,7 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
     createServer: (listener) =>
       createEdgeServer({
         listener,
-        upgrades: (request) => mayUpgrade(router, request),
+        upgrades: (request, protocol) => mayUpgrade(router, request, protocol),
         serve(exchange, problem) {
           if (onCall !== undefined) watchExchange(exchange, onCall, log);
           const served = problem === undefined ? serveCall(exchange) : Promise.reject(problem);
@@ -91,11 +92,12 @@ function toSafe(mapError: MapError | undefined, log: Log): MapError | undefined 
   };
 }
 
-/** Whether the operation of the request, if there is one, is served on an upgraded connection. */
-function mayUpgrade(router: Router, request: IncomingMessage): boolean {
+/** Whether the operation of the request, if there is one, is served in this protocol. */
+function mayUpgrade(router: Router, request: IncomingMessage, protocol: string): boolean {
   try {
-    const { answer } = router.match(request.method ?? '', targetPath(request)).operation;
-    return (answer.kind === 'raw' || answer.kind === 'stream') && answer.upgrades === true;
+    const { answer, upgrade } = router.match(request.method ?? '', targetPath(request), protocol).operation;
+    if (upgrade === protocol) return true;
+    return protocol === 'websocket' && (answer.kind === 'raw' || answer.kind === 'stream') && answer.upgrades === true;
   } catch {
     return false;
   }

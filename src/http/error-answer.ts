@@ -10,6 +10,8 @@ export interface KnownError {
   /** What is wrong and what to do. */
   readonly message: string;
   readonly details?: unknown;
+  /** Further fields of the body, beside `error` and `message`, where a client reads them there. */
+  readonly fields?: Readonly<Record<string, unknown>> | undefined;
   /** When the caller may try again; becomes `Retry-After`. */
   readonly retryAfter_ms?: number | undefined;
 }
@@ -35,8 +37,9 @@ export function toErrorAnswer(error: unknown, mapError?: MapError): ErrorAnswer 
   const retryAfter_ms = known.retryAfter_ms ?? (status === 429 ? 0 : undefined);
   if (retryAfter_ms !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(retryAfter_ms / 1_000)));
   if (code === 'unauthorized') headers['www-authenticate'] = 'Bearer';
-  if (code === 'method_not_allowed') headers.allow = allowOf(details);
-  const body = { error: code, message };
+  if (code === 'method_not_allowed') headers.allow = detailOf(details, 'allow');
+  if (code === 'upgrade_required') headers.upgrade = detailOf(details, 'upgrade');
+  const body = { error: code, message, ...known.fields };
   return { status, body: details === undefined ? body : { ...body, details }, headers };
 }
 
@@ -47,6 +50,6 @@ export function toKnownError(error: unknown, mapError?: MapError): KnownError | 
   return { status: errorStatus[code], code, message, details, retryAfter_ms };
 }
 
-function allowOf(details: unknown): string {
-  return typeof details === 'object' && details !== null && 'allow' in details ? String(details.allow) : '';
+function detailOf(details: unknown, name: string): string {
+  return typeof details === 'object' && details !== null ? String(Reflect.get(details, name) ?? '') : '';
 }

@@ -2,6 +2,7 @@
 import type { Dispatcher } from 'undici';
 import type { HeaderPolicy } from './header-policy.ts';
 import type { Upgrade } from './upgrade.ts';
+import type { UpstreamKind } from './upstream-error.ts';
 
 /** A model that thinks before its first byte may take minutes; ten is what the clients of the large providers wait. */
 export const HEADERS_TIMEOUT_MS = 600_000;
@@ -15,7 +16,7 @@ export interface ExchangeUpstream {
   readonly path: string;
   readonly headers: HeaderPolicy;
   /** The kind of upstream, as messages name it. */
-  readonly from: 'provider' | 'platform';
+  readonly from: UpstreamKind;
   /** Cuts the exchange. Before the answer has begun the reason is thrown, if it is a RemoraError. */
   readonly signal?: AbortSignal;
   /** The deadline of the status line; default ten minutes. */

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BodyOf, Operation, Operations, ParamsOf, QueryOf, RawBodyOf, ValueOf } from '../contract/operation.ts';
 import type { EventSink } from './event-sink.ts';
+import type { PassOn } from './pass-on.ts';
 import type { Upgrade } from './upgrade.ts';
 
 /** One parsed request. `Principal` is the result of the edge's `authenticate`. */
@@ -49,3 +50,6 @@ export type Handler<O extends Operation, P> = O['answer'] extends { kind: 'json'
 
 /** One handler for each operation, no more and no fewer. */
 export type Handlers<Ops extends Operations, P = undefined> = { readonly [K in keyof Ops]: Handler<Ops[K], P> };
+
+/** What an edge takes: an operation may also be passed on to another server. */
+export type EdgeHandlers<Ops extends Operations, P> = { readonly [K in keyof Ops]: Handler<Ops[K], P> | PassOn<P> };

@@ -1,16 +1,18 @@
 // How many informational answers (1xx) an upstream may send before its answer. They pass at once and without back-pressure, so
 // that a slow caller would leave all of them waiting in memory.
+
 import { RemoraError } from '../core/remora-error.ts';
+import type { UpstreamKind } from './upstream-error.ts';
 
 const INFORMATIONAL_MAX = 16;
 const INFORMATIONAL_CAP_BYTES = 64 * 1024;
 
 export class InformationalLimit {
-  readonly #from: 'provider' | 'platform';
+  readonly #from: UpstreamKind;
   #count = 0;
   #bytes = 0;
 
-  constructor(from: 'provider' | 'platform') {
+  constructor(from: UpstreamKind) {
     this.#from = from;
   }
 

@@ -1,5 +1,6 @@
 // Finds the operation of a method and a raw path. Static segments win over parameters. Operations whose last part is
-// `{name...}` are tried last, by their literal prefix, so that their path reaches the handler exactly as it was sent.
+// `{name...}` are tried last, by their literal prefix, so that their path reaches the handler exactly as it was sent. An operation
+// that is served on an upgrade only has its method and path in common with the plain one.
 import { addRoute, createRouter as createTree, findRoute } from 'rou3';
 import type { Operation, Operations } from '../contract/operation.ts';
 import { RemoraError } from '../core/remora-error.ts';
@@ -12,11 +13,14 @@ export interface Match {
 }
 
 export interface Router {
-  /** Throws `not_found`, `method_not_allowed` (details: `allow`), or `invalid_target` for a broken escape. */
-  match(method: string, path: string): Match;
+  /**
+   * `protocol`: what the request asks to be upgraded to, if the upgrade can be served. Throws `not_found`, `method_not_allowed`
+   * (details: `allow`), `upgrade_required` (details: `upgrade`), or `invalid_target` for a broken escape.
+   */
+  match(method: string, path: string, protocol?: string): Match;
 }
 
-/** The operations of one path by method. */
+/** The operations of one path, by method and protocol. */
 type Entry = Map<string, { readonly id: string; readonly operation: Operation }>;
 
 /** Throws when two operations claim one method of one path, or name its parameters differently. */
@@ -36,30 +40,53 @@ export function createRouter(operations: Operations): Router {
       if (isPrefix) prefixes.push({ prefix: key, operations: entry.operations });
       else addRoute(tree, '', operation.path.replaceAll(/\{(\w+)\}/g, ':$1'), entry.operations);
     }
-    if (entry.path !== operation.path || entry.operations.has(operation.method)) {
+    const slot = toSlot(operation.method, operation.upgrade);
+    if (entry.path !== operation.path || entry.operations.has(slot)) {
       throw new Error(
         `operation ${id}: ${operation.method} ${operation.path} collides with another operation at ${entry.path}`,
       );
     }
-    entry.operations.set(operation.method, { id, operation });
+    entry.operations.set(slot, { id, operation });
   }
   prefixes.sort((one, other) => other.prefix.length - one.prefix.length);
   return {
-    match(method, path) {
+    match(method, path, protocol) {
       const found = path.includes('//') ? undefined : findRoute(tree, '', path);
-      if (found !== undefined) return { ...pick(found.data, method), params: decodeParams(found.params ?? {}) };
+      if (found !== undefined) {
+        return { ...pick(found.data, method, protocol), params: decodeParams(found.params ?? {}) };
+      }
       const rest = prefixes.find((candidate) => path.startsWith(candidate.prefix));
-      if (rest !== undefined) return { ...pick(rest.operations, method), params: {} };
+      if (rest !== undefined) return { ...pick(rest.operations, method, protocol), params: {} };
       throw new RemoraError('not_found', `there is nothing at ${path}; GET /openapi.json lists what is`);
     },
   };
 }
 
-function pick(operations: Entry, method: string) {
-  const hit = operations.get(method) ?? (method === 'HEAD' ? operations.get('GET') : undefined) ?? operations.get('*');
+function toSlot(method: string, protocol: string | undefined): string {
+  return protocol === undefined ? method : `${method} ${protocol}`;
+}
+
+function pick(operations: Entry, method: string, protocol: string | undefined) {
+  const upgraded = protocol === undefined ? undefined : operations.get(toSlot(method, protocol));
+  const hit =
+    upgraded ??
+    operations.get(method) ??
+    (method === 'HEAD' ? operations.get('GET') : undefined) ??
+    operations.get('*');
   if (hit !== undefined) return hit;
-  const allow = [...operations.keys()].flatMap((name) => (name === 'GET' ? ['GET', 'HEAD'] : [name])).join(', ');
+  const upgrades = [...operations.values()].filter(({ operation }) => operation.upgrade !== undefined);
+  const upgrade = upgrades.find(({ operation }) => operation.method === method)?.operation.upgrade;
+  if (upgrade !== undefined) {
+    throw new RemoraError('upgrade_required', `this is served over ${upgrade} only`, { details: { upgrade } });
+  }
+  const allow = [...new Set([...operations.values()].flatMap(({ operation }) => toAllowed(operation.method)))].join(
+    ', ',
+  );
   throw new RemoraError('method_not_allowed', `${method} is not allowed here; use ${allow}`, { details: { allow } });
+}
+
+function toAllowed(method: string): string[] {
+  return method === 'GET' ? ['GET', 'HEAD'] : [method];
 }
 
 function decodeParams(params: Readonly<Record<string, string>>): Record<string, string> {

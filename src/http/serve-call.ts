@@ -3,6 +3,8 @@ import { toCall } from './call.ts';
 import { checkRequest } from './check-request.ts';
 import type { AnyEdgeOptions } from './edge-options.ts';
 import type { Exchange } from './exchange.ts';
+import { parseWith } from './parse-with.ts';
+import { PassOn } from './pass-on.ts';
 import type { Router } from './router.ts';
 import { targetPath } from './target-path.ts';
 import type { WriteAnswer } from './write-answer.ts';
@@ -21,7 +23,7 @@ export function createCallServer(deps: ServeCallDeps): (exchange: Exchange) => P
     const { request, response, listener, upgrade } = exchange;
     checkRequest(request);
     deps.checkOpen();
-    const match = router.match(request.method ?? '', targetPath(request));
+    const match = router.match(request.method ?? '', targetPath(request), upgrade?.protocol);
     exchange.match = match;
     const { id, operation, params } = match;
     const onTurn = () => loop?.enter(id);
@@ -32,6 +34,11 @@ export function createCallServer(deps: ServeCallDeps): (exchange: Exchange) => P
     exchange.principal = principal;
     const handler = handlers[id];
     if (handler === undefined) throw new Error(`operation ${id} has no handler`);
+    if (handler instanceof PassOn) {
+      if (operation.params !== undefined) parseWith(operation.params, params, 'path');
+      await handler.run({ params, principal, request, upgrade }, response);
+      return;
+    }
     const made = toCall({ request, response, operation, params, principal, upgrade, bodyDeadline_ms, onTurn });
     const call = made instanceof Promise ? await made : made;
     await writeAnswer({ exchange, operation, call, handler, onTurn });

@@ -6,6 +6,7 @@ import { isAccepted } from '../core/websocket/websocket-handshake.ts';
 import type { HeaderPolicy } from './header-policy.ts';
 import { runTunnel, type TunnelOutcome } from './tunnel.ts';
 import type { Upgrade } from './upgrade.ts';
+import type { UpstreamKind } from './upstream-error.ts';
 
 export interface Switch {
   readonly upgrade: Upgrade;
@@ -15,7 +16,7 @@ export interface Switch {
   /** The headers of the 101, flat. */
   readonly headers: readonly string[];
   readonly policy: HeaderPolicy;
-  readonly from: 'provider' | 'platform';
+  readonly from: UpstreamKind;
   readonly signal: AbortSignal | undefined;
   readonly idle_ms: number;
 }

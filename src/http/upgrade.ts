@@ -1,4 +1,4 @@
-// A connection that asked to become a WebSocket, between its request and its 101. It is watched, so that the end of the caller
+// A connection that asked for another protocol, between its request and its 101. It is watched, so that the end of the caller
 // is noticed, and it is answered through a plain ServerResponse until it has been switched.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -11,6 +11,8 @@ const EARLY_CAP_BYTES = 64 * 1024;
 const LINGER_MS = 2_000;
 
 export interface Upgrade {
+  /** What was asked for, such as `websocket`. */
+  readonly protocol: string;
   readonly socket: Socket;
   /** Aborted when the server stops; the reason is the RemoraError to end with. */
   readonly stopping: AbortSignal;
@@ -28,16 +30,20 @@ export interface OpenUpgrade {
   readonly response: ServerResponse;
 }
 
-/** True for a plain WebSocket handshake without a body. Any other upgrade is ignored, which RFC 9110, section 7.8 allows. */
-export function asksForWebSocket(request: IncomingMessage): boolean {
+/**
+ * The protocol that a request without a body asks to be upgraded to, in lower case. Undefined for every other request: its wish is
+ * ignored, which RFC 9110, section 7.8 allows.
+ */
+export function toProtocol(request: IncomingMessage): string | undefined {
   const { headers, method, httpVersion } = request;
-  if (method !== 'GET' || httpVersion !== '1.1' || headers.upgrade?.trim().toLowerCase() !== 'websocket') return false;
-  return headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0;
+  if (method !== 'GET' || httpVersion !== '1.1' || headers['transfer-encoding'] !== undefined) return undefined;
+  return Number(headers['content-length'] ?? 0) === 0 ? headers.upgrade?.trim().toLowerCase() : undefined;
 }
 
 /** `head`: the bytes that node:http had read beyond the request. */
 export function openUpgrade(request: IncomingMessage, head: Buffer, stopping: AbortSignal): OpenUpgrade {
   const { socket } = request;
+  const protocol = toProtocol(request) ?? '';
   const response: ServerResponse = new nodeHttp.ServerResponse(request);
   const early = new Pieces();
   early.push(head);
@@ -68,12 +74,13 @@ export function openUpgrade(request: IncomingMessage, head: Buffer, stopping: Ab
   return {
     response,
     upgrade: {
+      protocol,
       socket,
       stopping,
       accept(headers) {
         release();
         response.sendDate = false;
-        response.writeHead(101, ['connection', 'Upgrade', 'upgrade', 'websocket', ...headers]);
+        response.writeHead(101, ['connection', 'Upgrade', 'upgrade', protocol, ...headers]);
         response.flushHeaders();
         return early.take();
       },

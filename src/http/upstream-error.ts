@@ -3,6 +3,9 @@
 import { errorCode } from '../core/error-code.ts';
 import { RemoraError } from '../core/remora-error.ts';
 
+/** What answers an exchange, as messages name it. */
+export type UpstreamKind = 'provider' | 'platform' | 'machine' | 'supervisor';
+
 export interface SentSoFar {
   /** The request was given to a connection. */
   readonly started: boolean;
@@ -28,7 +31,7 @@ export function isRetryable(error: unknown, sent: SentSoFar): boolean {
 }
 
 /** The caller's view. The cause stays inside; only its code is shown. */
-export function toUpstreamError(error: unknown, who: 'provider' | 'platform', sent: SentSoFar): RemoraError {
+export function toUpstreamError(error: unknown, who: UpstreamKind, sent: SentSoFar): RemoraError {
   if (error instanceof RemoraError) return error;
   if (error instanceof ConnectionsReplaced && sent.started && !sent.safe) {
     const message = `the machine was resumed while the ${who} had this call; whether it was carried out is not known`;

@@ -1,6 +1,8 @@
 // The one channel through which a part of the platform says that it has changed something which other parts depend on. Listeners run
 // at once, within this process; what another process changes is found at each `revalidation_due`.
 
+import type { MachineStatus } from '../contract/machines.ts';
+
 export type Change =
   /** The settings or the labels of a sprite have changed, or it is gone. */
   | { readonly type: 'sprite_changed' }
@@ -8,6 +10,8 @@ export type Change =
   | { readonly type: 'connector_changed'; readonly connector_id: string }
   /** Another machine, or another incarnation, is served in place of the one that was. */
   | { readonly type: 'incarnation_replaced' }
+  /** A machine of this platform process has reached another state. */
+  | { readonly type: 'machine_moved'; readonly sprite_id: string; readonly state: MachineStatus }
   /** It is time to look again at what this process is not notified of. */
   | { readonly type: 'revalidation_due' };
 
@@ -25,6 +29,7 @@ export function createChanges(): Changes {
     sprite_changed: [],
     connector_changed: [],
     incarnation_replaced: [],
+    machine_moved: [],
     revalidation_due: [],
   };
 

@@ -46,7 +46,10 @@ export function openMachines(deps: OpenMachinesDeps): MachineParts {
     storage,
     host,
     machines,
-    onMove: (move) => recordMove(sprites, move),
+    async onMove(move) {
+      await recordMove(sprites, move);
+      changes.publish({ type: 'machine_moved', sprite_id: move.sprite_id, state: move.state });
+    },
     driver,
     clock,
     freezeDelay_ms: options.freezeDelay_ms ?? FREEZE_DELAY_MS,

@@ -3,7 +3,9 @@ import { platformOperations } from '../contract/platform-operations.ts';
 import type { Clock } from '../core/clock.ts';
 import { toLoggedPath } from '../core/gateway/capability-text.ts';
 import { createEdge, type Edge } from '../http/edge.ts';
-import type { Handlers } from '../http/handler.ts';
+import type { EdgeHandlers } from '../http/handler.ts';
+import { createChannelHandlers } from './channels/channel-handlers.ts';
+import type { Channels } from './channels/channels.ts';
 import type { Fencing } from './fencing/fencing.ts';
 import { defaultGatewayLimits } from './gateway/gateway-limits.ts';
 import { createMachineHandlers } from './machines/machine-handlers.ts';
@@ -19,6 +21,8 @@ import { OPERATOR_LISTENER } from './operator/operator-socket.ts';
 import type { PlatformOptions } from './platform-options.ts';
 import { endPorts } from './port-notices/end-ports.ts';
 import { createNoticeHandlers } from './port-notices/port-notice-handlers.ts';
+import { createReachMachine } from './sprite-api/reach-machine.ts';
+import { createSpriteApiHandlers } from './sprite-api/sprite-api-handlers.ts';
 import { createSpriteHandlers } from './sprites/sprite-handlers.ts';
 import type { SpriteSurroundings } from './sprites/sprite-record.ts';
 import { mapStorageFailure } from './storage/map-storage-failure.ts';
@@ -33,6 +37,7 @@ export interface PlatformEdgeDeps extends MachineParts, Pick<GatewayParts, 'conn
   readonly stores: Stores;
   readonly vault: Vault;
   readonly fencing: Fencing;
+  readonly channels: Channels;
   readonly metrics: PlatformMetrics;
   readonly metricsListener: MetricsListener;
   readonly accessLog: AccessLog;
@@ -70,7 +75,7 @@ export function createPlatformEdge(deps: PlatformEdgeDeps): Edge {
   });
 }
 
-function toHandlers(deps: PlatformEdgeDeps): Handlers<typeof platformOperations, Principal> {
+function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperations, Principal> {
   const { options, stores, fencing, machineService, spriteService, machinesDir, clock } = deps;
   const { storage, host, isShared, organizations, sprites, tokens, machines, incarnations, notices } = stores;
   const { log } = options;
@@ -96,6 +101,18 @@ function toHandlers(deps: PlatformEdgeDeps): Handlers<typeof platformOperations,
       machinesDir,
       log,
     }),
+    ...createChannelHandlers({ channels: deps.channels, machines, incarnations }),
+    ...createSpriteApiHandlers(
+      createReachMachine({
+        sprites: spriteService,
+        machines,
+        machineService,
+        channels: deps.channels,
+        host,
+        trustMachines: options.trustMachines ?? false,
+      }),
+      log,
+    ),
     ...createResumeReportHandlers({
       machines,
       machineService,

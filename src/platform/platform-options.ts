@@ -30,6 +30,8 @@ export interface PlatformOptions {
   readonly catalogue?: readonly NewCatalogueEntry[];
   /** End the machines when the platform is closed or its process exits; they go on when absent, and the next platform finds them. */
   readonly endMachines?: boolean;
+  /** Let the organization's tokens reach into machines that share kernel and files with the platform; off when absent. */
+  readonly trustMachines?: boolean;
   /** How long a started machine has until the first report of its agent; 30 s when absent. */
   readonly startDeadline_ms?: number;
   /** How long the freeze waits after a suspend is accepted, so that the answer is sent first. */

@@ -9,6 +9,7 @@ import { checkServedAt } from '../http/served-at.ts';
 import { createAdmin, type PlatformAdmin } from './admin.ts';
 import { createCatalogue } from './catalogue/catalogue.ts';
 import { createChanges } from './changes.ts';
+import { openChannels } from './channels/open-channels.ts';
 import { createFencing } from './fencing/fencing.ts';
 import { createAccessLog } from './observability/access-log.ts';
 import { createMetricsListener } from './observability/metrics-listener.ts';
@@ -57,6 +58,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const accessLog = createAccessLog(metrics, log);
 
   const { machineService, spriteService } = openMachines({ options, stores, machinesDir, addresses, changes, clock });
+  const channels = stack.use(openChannels(stores.incarnations, changes, log));
   const gatewayDeps = { options, stores, catalogue, vault, changes, metrics, platformUrl, clock };
   const { connecting, gateway } = stack.use(await openGateway(gatewayDeps));
   const edge = createPlatformEdge({
@@ -64,6 +66,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     stores,
     vault,
     fencing,
+    channels,
     machineService,
     spriteService,
     connecting,

@@ -10,6 +10,8 @@ const golden = new URL('./golden/', import.meta.url).pathname;
 const withoutRecords = [
   'agent-identity',
   'agent-operations',
+  'channel',
+  'reach-errors',
   'duration',
   'error-texts',
   'listeners',

@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createCgroup } from '../../src/linux/processes/cgroup.ts';
+import { selectFamily } from '../../src/linux/processes/process-family.ts';
 import { readProcess } from '../../src/linux/processes/process-table.ts';
-import { areStopped, selectMembers } from '../../src/platform/machines/drivers/process/machine-members.ts';
+import { areStopped } from '../../src/platform/machines/drivers/process/machine-members.ts';
 import { eventually } from '../support/eventually.ts';
 import { endLeftMachines, isGone, listMachinePids } from '../support/left-machines.ts';
 import { machineCommand, openTestPlatform } from '../support/open-platform.ts';
@@ -160,7 +161,7 @@ test.each([
     [10],
   ],
 ])('the members of an instance are %s', (_, table, expected) => {
-  const members = selectMembers(table, { instance_id: 'i', leader }, new Set([13]));
+  const members = selectFamily(table, { mark: 'i', leader }, new Set([13]));
   expect(members.map(({ pid }) => pid)).toEqual(expected);
 });
 

@@ -126,7 +126,10 @@ function toCalls(
     ...of.parameters
       .filter((parameter) => parameter.in === 'path')
       .flatMap(({ name }) =>
-        words.map((word) => ({ target: target(place({ ...named, [name]: word }), plain), body: sample })),
+        words
+          // `fetch` resolves it to the path above, which may be another operation with another answer.
+          .filter((word) => word !== '%2e%2e' || '200' in of.responses)
+          .map((word) => ({ target: target(place({ ...named, [name]: word }), plain), body: sample })),
       ),
     // Without a state that is already so, a wait waits; its limit stays at a second.
     ...queries.flatMap(({ name }) =>
@@ -144,6 +147,7 @@ test('every operation of the document, valid and with each place spoiled, has an
   const { platform, restore } = await openFixture();
   const failures: string[] = [];
   const reached = new Set<string>();
+  const inside = new Set<string>();
   const operations = await readOperations(platform.url);
   let calls = 0;
 
@@ -158,7 +162,9 @@ test('every operation of the document, valid and with each place spoiled, has an
     if (answer.headers.get('content-type') === 'application/x-ndjson') await answer.body?.cancel();
     const text = answer.bodyUsed ? '' : await answer.text();
     const isKnown = String(status) in of.responses || ('2XX' in of.responses && status < 300);
-    if (status >= 500) failures.push(`${what}: ${text}`);
+    // The machine of this test may not be reached into.
+    if (status === 501 && parse(text)?.error === 'not_isolated' && isKnown) inside.add(of.operationId);
+    else if (status >= 500) failures.push(`${what}: ${text}`);
     else if (status < 300 && !isKnown) failures.push(`${what}: not in the document`);
     else if (status >= 400 && of.method !== 'HEAD' && !errorBody.safeParse(parse(text)).success) {
       failures.push(`${what}: ${text} is no error body`);
@@ -181,13 +187,26 @@ test('every operation of the document, valid and with each place spoiled, has an
   for (const [id] of ofOperator) expect(reached, id).not.toContain(id);
   const never = operations
     .map(({ operationId }) => operationId)
-    .filter((id) => !reached.has(id) && !ofOperator.some(([name]) => name === id));
-  // No key can be made here, a code comes from a person, and a machine that is stopped cannot be suspended.
-  expect(never.sort()).toEqual(['completeConnection', 'provisionConnection', 'suspendMachine']);
+    .filter((id) => !reached.has(id) && !inside.has(id) && !ofOperator.some(([name]) => name === id));
+  // No key can be made here, a code comes from a person, a machine that is stopped cannot be suspended, and nothing here asks for an
+  // upgrade.
+  const unreached = [
+    'attachProcess',
+    'completeConnection',
+    'control',
+    'exec',
+    'openChannel',
+    'provisionConnection',
+    'proxyPort',
+    'suspendMachine',
+    'watchFiles',
+  ];
+  expect(never.sort()).toEqual(unreached);
   expect((await platform.call({ path: '/v1/sprites' })).status).toBe(200);
 }, 240_000);
 
-function parse(text: string): unknown {
+// biome-ignore lint/suspicious/noExplicitAny: the fields of answers are what the test compares.
+function parse(text: string): any {
   try {
     return JSON.parse(text);
   } catch {

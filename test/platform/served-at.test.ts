@@ -2,6 +2,7 @@
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import type { Operation } from '../../src/contract/operation.ts';
 import { OPERATOR_SOCKET } from '../../src/contract/organizations.ts';
 import { platformOperations } from '../../src/contract/platform-operations.ts';
 import type { Secret } from '../../src/core/secret.ts';
@@ -43,6 +44,32 @@ startMachine 401:unauthorized served served served 404:not_found
 stopMachine 401:unauthorized served served served 404:not_found
 adoptMachine 401:unauthorized served 403:forbidden served 404:not_found
 setMachineRole 401:unauthorized served served served 404:not_found
+openChannel 401:unauthorized 403:forbidden served 403:forbidden 404:not_found
+listServices 401:unauthorized served 403:forbidden served 404:not_found
+readService 401:unauthorized served 403:forbidden served 404:not_found
+putService 401:unauthorized served 403:forbidden served 404:not_found
+deleteService 401:unauthorized served 403:forbidden served 404:not_found
+startService 401:unauthorized served 403:forbidden served 404:not_found
+stopService 401:unauthorized served 403:forbidden served 404:not_found
+restartService 401:unauthorized served 403:forbidden served 404:not_found
+followServiceLogs 401:unauthorized served 403:forbidden served 404:not_found
+signalService 401:unauthorized served 403:forbidden served 404:not_found
+readFile 401:unauthorized served 403:forbidden served 404:not_found
+writeFile 401:unauthorized served 403:forbidden served 404:not_found
+listFiles 401:unauthorized served 403:forbidden served 404:not_found
+deleteFiles 401:unauthorized served 403:forbidden served 404:not_found
+renameFile 401:unauthorized served 403:forbidden served 404:not_found
+copyFiles 401:unauthorized served 403:forbidden served 404:not_found
+changeFileMode 401:unauthorized served 403:forbidden served 404:not_found
+changeFileOwner 401:unauthorized served 403:forbidden served 404:not_found
+watchFiles 401:unauthorized served 403:forbidden served 404:not_found
+exec 401:unauthorized served 403:forbidden served 404:not_found
+execOverHttp 401:unauthorized served 403:forbidden served 404:not_found
+control 401:unauthorized served 403:forbidden served 404:not_found
+attachProcess 401:unauthorized served 403:forbidden served 404:not_found
+listProcesses 401:unauthorized served 403:forbidden served 404:not_found
+killProcess 401:unauthorized served 403:forbidden served 404:not_found
+proxyPort 401:unauthorized served 403:forbidden served 404:not_found
 reportResume 401:unauthorized 403:forbidden served 403:forbidden 404:not_found
 postPortNotices 401:unauthorized 403:forbidden served 403:forbidden 404:not_found
 listSpritePorts 401:unauthorized served served served 404:not_found
@@ -66,27 +93,34 @@ interface Place {
 }
 
 /** `served`, or the status and code of the refusal. What the operation itself finds wrong with the call is not looked at. */
-function judge(place: Place, method: string, path: string, token?: Secret): Promise<string> {
-  const headers = token === undefined ? {} : { authorization: `Bearer ${token.reveal()}` };
+function judge(place: Place, { method, path, upgrade }: Operation, token?: Secret): Promise<string> {
+  const target = path.replaceAll(/\{[\w.]+\}/g, 'x');
+  const headers = {
+    ...(token === undefined ? {} : { authorization: `Bearer ${token.reveal()}` }),
+    ...(upgrade === undefined ? {} : { connection: 'Upgrade', upgrade }),
+  };
   return new Promise((resolve, reject) => {
-    const call = request({ ...place, method, path, headers, agent: false }, (response) => {
-      const { statusCode = 0, headers: answered } = response;
-      if (statusCode < 400) {
-        response.destroy();
-        resolve('served');
-        return;
-      }
-      let text = '';
-      response.on('data', (chunk: Buffer) => {
-        text += chunk;
-      });
-      response.once('end', () => {
-        const ofListener = /listener|platform's own socket|takes a token|does not open this|send Authorization/.test(
-          text,
-        );
-        resolve(ofListener ? `${statusCode}:${answered['remora-error'] ?? JSON.parse(text).error}` : 'served');
-      });
-    });
+    const call = request(
+      { ...place, method: method === '*' ? 'GET' : method, path: target, headers, agent: false },
+      (response) => {
+        const { statusCode = 0, headers: answered } = response;
+        if (statusCode < 400) {
+          response.destroy();
+          resolve('served');
+          return;
+        }
+        let text = '';
+        response.on('data', (chunk: Buffer) => {
+          text += chunk;
+        });
+        response.once('end', () => {
+          const ofListener = /listener|platform's own socket|takes a token|does not open this|send Authorization/.test(
+            text,
+          );
+          resolve(ofListener ? `${statusCode}:${answered['remora-error'] ?? JSON.parse(text).error}` : 'served');
+        });
+      },
+    );
     call.once('error', reject);
     call.end();
   });
@@ -110,12 +144,10 @@ test('each operation is served at its listeners and at no other', async () => {
   const operator = { socketPath: join(platform.dir, OPERATOR_SOCKET) };
   const metrics = { host: '127.0.0.1', port: Number(platform.log.find(({ message }) => message === 'metrics')?.port) };
   const lines: string[] = [];
-  for (const [id, { method, path }] of Object.entries(platformOperations)) {
-    const sent = method === '*' ? 'GET' : method;
-    const target = path.replaceAll(/\{[\w.]+\}/g, 'x');
+  for (const [id, operation] of Object.entries<Operation>(platformOperations)) {
     const words = [];
-    for (const token of [undefined, platform.token, sprite]) words.push(await judge(tcp, sent, target, token));
-    for (const place of [operator, metrics]) words.push(await judge(place, sent, target));
+    for (const token of [undefined, platform.token, sprite]) words.push(await judge(tcp, operation, token));
+    for (const place of [operator, metrics]) words.push(await judge(place, operation));
     lines.push([id, ...words].join(' '));
   }
   expect(`\n${lines.join('\n')}\n`).toBe(TABLE);

@@ -99,7 +99,7 @@ export function* toSpoiled(value: unknown): Generator<unknown> {
   }
   if (typeof value !== 'object' || value === null) return;
   yield { ...value, nonsense: 1 };
-  yield JSON.parse(JSON.stringify({ ...value }).replace('{', '{"__proto__":{"a":1},'));
+  yield JSON.parse(JSON.stringify({ '': 0, ...value }).replace('{', '{"__proto__":{"a":1},'));
   for (const [name, field] of Object.entries(value)) {
     const { [name]: _, ...rest } = value as Record<string, unknown>;
     yield rest;

@@ -82,3 +82,7 @@ export const machinesApi = z.union([
     .transform((text) => ({ socketPath: text.slice('unix:'.length) })),
   baseUrl.transform((origin) => ({ origin })),
 ]);
+
+export const onOff = z
+  .enum(['true', 'false', '1', '0'], { error: 'must be true or false' })
+  .transform((text) => text === 'true' || text === '1');

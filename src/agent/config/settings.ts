@@ -11,6 +11,7 @@ import {
   hostPort,
   ignoredPorts,
   machinesApi,
+  onOff,
   portList,
 } from './setting-values.ts';
 
@@ -57,6 +58,28 @@ export const settings = {
     key: 'listen',
     summary: 'loopback host:port for callers without Unix sockets; needs a capability token',
     schema: hostPort,
+  },
+  socketRoot: {
+    env: 'REMORA_SOCKET_ROOT',
+    key: 'socket_root',
+    summary:
+      'whether callers of the socket may act as root in files and commands; they may when the socket is 0600 and root runs the agent',
+    schema: onOff,
+    fallback: 'false',
+  },
+  supervisorSocket: {
+    env: 'REMORA_SUPERVISOR_SOCKET',
+    key: 'supervisor_socket',
+    summary:
+      'where the supervisor serves, which is started at the first use; supervisor.sock beside the socket unless said otherwise',
+    schema: absolutePath,
+  },
+  user: {
+    env: 'REMORA_USER',
+    key: 'user',
+    summary:
+      'the user of this sprite, as whom services, files and commands run; the user of the agent, and needed when that is root',
+    schema: z.string().regex(/^[a-z_][a-z0-9_-]{0,31}\$?$|^\d{1,10}$/, 'must be the name or the number of a user'),
   },
   stateDir: {
     env: 'REMORA_STATE_DIR',

@@ -47,6 +47,7 @@ export async function run(invocation: Invocation): Promise<number> {
     reconnectSpread_ms: toSpread(text('reconnect-spread') ?? '0'),
     verifyKeys: has('verify-keys'),
     endMachines: has('end-machines'),
+    trustMachines: has('trust-machines'),
     startDeadline_ms: toStartDeadline(text('start-deadline') ?? '30s'),
     ...readLimitFlags(text),
     metrics: readMetricsFlags(text),

@@ -84,6 +84,7 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
       nodeUrl: node.url,
       catalogue: toDevCatalogue(provider.url),
       endMachines: true,
+      trustMachines: true,
       version: options.version,
       log: createPlatformLog('info', destination),
     }).catch((error: unknown) => {

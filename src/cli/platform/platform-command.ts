@@ -32,6 +32,10 @@ export const platformCommand: Command = {
       value: 'TIME',
       summary: 'over how long machines that are resumed together come back, for example 10s (0s: at once)',
     },
+    'trust-machines': {
+      type: 'boolean',
+      summary: 'let tokens of an organization reach into its machines, which share kernel and files with the platform',
+    },
     'end-machines': { type: 'boolean', summary: 'end the machines when it stops; they go on otherwise' },
     'start-deadline': {
       type: 'string',

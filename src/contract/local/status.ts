@@ -7,6 +7,7 @@ export const partNames = [
   'settings',
   'store',
   'machine',
+  'channel',
   'gateway',
   'ports',
   'notices',

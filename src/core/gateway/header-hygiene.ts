@@ -3,6 +3,7 @@
 // some servers read them so.
 
 import { foldHeaderName } from '../http/header-name.ts';
+import { toNominated } from '../http/nominated-headers.ts';
 import type { AnswerGuard } from './answer-guard.ts';
 import { holdsCapability } from './capability-text.ts';
 import { withoutCredentials } from './subprotocols.ts';
@@ -126,8 +127,6 @@ const droppedFromResponse: ReadonlySet<string> = new Set([...connectionHeaders, 
 /** This header passes without those elements of its list that are credentials. */
 const SUBPROTOCOLS = 'sec-websocket-protocol';
 
-const nothing: ReadonlySet<string> = new Set();
-
 /**
  * The caller's headers that go upstream, then `injected`, which no header of the caller can remove, repeat or precede. Both are
  * flat; `injected` is trusted. `content-length` passes in its exact spelling only.
@@ -173,20 +172,4 @@ export function toCallerHeaders(
     kept.push(name, upstream[index + 1] ?? '');
   }
   return guard === undefined ? kept : guard.headers(kept);
-}
-
-/**
- * The names that a Connection header declares to belong to this connection only. A sender cannot nominate the framing headers.
- */
-function toNominated(headers: readonly string[]): ReadonlySet<string> {
-  let nominated: Set<string> | undefined;
-  for (let index = 0; index + 1 < headers.length; index += 2) {
-    const name = headers[index] ?? '';
-    if (name.length !== 10 || name.toLowerCase() !== 'connection') continue;
-    nominated ??= new Set();
-    for (const item of (headers[index + 1] ?? '').split(',')) nominated.add(foldHeaderName(item.trim()));
-  }
-  nominated?.delete('content-length');
-  nominated?.delete('content-type');
-  return nominated ?? nothing;
 }

@@ -52,7 +52,8 @@ export function parseStat(text: string): ProcessStat | undefined {
   return { pid, parent: Number(parent), group: Number(group), state, start_ticks: Number(start) };
 }
 
-function readVariable(pid: number, name: string): string | undefined {
+/** Undefined where the environment that the process was started with has none, or may not be read. */
+export function readVariable(pid: number, name: string): string | undefined {
   try {
     const variables = readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0');
     return variables.find((variable) => variable.startsWith(`${name}=`))?.slice(name.length + 1);

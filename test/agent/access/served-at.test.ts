@@ -58,6 +58,30 @@ replicaPosition served served 401:unauthorized served 403:forbidden 403:forbidde
 waitForTransaction served served 401:unauthorized served 403:forbidden 403:forbidden
 replicationToken served served 401:unauthorized served 403:forbidden 403:forbidden
 cachedTransactions served served 401:unauthorized served 403:forbidden 403:forbidden
+listServices served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+readService served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+putService served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+deleteService served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+startService served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+stopService served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+restartService served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+followServiceLogs served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+signalService served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+readFile served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+writeFile served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+listFiles served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+deleteFiles served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+renameFile served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+copyFiles served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+changeFileMode served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+changeFileOwner served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+watchFiles 426:upgrade_required 426:upgrade_required 426:upgrade_required 426:upgrade_required 426:upgrade_required 426:upgrade_required
+exec served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+execOverHttp served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+control 426:upgrade_required 426:upgrade_required 426:upgrade_required 426:upgrade_required 426:upgrade_required 426:upgrade_required
+attachProcess 426:upgrade_required 426:upgrade_required 426:upgrade_required 426:upgrade_required 426:upgrade_required 426:upgrade_required
+listProcesses served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+killProcess served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 `;
 
 const never = new AbortController().signal;

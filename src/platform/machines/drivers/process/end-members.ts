@@ -1,6 +1,7 @@
 // Ending every process of an instance, and waiting until the process table says so.
 import { RemoraError } from '../../../../core/remora-error.ts';
-import { type InstanceIdentity, readMembers, signalMembers } from './machine-members.ts';
+import { signalMembers } from '../../../../linux/processes/process-family.ts';
+import { type InstanceIdentity, readMembers } from './machine-members.ts';
 import { until } from './until.ts';
 
 /** How long the rest of an instance may take to end after its leader has ended. */

@@ -1,17 +1,11 @@
 // The first process of one instance of a machine, started or found by this platform: waits for its end, and signals it and no other
 // process.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isOver, readProcess } from '../../../../linux/processes/process-table.ts';
+import { isAlive, type ProcessIdentity } from '../../../../linux/processes/process-identity.ts';
+import { signalProcess } from '../../../../linux/processes/signal-process.ts';
 import type { InstanceEnd } from '../machine-driver.ts';
-import { signalProcess } from './signal-process.ts';
 
-/** A pid is reused; together with the start time it names one process. */
-export interface ProcessIdentity {
-  /** The process id, which is also the id of its process group. */
-  readonly pid: number;
-  readonly start_ticks: number;
-}
-
+/** The pid is also the id of its process group. */
 export interface MachineProcess extends ProcessIdentity {
   /** Resolves when the leader has ended. Both fields are null for a process that was found: only a parent gets the exit code. */
   readonly ended: Promise<InstanceEnd>;
@@ -35,11 +29,6 @@ export function followProcess(identity: ProcessIdentity, signal: AbortSignal): M
   }
   follow().catch(() => undefined);
   return { ...identity, ended: promise };
-}
-
-export function isAlive({ pid, start_ticks }: ProcessIdentity): boolean {
-  const found = readProcess(pid);
-  return found !== undefined && found.start_ticks === start_ticks && !isOver(found);
 }
 
 /** Signals the leader alone. Does nothing when it has ended. */

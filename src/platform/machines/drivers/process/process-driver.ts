@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { RemoraError } from '../../../../core/remora-error.ts';
 import { readBootId } from '../../../../linux/boot-id.ts';
 import { type Cgroup, findCgroup, openCgroup } from '../../../../linux/processes/cgroup.ts';
+import { isAlive, type ProcessIdentity } from '../../../../linux/processes/process-identity.ts';
 import type { MarkedProcess } from '../../../../linux/processes/process-table.ts';
 import type { DriverState, FoundInstance, MachineDriver, MachineSpec, StopOptions } from '../machine-driver.ts';
 import { endMembers, killMembers } from './end-members.ts';
@@ -13,7 +14,7 @@ import { createInstances, type Instance } from './instances.ts';
 import { readLastLines } from './last-lines.ts';
 import { openMachineDirectory } from './machine-directory.ts';
 import { areStopped, readMembers, readTable } from './machine-members.ts';
-import { followProcess, isAlive, type ProcessIdentity, signalLeader } from './machine-process.ts';
+import { followProcess, signalLeader } from './machine-process.ts';
 import { listProcessNotes, type ProcessNote, writeProcessNote } from './process-note.ts';
 import { MACHINE_LOG, type SpawnOptions, spawnMachine } from './spawn-machine.ts';
 

@@ -6,11 +6,11 @@ import { closeSync, openSync, renameSync, rmSync, statSync, writeFileSync } from
 import { join } from 'node:path';
 import { RemoraError } from '../../../../core/remora-error.ts';
 import type { Secret } from '../../../../core/secret.ts';
-import { readProcess } from '../../../../linux/processes/process-table.ts';
+import { type ProcessIdentity, readIdentity } from '../../../../linux/processes/process-identity.ts';
+import { signalProcess } from '../../../../linux/processes/signal-process.ts';
 import type { InstanceEnd, MachineSpec } from '../machine-driver.ts';
-import type { MachineProcess, ProcessIdentity } from './machine-process.ts';
+import type { MachineProcess } from './machine-process.ts';
 import { INSTANCE_VARIABLE } from './process-note.ts';
-import { signalProcess } from './signal-process.ts';
 
 export interface AgentCommand {
   readonly command: string;
@@ -67,7 +67,7 @@ export async function spawnMachine(
     const ended = new Promise<InstanceEnd>((resolve) => {
       child.once('exit', (exit_code, signal) => resolve({ exit_code, signal }));
     });
-    const identity = toIdentity(child.pid);
+    const identity = child.pid === undefined ? undefined : readIdentity(child.pid);
     const spawned = once(child, 'spawn');
     if (identity !== undefined) tellOrEnd(identity, onSpawned);
     await spawned;
@@ -94,10 +94,7 @@ function tellOrEnd(identity: ProcessIdentity, onSpawned: (identity: ProcessIdent
   }
 }
 
-function toIdentity(pid: number | undefined): ProcessIdentity | undefined {
-  const found = pid === undefined ? undefined : readProcess(pid);
-  return found === undefined ? undefined : { pid: found.pid, start_ticks: found.start_ticks };
-}
+const ROOT = 0;
 
 function toEnvironment(
   spec: MachineSpec,
@@ -120,6 +117,8 @@ function toEnvironment(
     REMORA_SPRITE: spec.sprite,
     REMORA_APP: spec.app,
     REMORA_MACHINE: spec.id,
+    // A machine of this driver has no user of its own: what runs in it runs as the platform does.
+    ...(process.getuid?.() === ROOT ? { REMORA_USER: 'root' } : {}),
     ...(options.nodeUrl === undefined ? {} : { REMORA_NODE_URL: options.nodeUrl }),
     FLY_APP_NAME: spec.app,
     FLY_MACHINE_ID: spec.id,

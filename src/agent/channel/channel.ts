@@ -1,0 +1,187 @@
+// Keeps the channel to the platform: dials it, serves it, and dials again when it is gone. After a resume the connection of before is
+// dead without an error, so that it is dropped at once and dialled again in the recovery.
+//
+//   off        the platform, the token, the application or the machine is not set
+//   waiting ──▶ dialling ──101──▶ open
+//      ▲            │refused        │closed
+//      └────────────┴───────────────┘      refused for good: only a resume or a restart asks again
+import type { ServerHttp2Session } from 'node:http2';
+import { createBackoff } from '../../core/backoff.ts';
+import { type Clock, toDateTime } from '../../core/clock.ts';
+import { toErrorMessage } from '../../core/error-message.ts';
+import type { Log } from '../../core/log.ts';
+import type { Secret } from '../../core/secret.ts';
+import type { Part } from '../parts.ts';
+import { type ChannelAddress, ChannelRefused, dialChannel } from './dial-channel.ts';
+import { type ChannelTarget, serveChannel } from './serve-channel.ts';
+import { StreamCount } from './stream-count.ts';
+
+const DIAL_MS = 10_000;
+
+export interface ChannelOptions {
+  readonly clock: Clock;
+  /** A number in [0, 1), from urandom. */
+  readonly random: () => number;
+  readonly log: Log;
+  readonly part: Part;
+  readonly config: {
+    readonly baseUrl: string | undefined;
+    readonly token: Secret | undefined;
+    readonly app: string | undefined;
+    readonly machine: string | undefined;
+  };
+  /** The headers of this incarnation. */
+  readonly identity: () => Readonly<Record<string, string>>;
+  /** Resolves when the report of this incarnation has ended: the platform serves a channel to the incarnation that it knows. */
+  readonly mayDial: (signal: AbortSignal) => Promise<void>;
+  readonly pingInterval_ms?: number;
+}
+
+export interface ChannelStatus {
+  readonly state: 'off' | 'waiting' | 'dialling' | 'open';
+  /** When the channel of now was opened. */
+  readonly since: string | null;
+  /** Open streams, each a call or a connection. */
+  readonly streams: number;
+  /** How many channels were opened since the start. */
+  readonly opened: number;
+}
+
+export interface Channel extends AsyncDisposable {
+  /** Dials until `signal` aborts. */
+  start(signal: AbortSignal, targets: readonly ChannelTarget[]): void;
+  /** Drops the connection from before the resume. Nothing is dialled before `recover`. */
+  onResumed(): void;
+  /** Dials at once. Rejects with the reason when that attempt fails; it goes on trying then. */
+  recover(): Promise<void>;
+  /** `details.channel` of GET /v1/status. */
+  status(): ChannelStatus;
+}
+
+export function createChannel(options: ChannelOptions): Channel {
+  const { clock, log, part } = options;
+  const address = toAddress(options.config);
+  const backoff = createBackoff({ random: options.random });
+  const stop = new AbortController();
+  let targets: readonly ChannelTarget[] = [];
+  let attempt: AbortController | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let session: ServerHttp2Session | undefined;
+  let since_ms: number | undefined;
+  let opened = 0;
+  const streams = new StreamCount();
+
+  function drop(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    attempt?.abort();
+    attempt = undefined;
+    const old = session;
+    session = undefined;
+    since_ms = undefined;
+    old?.destroy();
+  }
+
+  async function dial(to: ChannelAddress & { readonly token: Secret }): Promise<void> {
+    drop();
+    if (stop.signal.aborted) return;
+    const mine = new AbortController();
+    attempt = mine;
+    const signal = AbortSignal.any([mine.signal, stop.signal]);
+    try {
+      await options.mayDial(signal);
+      const headers = { ...options.identity(), authorization: `Bearer ${to.token.reveal()}` };
+      const socket = await dialChannel({ ...to, headers, deadline_ms: DIAL_MS, signal });
+      if (attempt !== mine) {
+        socket.destroy();
+        return;
+      }
+      attempt = undefined;
+      begin(socket);
+    } catch (error) {
+      if (attempt === mine) onFailed(error);
+      if (!isFinal(error)) throw error;
+    }
+  }
+
+  function begin(socket: Parameters<typeof serveChannel>[0]): void {
+    const own = serveChannel(socket, {
+      targets: targets.map((target) => streams.counting(target)),
+      ...(options.pingInterval_ms === undefined ? {} : { pingInterval_ms: options.pingInterval_ms }),
+      onClose(reason) {
+        if (session === own) onClosed(reason);
+      },
+    });
+    session = own;
+    since_ms = clock.wall_ms();
+    opened += 1;
+    part.set('ok');
+  }
+
+  function onClosed(reason: string | undefined): void {
+    const lasted_ms = since_ms === undefined ? 0 : clock.wall_ms() - since_ms;
+    session = undefined;
+    since_ms = undefined;
+    // One that held for a while proves the platform healthy: the next try is soon.
+    if (lasted_ms > DIAL_MS) backoff.reset();
+    again(reason ?? 'the platform closed it', undefined);
+  }
+
+  function onFailed(error: unknown): void {
+    attempt = undefined;
+    const reason = toErrorMessage(error);
+    if (isFinal(error)) {
+      part.set('off', `the platform gives this agent no channel: ${reason}`);
+      return;
+    }
+    again(reason, error instanceof ChannelRefused ? error.retryAfter_ms : undefined);
+  }
+
+  function again(reason: string, retryAfter_ms: number | undefined): void {
+    if (stop.signal.aborted) return;
+    part.set('degraded', `the platform cannot reach into this machine: ${reason}`);
+    const delay_ms = backoff.next(retryAfter_ms);
+    log.debug({ reason, delay_ms }, 'the channel is dialled again');
+    timer = setTimeout(() => void dialOrNothing().catch(() => undefined), delay_ms);
+    timer.unref();
+  }
+
+  function dialOrNothing(): Promise<void> {
+    return address === undefined ? Promise.resolve() : dial(address);
+  }
+
+  return {
+    start(signal, given) {
+      targets = given;
+      signal.addEventListener('abort', () => stop.abort(), { once: true });
+      if (address === undefined) part.set('off', 'the platform, the token, the application or the machine is not set');
+      else part.set('off', 'the platform has not answered yet');
+      dialOrNothing().catch(() => undefined);
+    },
+    onResumed: drop,
+    recover() {
+      backoff.reset();
+      return dialOrNothing();
+    },
+    status: () => ({
+      state:
+        address === undefined ? 'off' : session !== undefined ? 'open' : attempt !== undefined ? 'dialling' : 'waiting',
+      since: since_ms === undefined ? null : toDateTime(since_ms),
+      streams: streams.open,
+      opened,
+    }),
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      drop();
+    },
+  };
+}
+
+function isFinal(error: unknown): boolean {
+  return error instanceof ChannelRefused && error.isFinal;
+}
+
+function toAddress({ baseUrl, token, app, machine }: ChannelOptions['config']) {
+  if (baseUrl === undefined || token === undefined || app === undefined || machine === undefined) return undefined;
+  return { baseUrl, token, app, machine };
+}

@@ -1,0 +1,75 @@
+// Asks the platform for the channel of this machine: one HTTP/1.1 request, and after its 101 a connection of bytes.
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { CHANNEL_PROTOCOL } from '../../contract/channel.ts';
+import { ERROR_MARKER } from '../../contract/errors.ts';
+
+export interface ChannelAddress {
+  readonly baseUrl: string;
+  readonly app: string;
+  readonly machine: string;
+}
+
+export interface DialOptions extends ChannelAddress {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly deadline_ms: number;
+  readonly signal: AbortSignal;
+}
+
+/** Why there is no channel. */
+export class ChannelRefused extends Error {
+  override readonly name = 'ChannelRefused';
+  /** Undefined when no answer came. */
+  readonly status: number | undefined;
+  readonly retryAfter_ms: number | undefined;
+
+  constructor(message: string, status?: number, retryAfter_ms?: number) {
+    super(message);
+    this.status = status;
+    this.retryAfter_ms = retryAfter_ms;
+  }
+
+  /** Asking again changes nothing: the platform has no such operation, or the token is that of the sprite and not of its machine. */
+  get isFinal(): boolean {
+    return this.status === 403 || this.status === 404 || this.status === 426;
+  }
+}
+
+/** Resolves with the connection once the platform has switched it. Rejects with ChannelRefused. */
+export function dialChannel(options: DialOptions): Promise<Duplex> {
+  const url = new URL(toChannelUrl(options));
+  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.deadline_ms)]);
+  return new Promise((resolve, reject) => {
+    const request = send(url, {
+      agent: false,
+      headers: { ...options.headers, connection: 'Upgrade', upgrade: CHANNEL_PROTOCOL },
+      signal,
+    });
+    request.once('upgrade', (response, socket, head) => {
+      if (response.headers.upgrade?.toLowerCase() !== CHANNEL_PROTOCOL) {
+        socket.destroy();
+        reject(new ChannelRefused(`the platform switched to ${response.headers.upgrade}, not to ${CHANNEL_PROTOCOL}`));
+        return;
+      }
+      if (head.length > 0) socket.unshift(head);
+      resolve(socket);
+    });
+    request.once('response', (response) => {
+      response.resume();
+      const { statusCode, headers } = response;
+      const marker = headers[ERROR_MARKER];
+      const seconds = Number(headers['retry-after']);
+      const after_ms = Number.isFinite(seconds) ? seconds * 1_000 : undefined;
+      const code = typeof marker === 'string' ? ` ${marker}` : '';
+      reject(new ChannelRefused(`the platform answered ${statusCode}${code}`, statusCode, after_ms));
+    });
+    request.once('error', (error) => reject(new ChannelRefused(error.message)));
+    request.end();
+  });
+}
+
+function toChannelUrl({ baseUrl, app, machine }: ChannelAddress): string {
+  return `${baseUrl}/v1/apps/${encodeURIComponent(app)}/machines/${encodeURIComponent(machine)}/channel`;
+}

@@ -1,0 +1,90 @@
+// Serves one channel: the agent is the HTTP/2 server on a connection that it has dialled, and every stream is a CONNECT to one of its
+// targets.
+import {
+  constants,
+  type IncomingHttpHeaders,
+  performServerHandshake,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
+import type { Duplex } from 'node:stream';
+import {
+  HEADER_LIST_BYTES,
+  MAX_STREAMS,
+  MISSED_PINGS,
+  PING_INTERVAL_MS,
+  SESSION_MEMORY_MB,
+  SESSION_WINDOW_BYTES,
+  STREAM_WINDOW_BYTES,
+} from '../../core/channel-limits.ts';
+import { pingSession } from '../../http/session-pings.ts';
+import { toStreamSocket } from '../../http/stream-socket.ts';
+
+/** Takes over the stream when the authority is its own; false when it is not. It answers the CONNECT itself. */
+export type ChannelTarget = (authority: string, stream: ServerHttp2Stream) => boolean;
+
+export interface ServeChannelOptions {
+  readonly targets: readonly ChannelTarget[];
+  readonly pingInterval_ms?: number;
+  /** Runs once, with the reason when the connection did not end as it should. */
+  readonly onClose: (reason: string | undefined) => void;
+}
+
+export function serveChannel(socket: Duplex, options: ServeChannelOptions): ServerHttp2Session {
+  const session = performServerHandshake(socket, {
+    settings: {
+      initialWindowSize: STREAM_WINDOW_BYTES,
+      maxConcurrentStreams: MAX_STREAMS,
+      maxHeaderListSize: HEADER_LIST_BYTES,
+    },
+    maxSessionMemory: SESSION_MEMORY_MB,
+    // The platform resets a stream for each caller that goes away: the limits that node:http2 has for the open internet would end the
+    // whole channel after a thousand of them.
+    streamResetBurst: 100_000,
+    streamResetRate: 10_000,
+  });
+  let reason: string | undefined;
+  session.once('connect', () => session.setLocalWindowSize(SESSION_WINDOW_BYTES));
+  session.on('stream', (stream, headers) => {
+    stream.on('error', ignore);
+    if (!isTaken(stream, headers, options.targets)) refuse(stream, headers);
+  });
+  session.on('error', (error) => {
+    reason ??= error.message;
+  });
+  session.once('close', () => options.onClose(reason));
+  pingSession(session, { interval_ms: options.pingInterval_ms ?? PING_INTERVAL_MS, missed: MISSED_PINGS }, () => {
+    reason = 'the platform answers no ping';
+  });
+  return session;
+}
+
+function isTaken(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, targets: readonly ChannelTarget[]): boolean {
+  const authority = headers[':authority'];
+  if (headers[':method'] !== 'CONNECT' || authority === undefined) return false;
+  return targets.some((target) => target(authority, stream));
+}
+
+function refuse(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
+  const isConnect = headers[':method'] === 'CONNECT';
+  stream.respond(
+    { ':status': isConnect ? constants.HTTP_STATUS_NOT_FOUND : constants.HTTP_STATUS_METHOD_NOT_ALLOWED },
+    { endStream: true },
+  );
+}
+
+/** Hands the streams of `authority` to a server of HTTP/1.1 as connections. */
+export function toServerTarget(
+  authority: string,
+  server: { emit(event: 'connection', socket: Duplex): unknown },
+): ChannelTarget {
+  return (asked, stream) => {
+    if (asked !== authority) return false;
+    stream.respond({ ':status': constants.HTTP_STATUS_OK });
+    server.emit('connection', toStreamSocket(stream));
+    return true;
+  };
+}
+
+/** A stream that breaks also closes, and the close is what is watched. */
+function ignore(): void {}

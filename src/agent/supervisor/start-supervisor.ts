@@ -1,0 +1,68 @@
+// Starts the supervisor where no other one does: as a process of its own that outlives this agent. Under systemd its socket unit starts
+// it, and this file is never loaded.
+import { spawn } from 'node:child_process';
+import { closeSync, constants, fstatSync, ftruncateSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeDirectory } from '../../linux/make-directory.ts';
+
+const PROGRAM = new URL('../../cli/remora.js', import.meta.url).pathname;
+const LOG_CAP_BYTES = 1024 * 1024;
+
+/** What the supervisor gets of the agent's environment: where this machine is, and no credential. */
+const passed = [
+  'PATH',
+  'LANG',
+  'LC_ALL',
+  'TZ',
+  'NODE_COMPILE_CACHE',
+  'FLY_APP_NAME',
+  'FLY_MACHINE_ID',
+  'FLY_MACHINE_VERSION',
+  'FLY_REGION',
+  'FLY_PRIVATE_IP',
+  'FLY_VM_MEMORY_MB',
+  'PRIMARY_REGION',
+] as const;
+
+export interface StartSupervisorOptions {
+  /** Where it is to serve. */
+  readonly path: string;
+  readonly stateDir: string;
+  /** The agent's own socket, for the programs that run there. */
+  readonly agentSocket: string;
+  readonly user: string | undefined;
+  readonly logLevel: string;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** Does not wait for it to serve. Throws when its directory or its log cannot be made. */
+export function startSupervisor(options: StartSupervisorOptions): void {
+  const directory = join(options.stateDir, 'supervisor');
+  makeDirectory(directory, 0o700);
+  const log = openLog(join(directory, 'supervisor.log'));
+  try {
+    const flags = ['--socket', options.path, '--state-dir', options.stateDir, '--log-level', options.logLevel];
+    const user = options.user === undefined ? [] : ['--user', options.user];
+    const child = spawn(process.execPath, [PROGRAM, 'supervisor', ...flags, ...user], {
+      detached: true,
+      stdio: ['ignore', log, log],
+      env: { ...pick(options.env), REMORA_SOCKET: options.agentSocket },
+    });
+    // What fails to start is never dialled successfully, and the caller says so.
+    child.on('error', () => undefined);
+    child.unref();
+  } finally {
+    closeSync(log);
+  }
+}
+
+/** Appends; a log that has grown begins again, so that a supervisor that fails again and again does not fill the disk. */
+function openLog(path: string): number {
+  const log = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW, 0o600);
+  if (fstatSync(log).size > LOG_CAP_BYTES) ftruncateSync(log);
+  return log;
+}
+
+function pick(env: NodeJS.ProcessEnv): Record<string, string> {
+  return Object.fromEntries(passed.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
+}

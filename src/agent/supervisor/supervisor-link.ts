@@ -1,0 +1,95 @@
+// The connections to the supervisor. It is started by the first one that finds nobody at its socket: what nobody uses costs nothing.
+import type { Duplex } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Agent, buildConnector, type Dispatcher } from 'undici';
+import { errorCode } from '../../core/error-code.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+
+export interface SupervisorLinkOptions {
+  /** Path of the supervisor's socket. */
+  readonly path: string;
+  /** Starts the supervisor; it does not wait until it serves. */
+  readonly start: () => Promise<void>;
+  readonly limit_ms?: number;
+}
+
+export interface SupervisorLink extends AsyncDisposable {
+  /** Its connections reach the supervisor, which they start when it does not run. */
+  readonly dispatcher: Dispatcher;
+  /** A connection of its own. Starts the supervisor if it does not run. Throws `start_failed`. */
+  readonly connect: () => Promise<Duplex>;
+  /** Does what `connect` does, without a connection. */
+  open(): Promise<void>;
+}
+
+const LIMIT_MS = 10_000;
+const POLL_MS = 25;
+
+export function createSupervisorLink(options: SupervisorLinkOptions): SupervisorLink {
+  const { path, limit_ms = LIMIT_MS } = options;
+  const connect = buildConnector({ socketPath: path, timeout: limit_ms });
+  let starting: Promise<void> | undefined;
+
+  /** One start for all who wait, and the next one only after it has had its time. */
+  async function startOnce(): Promise<void> {
+    starting ??= options.start().finally(() => {
+      setTimeout(() => {
+        starting = undefined;
+      }, limit_ms).unref();
+    });
+    await starting;
+  }
+
+  type Target = Parameters<typeof connect>[0];
+  type Connected = Parameters<Parameters<typeof connect>[1]>;
+  const dial = (target: Target) => new Promise<Connected>((resolve) => connect(target, (...result) => resolve(result)));
+
+  async function dialOrStart(target: Target): Promise<Connected> {
+    const end_ms = performance.now() + limit_ms;
+    for (;;) {
+      const result = await dial(target);
+      if (result[0] === null || !isAbsent(result[0])) return result;
+      if (performance.now() >= end_ms) return [toFailure(result[0]), null];
+      await startOnce();
+      await sleep(POLL_MS);
+    }
+  }
+
+  async function connectOnce(): Promise<Duplex> {
+    const [error, socket] = await dialOrStart({ hostname: 'supervisor', protocol: 'http:', port: '80' } as Target);
+    if (error !== null) throw error;
+    return socket;
+  }
+
+  const agent = new Agent({
+    connect(target, callback) {
+      dialOrStart(target).then(
+        (result) => callback(...result),
+        (error: Error) => callback(toFailure(error), null),
+      );
+    },
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    pipelining: 1,
+    allowH2: false,
+  });
+  return {
+    dispatcher: agent,
+    connect: connectOnce,
+    async open() {
+      (await connectOnce()).destroy();
+    },
+    [Symbol.asyncDispose]: () => agent.destroy(new Error('the agent is stopping')),
+  };
+}
+
+/** Nobody listens at the socket. */
+function isAbsent(error: Error): boolean {
+  const code = errorCode(error);
+  return code === 'ECONNREFUSED' || code === 'ENOENT';
+}
+
+function toFailure(cause: Error): RemoraError {
+  const message = 'the supervisor does not start; supervisor/supervisor.log in the state directory says why';
+  return new RemoraError('start_failed', message, { cause });
+}

@@ -1,0 +1,101 @@
+// The operations of services, files and processes at the agent: each is passed on to the supervisor, which has the rights to carry it out.
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { insideOperations } from '../../contract/local/inside.ts';
+import { InnerHeaders } from '../../core/http/inner-headers.ts';
+import type { Log } from '../../core/log.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import { execOverWebSocket } from '../../http/exec-over-websocket.ts';
+import type { EdgeHandlers } from '../../http/handler.ts';
+import { PassOn } from '../../http/pass-on.ts';
+import { streamExchange } from '../../http/streaming-proxy.ts';
+import { toTunnel } from '../../http/to-tunnel.ts';
+import type { Caller } from '../access/authenticator.ts';
+import { createSupervisorLink, type SupervisorLink } from './supervisor-link.ts';
+
+export interface SupervisorPartOptions {
+  readonly config: {
+    readonly socket: string;
+    readonly socketMode: number;
+    readonly socketRoot: boolean;
+    readonly supervisorSocket: string | undefined;
+    readonly stateDir: string;
+    readonly user: string | undefined;
+    readonly logLevel: string;
+  };
+  readonly env: NodeJS.ProcessEnv;
+  /** The user of the agent. */
+  readonly uid: number;
+  readonly log: Log;
+}
+
+export interface SupervisorPart extends AsyncDisposable {
+  readonly handlers: EdgeHandlers<typeof insideOperations, Caller>;
+  /** Starts the supervisor when services are defined: after a boot they are started, and after a restart of the agent it runs already. */
+  start(): void;
+}
+
+const ROOT = 0;
+const OWNER_ONLY = 0o600;
+const asRoot = new InnerHeaders(['remora-as-root', 'allowed']);
+const asUser = new InnerHeaders();
+/** The largest body: a file is streamed, and its size is limited by the disk. */
+const NO_CAP = Number.MAX_SAFE_INTEGER;
+
+export function createSupervisorPart({ config, env, uid, log }: SupervisorPartOptions): SupervisorPart {
+  const path = config.supervisorSocket ?? join(dirname(config.socket), 'supervisor.sock');
+  let link: SupervisorLink | undefined;
+
+  function open(): SupervisorLink {
+    if (uid === ROOT && config.user === undefined) {
+      throw new RemoraError(
+        'not_configured',
+        'services, files and processes are off, because root runs the agent; set REMORA_USER to the user of this sprite',
+      );
+    }
+    link ??= createSupervisorLink({
+      path,
+      async start() {
+        const { startSupervisor } = await import('./start-supervisor.ts');
+        const { socket: agentSocket, stateDir, user, logLevel } = config;
+        startSupervisor({ path, agentSocket, stateDir, user, logLevel, env });
+      },
+    });
+    return link;
+  }
+
+  /** Over the channel comes who has full access to the organization; at the socket its mode says who comes. */
+  function mayActAsRoot({ listener }: Caller): boolean {
+    if (listener === 'channel') return true;
+    return config.socketRoot || (uid === ROOT && config.socketMode === OWNER_ONLY);
+  }
+
+  const passOn = new PassOn<Caller>(async ({ request, principal, upgrade }, response) => {
+    const { dispatcher } = open();
+    const tunnel = toTunnel(request, upgrade, 0);
+    await streamExchange(request, response, {
+      dispatcher: () => dispatcher,
+      origin: 'http://supervisor',
+      path: request.url ?? '/',
+      headers: mayActAsRoot(principal) ? asRoot : asUser,
+      from: 'supervisor',
+      bodyCap_bytes: NO_CAP,
+      ...(tunnel === undefined ? {} : { tunnel }),
+    });
+  });
+  const execOverHttp = new PassOn<Caller>(async ({ request }, response) => {
+    const { connect } = open();
+    await execOverWebSocket(request, response, { connect, path: '/v1/exec', from: 'supervisor' });
+  });
+  const handlers = { ...Object.fromEntries(Object.keys(insideOperations).map((id) => [id, passOn])), execOverHttp };
+  return {
+    handlers: handlers as unknown as SupervisorPart['handlers'],
+    start() {
+      if (!existsSync(join(config.stateDir, 'supervisor', 'services.json'))) return;
+      Promise.try(() => open().open()).catch((err: unknown) => log.error({ err }, 'the services are not started'));
+    },
+    async [Symbol.asyncDispose]() {
+      await link?.[Symbol.asyncDispose]();
+    },
+  };
+}

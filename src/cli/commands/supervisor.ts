@@ -1,0 +1,85 @@
+// `remora supervisor`: runs what people ask for in this sprite, until a signal or until nothing needs it.
+import { isAbsolute, resolve } from 'node:path';
+import { createLog } from '../../agent/agent-log.ts';
+import { takeInheritedSockets } from '../../http/inherited-sockets.ts';
+import { findUser, type UnixUser } from '../../linux/users.ts';
+import { openSupervisor } from '../../supervisor/supervisor.ts';
+import type { Invocation } from '../command.ts';
+import { exitCode, UsageError } from '../exit-code.ts';
+import { openLogDestination } from '../log-destination.ts';
+import { openStopSignals } from '../stop-signals.ts';
+
+const IDLE_MS = 60_000;
+const ROOT = 0;
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** What programs get of the supervisor's own environment: where they are, and no credential. */
+const inherited = [
+  'PATH',
+  'LANG',
+  'LC_ALL',
+  'TZ',
+  'REMORA_SOCKET',
+  'FLY_APP_NAME',
+  'FLY_MACHINE_ID',
+  'FLY_MACHINE_VERSION',
+  'FLY_REGION',
+  'FLY_PRIVATE_IP',
+  'FLY_VM_MEMORY_MB',
+  'PRIMARY_REGION',
+] as const;
+
+export async function run(invocation: Invocation): Promise<number> {
+  const { env } = invocation;
+  // Each file that needs another mode gets it when it is made; programs begin with this mask.
+  process.umask(0o022);
+  using signals = openStopSignals(env);
+  const log = createLog(invocation.text('log-level') ?? 'info', await openLogDestination(2, env));
+  const user = toUser(invocation.text('user') ?? env.REMORA_USER, env);
+  const inheritedSockets = takeInheritedSockets(env, process.pid);
+  const socket = toPath(invocation, 'socket', inheritedSockets.length > 0 ? '' : undefined);
+  await using supervisor = await openSupervisor({
+    socket,
+    inherited: inheritedSockets,
+    stateDir: toPath(invocation, 'state-dir'),
+    user,
+    baseEnv: toBaseEnvironment(env, user),
+    log,
+    idle_ms: IDLE_MS,
+  });
+  log.info({ socket, user: user.name }, 'the supervisor serves');
+  await Promise.race([signals.stopped, supervisor.idle]);
+  return exitCode.ok;
+}
+
+function toPath({ text }: Invocation, flag: string, fallback?: string): string {
+  const given = text(flag) ?? fallback;
+  if (given === undefined) throw new UsageError(`remora supervisor needs --${flag}`);
+  return given === '' || isAbsolute(given) ? given : resolve(given);
+}
+
+/** Under root a user must be named, so that programs do not run as root by an oversight. */
+function toUser(given: string | undefined, env: NodeJS.ProcessEnv): UnixUser {
+  const uid = process.getuid?.() ?? ROOT;
+  if (given === undefined || given === '') {
+    if (uid === ROOT) throw new UsageError('remora supervisor needs --user NAME when root runs it');
+    return findUser(String(uid)) ?? toUnlisted(uid, env);
+  }
+  const user = findUser(given);
+  if (user === undefined) throw new UsageError(`there is no user ${given}; create it or name another with --user`);
+  if (uid !== ROOT && user.uid !== uid) throw new UsageError(`only root can run programs as ${given}`);
+  return user;
+}
+
+/** A user without an entry in /etc/passwd, as containers have them. */
+function toUnlisted(uid: number, env: NodeJS.ProcessEnv): UnixUser {
+  return { name: String(uid), uid, gid: process.getgid?.() ?? uid, home: env.HOME ?? '/', shell: '/bin/sh' };
+}
+
+function toBaseEnvironment(env: NodeJS.ProcessEnv, { name, home, shell }: UnixUser): Record<string, string> {
+  const kept = inherited.flatMap((key) => {
+    const value = env[key];
+    return value === undefined ? [] : [[key, value] as const];
+  });
+  return { PATH, ...Object.fromEntries(kept), HOME: home, USER: name, LOGNAME: name, SHELL: shell };
+}

@@ -1,0 +1,44 @@
+// The channel: the one connection over which the platform reaches into a machine. The agent opens it, and is the HTTP/2 server on it.
+import { machineParams } from './machines.ts';
+import { definePlatformOperation } from './operation.ts';
+
+/** The value of `Upgrade`. */
+export const CHANNEL_PROTOCOL = 'remora-channel/1';
+
+/** The `:authority` of a CONNECT that reaches the agent's own operations. */
+export const AGENT_AUTHORITY = 'agent';
+
+/** The `:authority` of a CONNECT that reaches a port of the machine: `port:` and its number. */
+export const PORT_AUTHORITY = /^port:([1-9]\d{0,4})$/;
+
+export function toPortAuthority(port: number): string {
+  return `port:${port}`;
+}
+
+export const channelOperations = {
+  openChannel: definePlatformOperation({
+    method: 'GET',
+    path: '/v1/apps/{app_name}/machines/{machine_id}/channel',
+    summary: 'Open the channel of a machine; afterwards the agent is the HTTP/2 server on this connection',
+    source: 'Remora',
+    tag: 'Machines',
+    servedAt: ['tcp'],
+    access: 'sprite',
+    readOnly: false,
+    params: machineParams,
+    answer: { kind: 'raw' },
+    upgrade: CHANNEL_PROTOCOL,
+    errors: [
+      'invalid_request',
+      'unauthorized',
+      'forbidden',
+      'not_found',
+      'incarnation_conflict',
+      'rewound',
+      'other_host',
+      'upgrade_required',
+      'too_many_requests',
+      'not_ready',
+    ],
+  }),
+} as const;

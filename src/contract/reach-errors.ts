@@ -1,0 +1,14 @@
+// Why a machine cannot be reached into: the errors that every operation inside a sprite has in common at the platform.
+import type { ErrorCode } from './errors.ts';
+
+export const reachErrors = [
+  'read_only',
+  'limit_reached',
+  'other_host',
+  'too_many_requests',
+  'not_isolated',
+  'upstream_failed',
+  'not_reachable',
+  'upstream_timeout',
+  'start_failed',
+] as const satisfies readonly ErrorCode[];

@@ -1,0 +1,14 @@
+// The limits of a channel, the same at both ends. Either end may be hostile: what the other one may use up is bounded.
+
+/**
+ * A window of 256 KB lets one stream fill the connection and leaves small calls beside it quick: with 1 MB a download holds them up
+ * for longer than 50 ms.
+ */
+export const STREAM_WINDOW_BYTES = 256 * 1024;
+export const SESSION_WINDOW_BYTES = 16 * 1024 * 1024;
+export const SESSION_MEMORY_MB = 16;
+export const MAX_STREAMS = 256;
+export const HEADER_LIST_BYTES = 16 * 1024;
+export const PING_INTERVAL_MS = 15_000;
+/** So many pings without an answer, and the other end counts as gone. */
+export const MISSED_PINGS = 2;

@@ -1,0 +1,159 @@
+// The platform's end of one channel: an HTTP/2 client on a connection that the machine's agent dialled. What comes over it is written by
+// root in that machine, so that everything is bounded.
+import { type ClientHttp2Session, connect as connectHttp2, constants, type IncomingHttpHeaders } from 'node:http2';
+import type { Duplex } from 'node:stream';
+import { Pool } from 'undici';
+import { AGENT_AUTHORITY } from '../../contract/channel.ts';
+import type { MachineIncarnation } from '../../contract/resume-reports.ts';
+import {
+  HEADER_LIST_BYTES,
+  MAX_STREAMS,
+  MISSED_PINGS,
+  PING_INTERVAL_MS,
+  SESSION_MEMORY_MB,
+  SESSION_WINDOW_BYTES,
+  STREAM_WINDOW_BYTES,
+} from '../../core/channel-limits.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import { joinAnswerChunks } from '../../http/join-answer-chunks.ts';
+import { pingSession } from '../../http/session-pings.ts';
+import { toStreamSocket } from '../../http/stream-socket.ts';
+
+export interface ChannelSession {
+  readonly machine_id: string;
+  readonly sprite_id: string;
+  /** The incarnation that opened it. */
+  readonly life: MachineIncarnation;
+  /** Calls of the agent's operations. */
+  readonly dispatcher: Pool;
+  /**
+   * Opens a connection to a target of the machine. Rejects with `not_found` when the agent has no such target or nothing listens there,
+   * and with `upstream_failed` when the channel is gone.
+   */
+  connect(authority: string, signal?: AbortSignal): Promise<Duplex>;
+  /** How many streams are open. */
+  readonly streams: number;
+  /** Cuts every stream. */
+  close(reason: string): void;
+}
+
+export interface ChannelSessionOptions {
+  readonly machine_id: string;
+  readonly sprite_id: string;
+  readonly life: MachineIncarnation;
+  readonly socket: Duplex;
+  readonly pingInterval_ms?: number | undefined;
+  /** Runs once, when nothing can be opened any more. */
+  readonly onClose: (session: ChannelSession, reason: string) => void;
+}
+
+/** How long the agent may take to answer a CONNECT. */
+const CONNECT_MS = 10_000;
+/** The agent keeps a quiet connection for 65 s; the platform leaves first, so that no call meets a connection that is just closed. */
+const KEEP_ALIVE_MS = 30_000;
+
+export function openChannelSession(options: ChannelSessionOptions): ChannelSession {
+  const { machine_id, sprite_id, life, socket } = options;
+  const session = connectHttp2('http://channel', {
+    createConnection: () => socket,
+    settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES, maxHeaderListSize: HEADER_LIST_BYTES },
+    maxSessionMemory: SESSION_MEMORY_MB,
+    peerMaxConcurrentStreams: MAX_STREAMS,
+    maxReservedRemoteStreams: 0,
+  });
+  let reason = 'the agent closed it';
+  let streams = 0;
+
+  async function connect(authority: string, signal?: AbortSignal): Promise<Duplex> {
+    if (session.closed || session.destroyed) throw toGone(reason);
+    if (streams >= MAX_STREAMS) {
+      throw new RemoraError('too_many_requests', `${MAX_STREAMS} streams to this machine are open; let some finish`);
+    }
+    streams += 1;
+    const stream = session.request({ ':method': 'CONNECT', ':authority': authority });
+    stream.once('close', () => {
+      streams -= 1;
+    });
+    try {
+      await answered(
+        stream,
+        AbortSignal.any([AbortSignal.timeout(CONNECT_MS), ...(signal === undefined ? [] : [signal])]),
+      );
+    } catch (error) {
+      stream.on('error', ignore).close(constants.NGHTTP2_CANCEL);
+      throw error;
+    }
+    return toStreamSocket(stream);
+  }
+
+  const opened: ChannelSession = {
+    machine_id,
+    sprite_id,
+    life,
+    dispatcher: new Pool('http://agent', {
+      connect: joinAnswerChunks((_options, callback) => {
+        connect(AGENT_AUTHORITY).then(
+          // undici asks a socket for no more than a Duplex has.
+          (stream) => callback(null, stream as never),
+          (error: Error) => callback(error, null),
+        );
+      }),
+      connections: MAX_STREAMS,
+      pipelining: 1,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      allowH2: false,
+    }),
+    connect,
+    get streams() {
+      return streams;
+    },
+    close(why) {
+      reason = why;
+      session.destroy();
+    },
+  };
+
+  session.once('connect', () => session.setLocalWindowSize(SESSION_WINDOW_BYTES));
+  session.on('stream', (stream) => stream.on('error', ignore).close(constants.NGHTTP2_REFUSED_STREAM));
+  session.on('error', (error) => {
+    reason = error.message;
+  });
+  session.once('close', () => {
+    opened.dispatcher.destroy(toGone(reason)).catch(ignore);
+    options.onClose(opened, reason);
+  });
+  pingSession(session, { interval_ms: options.pingInterval_ms ?? PING_INTERVAL_MS, missed: MISSED_PINGS }, () => {
+    reason = 'the agent answers no ping';
+  });
+  return opened;
+}
+
+/** Resolves when the agent has accepted the CONNECT. */
+function answered(stream: ReturnType<ClientHttp2Session['request']>, signal: AbortSignal): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const onAbort = () => reject(new RemoraError('upstream_timeout', 'the agent did not answer in time'));
+  const onError = (error: Error) => reject(toGone(error.message));
+  const onClose = () => reject(toGone('the channel was cut'));
+  const onResponse = (headers: IncomingHttpHeaders) => {
+    const status = Number(headers[':status']);
+    if (status === constants.HTTP_STATUS_OK) resolve();
+    else if (status === constants.HTTP_STATUS_FORBIDDEN)
+      reject(new RemoraError('forbidden', 'the agent refuses this port'));
+    else reject(new RemoraError('not_found', 'nothing listens there'));
+  };
+  stream.once('response', onResponse).once('error', onError).once('close', onClose);
+  signal.addEventListener('abort', onAbort, { once: true });
+  return promise.finally(() => {
+    stream.off('response', onResponse).off('error', onError).off('close', onClose);
+    signal.removeEventListener('abort', onAbort);
+  });
+}
+
+function toGone(reason: string): RemoraError {
+  return new RemoraError('upstream_failed', `the channel to the machine is gone: ${reason}`);
+}
+
+/** A stream that breaks also closes, and the close is what is watched. */
+function ignore(): void {}

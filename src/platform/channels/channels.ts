@@ -1,0 +1,106 @@
+// The channels of the machines that are connected to this platform process: one for each machine, and only to the incarnation that is
+// served.
+import type { Duplex } from 'node:stream';
+import type { MachineIncarnation } from '../../contract/resume-reports.ts';
+import type { Log } from '../../core/log.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import { type ChannelSession, openChannelSession } from './channel-session.ts';
+
+export interface NewChannel {
+  readonly machine_id: string;
+  readonly sprite_id: string;
+  readonly life: MachineIncarnation;
+  readonly socket: Duplex;
+}
+
+export interface Channels extends AsyncDisposable {
+  /** Takes a connection that was switched. An older channel of the machine is closed. */
+  attach(channel: NewChannel): void;
+  /** Undefined while the machine is not connected. */
+  find(machine_id: string): ChannelSession | undefined;
+  /** Resolves with the channel, at once or when the machine connects. Rejects with `not_reachable` after `limit_ms`. */
+  wait(machine_id: string, limit_ms: number): Promise<ChannelSession>;
+  /** Cuts the channel of a sprite whose machine stands still: nothing may be written to it before the machine dials again. */
+  closeOf(sprite_id: string, reason: string): void;
+  /** Closes those whose incarnation is not served any more. Never throws. */
+  recheck(): Promise<void>;
+  /** How many channels and streams are open. */
+  counts(): { readonly channels: number; readonly streams: number };
+}
+
+export interface ChannelsOptions {
+  /** Whether this incarnation of the machine is the one that is served. */
+  readonly isServed: (sprite_id: string, life: MachineIncarnation) => Promise<boolean>;
+  readonly log: Log;
+  readonly pingInterval_ms?: number | undefined;
+}
+
+export function createChannels({ isServed, log, pingInterval_ms }: ChannelsOptions): Channels {
+  const open = new Map<string, ChannelSession>();
+  const waiting = new Map<string, Set<(channel: ChannelSession) => void>>();
+
+  function onClose(channel: ChannelSession, reason: string): void {
+    const { machine_id } = channel;
+    if (open.get(machine_id) === channel) open.delete(machine_id);
+    log.debug({ machine: machine_id, reason }, 'the channel of a machine is closed');
+  }
+
+  async function check(channel: ChannelSession): Promise<void> {
+    try {
+      if (!(await isServed(channel.sprite_id, channel.life)))
+        channel.close('another incarnation of the machine is served');
+    } catch (err) {
+      log.warn(
+        { err, machine: channel.machine_id },
+        'a channel could not be checked; it stays open until the next check',
+      );
+    }
+  }
+
+  return {
+    attach({ machine_id, sprite_id, life, socket }) {
+      open.get(machine_id)?.close('the machine has opened another one');
+      const channel = openChannelSession({ machine_id, sprite_id, life, socket, pingInterval_ms, onClose });
+      open.set(machine_id, channel);
+      log.debug({ machine: machine_id, ...life }, 'the channel of a machine is open');
+      const waiters = waiting.get(machine_id);
+      waiting.delete(machine_id);
+      for (const resolve of waiters ?? []) resolve(channel);
+    },
+    find: (machine_id) => open.get(machine_id),
+    async wait(machine_id, limit_ms) {
+      const found = open.get(machine_id);
+      if (found !== undefined) return found;
+      const { promise, resolve, reject } = Promise.withResolvers<ChannelSession>();
+      const waiters = waiting.get(machine_id) ?? new Set();
+      waiting.set(machine_id, waiters.add(resolve));
+      const timer = setTimeout(() => reject(notReachable()), limit_ms);
+      try {
+        return await promise;
+      } finally {
+        clearTimeout(timer);
+        waiters.delete(resolve);
+        if (waiters.size === 0 && waiting.get(machine_id) === waiters) waiting.delete(machine_id);
+      }
+    },
+    closeOf(sprite_id, reason) {
+      for (const channel of open.values()) if (channel.sprite_id === sprite_id) channel.close(reason);
+    },
+    async recheck() {
+      await Promise.all([...open.values()].map(check));
+    },
+    counts() {
+      const all = [...open.values()];
+      return { channels: all.length, streams: all.reduce((sum, channel) => sum + channel.streams, 0) };
+    },
+    async [Symbol.asyncDispose]() {
+      for (const channel of open.values()) channel.close('the platform is stopping');
+    },
+  };
+}
+
+function notReachable(): RemoraError {
+  return new RemoraError('not_reachable', 'the agent of the machine is not connected; look at the log of the machine', {
+    retryAfter_ms: 1_000,
+  });
+}

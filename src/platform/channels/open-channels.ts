@@ -1,0 +1,26 @@
+// Opens the channels of this platform process, and closes each when its machine stands still or another incarnation is served.
+import type { Log } from '../../core/log.ts';
+import type { Changes } from '../changes.ts';
+import type { IncarnationStore } from '../fencing/incarnation-store.ts';
+import { type Channels, createChannels } from './channels.ts';
+
+export function openChannels(
+  incarnations: Pick<IncarnationStore, 'load'>,
+  changes: Pick<Changes, 'subscribe'>,
+  log: Log,
+): Channels {
+  const channels = createChannels({
+    async isServed(sprite_id, { generation, incarnation }) {
+      const known = (await incarnations.load(sprite_id))?.known;
+      return known?.generation === generation && known.incarnation === incarnation;
+    },
+    log,
+  });
+  const recheck = () => void channels.recheck();
+  changes.subscribe('incarnation_replaced', recheck);
+  changes.subscribe('revalidation_due', recheck);
+  changes.subscribe('machine_moved', ({ sprite_id, state }) => {
+    if (state === 'suspended' || state === 'stopped') channels.closeOf(sprite_id, `the machine is ${state}`);
+  });
+  return channels;
+}

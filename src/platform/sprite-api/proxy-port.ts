@@ -1,0 +1,99 @@
+// One connection to a port inside a sprite, over a WebSocket: the first text frame names the port, binary frames are its bytes.
+import type { IncomingMessage } from 'node:http';
+import { type Duplex, pipeline } from 'node:stream';
+import { createWebSocketStream, type RawData, type WebSocket, WebSocketServer } from 'ws';
+import { type ProxyRequest, type ProxyResponse, proxyRequest } from '../../contract/proxy.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import { POLICY_VIOLATION, toCloseCode } from '../../core/websocket/close-frame.ts';
+import type { Upgrade } from '../../http/upgrade.ts';
+
+/** Opens the connection inside the machine. Throws what `ChannelSession.connect` does. */
+export type ConnectPort = (port: number, signal: AbortSignal) => Promise<Duplex>;
+
+/** How long a caller may take to name the port. */
+const FIRST_FRAME_MS = 10_000;
+const FRAME_CAP_BYTES = 16 * 1024 * 1024;
+const REASON_CAP_BYTES = 123;
+
+const server = new WebSocketServer({
+  noServer: true,
+  clientTracking: false,
+  perMessageDeflate: false,
+  maxPayload: FRAME_CAP_BYTES,
+});
+
+/** Resolves when the connection is over. */
+export async function proxyPort(request: IncomingMessage, upgrade: Upgrade, connect: ConnectPort): Promise<void> {
+  const early = upgrade.release();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.handleUpgrade(request, upgrade.socket, early, (socket) => {
+    const gone = new AbortController();
+    socket.once('close', () => {
+      gone.abort();
+      resolve();
+    });
+    socket.on('error', () => socket.terminate());
+    upgrade.stopping.addEventListener('abort', () => socket.close(toCloseCode('shutting_down')), { once: true });
+    serve(socket, connect, gone.signal).catch((error: unknown) => refuse(socket, error));
+  });
+  await promise;
+}
+
+async function serve(socket: WebSocket, connect: ConnectPort, signal: AbortSignal): Promise<void> {
+  const { port } = parseFirst(await readFirst(socket, signal));
+  const target = await connect(port, signal);
+  if (signal.aborted) {
+    target.destroy();
+    return;
+  }
+  const answer: ProxyResponse = { status: 'connected', target: `localhost:${port}` };
+  socket.send(JSON.stringify(answer));
+  const stream = createWebSocketStream(socket);
+  socket.resume();
+  pipeline(stream, target, ignore);
+  pipeline(target, stream, ignore);
+}
+
+/** The first frame. Frames after it wait in the socket until a stream reads them. */
+function readFirst(socket: WebSocket, signal: AbortSignal): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const timer = setTimeout(() => reject(new RemoraError('timeout', 'the first frame did not come')), FIRST_FRAME_MS);
+  const onGone = () => reject(new RemoraError('invalid_request', 'the connection ended before its first frame'));
+  signal.addEventListener('abort', onGone, { once: true });
+  socket.once('message', (data: RawData, isBinary: boolean) => {
+    socket.pause();
+    if (isBinary) reject(new RemoraError('invalid_request', 'the first frame must be text'));
+    else resolve(String(data));
+  });
+  return promise.finally(() => {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onGone);
+  });
+}
+
+function parseFirst(text: string): ProxyRequest {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new RemoraError('invalid_request', 'the first frame must be JSON: {"port":3000}');
+  }
+  const parsed = proxyRequest.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const isHost = parsed.error.issues.some(({ path }) => path[0] === 'host');
+  if (isHost) throw new RemoraError('forbidden', 'host may only be localhost, 127.0.0.1 or ::1');
+  throw new RemoraError('invalid_request', 'port must be an integer from 1 to 65535');
+}
+
+/** Says why in a text frame, for clients that read one, and in the close frame. */
+function refuse(socket: WebSocket, error: unknown): void {
+  const { code, message } =
+    error instanceof RemoraError ? error : new RemoraError('internal', 'the connection failed; the log has the cause');
+  socket.send(JSON.stringify({ status: 'error', error: code, message }));
+  const reason = `${code}: ${message}`;
+  const isShort = Buffer.byteLength(reason) <= REASON_CAP_BYTES;
+  socket.close(code === 'forbidden' ? POLICY_VIOLATION : toCloseCode(code), isShort ? reason : code);
+}
+
+/** Either end closes the other. */
+function ignore(): void {}

@@ -1,0 +1,31 @@
+// Whose rights a file operation uses, and what follows for links.
+import type { Stats } from 'node:fs';
+
+export interface Rights {
+  /** Root acts in trees that belong to others: nothing that they may have planted decides where. */
+  readonly isCareful: boolean;
+}
+
+/** The rights of this process: a link leads nowhere where its user could not go anyway. */
+export const ownRights: Rights = { isCareful: false };
+export const rootRights: Rights = { isCareful: true };
+
+const WRITABLE_BY_OTHERS = 0o022;
+
+/** Whether a link may be followed. `/bin` and `/var/run` are links, so that not all can be refused. */
+export function mayFollow(rights: Rights, link: Stats, directory: Stats): boolean {
+  return !rights.isCareful || (link.uid === 0 && isRootsAlone(directory));
+}
+
+/**
+ * False for a file that its directory's user may have linked there to have root change or copy it: it has several names and another owner.
+ * Kernels differ in whether they allow such links.
+ */
+export function mayChange(rights: Rights, file: Stats, directory: Stats): boolean {
+  if (!rights.isCareful || file.isDirectory() || file.nlink < 2) return true;
+  return file.uid === directory.uid || isRootsAlone(directory);
+}
+
+function isRootsAlone({ uid, mode }: Stats): boolean {
+  return uid === 0 && (mode & WRITABLE_BY_OTHERS) === 0;
+}

@@ -1,0 +1,56 @@
+// Reads the pipes of a process that has ended to their end. What it has left running in the background may hold them open: then the
+// output is over once nothing more comes, and what comes later is read and dropped, so that the background is not stopped by a full pipe.
+
+import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const QUIET_MS = 250;
+const POLL_MS = 50;
+
+export class OutputDrain {
+  readonly #streams: readonly Readable[];
+  readonly #ended: Promise<unknown>;
+  #isPaused = false;
+  #isOver = false;
+  #active_ms = performance.now();
+
+  constructor(streams: readonly Readable[]) {
+    this.#streams = streams;
+    this.#ended = Promise.all(streams.map((stream) => new Promise<void>((resolve) => stream.once('close', resolve))));
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  onData(): void {
+    this.#active_ms = performance.now();
+  }
+
+  pause(): void {
+    if (this.#isOver) return;
+    this.#isPaused = true;
+    for (const stream of this.#streams) stream.pause();
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.onData();
+    for (const stream of this.#streams) stream.resume();
+  }
+
+  /** Call it when the process has ended. Resolves when the output is over. */
+  async finish(): Promise<void> {
+    this.onData();
+    await Promise.race([this.#ended, this.#untilQuiet()]);
+    this.#isOver = true;
+  }
+
+  async #untilQuiet(): Promise<void> {
+    while (this.#isPaused || performance.now() - this.#active_ms < QUIET_MS) {
+      if (this.#streams.every((stream) => stream.destroyed)) return;
+      await sleep(POLL_MS);
+    }
+  }
+}

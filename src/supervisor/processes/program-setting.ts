@@ -1,0 +1,37 @@
+// As whom, where and with which variables a command runs.
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { UnixUser } from '../../linux/users.ts';
+import { findStartFault, type StartFault } from '../services/find-program.ts';
+import { SERVICE_VARIABLE } from '../services/service-mark.ts';
+import type { SupervisorOptions } from '../supervisor.ts';
+import type { Command } from './read-command.ts';
+
+export interface ProgramSetting {
+  readonly dir: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Undefined when the process stays with the user of the supervisor. */
+  readonly user: UnixUser | undefined;
+  /** The value of the variable that everything it starts carries. */
+  readonly mark: string;
+  readonly fault: StartFault | undefined;
+}
+
+const ROOT_PATH = '/usr/sbin:/usr/bin:/sbin:/bin';
+
+export function toProgramSetting(
+  { words: [program], env: own, dir: asked, terminal }: Command,
+  { user, baseEnv }: Pick<SupervisorOptions, 'user' | 'baseEnv'>,
+  mark: string,
+): ProgramSetting {
+  const term: Readonly<Record<string, string>> = terminal === undefined ? {} : { TERM: 'xterm-256color' };
+  const env: Readonly<Record<string, string>> = { ...baseEnv, ...term, ...own, [SERVICE_VARIABLE]: mark };
+  const dir = resolve(existsSync(user.home) ? user.home : '/', asked ?? '');
+  const other = process.geteuid?.() === user.uid ? undefined : user;
+  const setpriv = other === undefined ? undefined : findStartFault('setpriv', '/', ROOT_PATH);
+  const fault =
+    setpriv === undefined
+      ? findStartFault(program, dir, env.PATH ?? '')
+      : { ...setpriv, message: `${setpriv.message}, which runs programs as ${user.name}; install util-linux` };
+  return { dir, env, user: other, mark, fault };
+}

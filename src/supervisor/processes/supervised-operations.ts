@@ -1,0 +1,7 @@
+// The process operations that the supervisor serves. A process over plain HTTP is run by the agent over a WebSocket.
+import { localProcessOperations } from '../../contract/local/inside.ts';
+
+const { execOverHttp: _, ...supervised } = localProcessOperations;
+
+export const supervisedProcessOperations = supervised;
+export type SupervisedProcessOperations = typeof supervised;

@@ -1,0 +1,58 @@
+// The command line that becomes the process of a service. Pure. Programs that root runs on the way get none of the variables of a request,
+// because some of them make a program load code; they come through a pipe, or for a terminal, which has none, as the text of one variable,
+// and are read once root is given up.
+
+import { toQuotedWord } from '../../core/shell-word.ts';
+import type { UnixUser } from '../../linux/users.ts';
+
+const SHELL = '/bin/sh';
+const CLEAN = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' } as const;
+/** The descriptor of the pipe. */
+const VARIABLES = 3;
+
+const ENTER_GROUP = 'echo 0 > "$0" && exec "$@"';
+const READ_TEXT = 'eval "$REMORA_VARIABLES" && unset REMORA_VARIABLES && exec "$@"';
+const READ_VARIABLES = `eval "$(cat <&${VARIABLES})" && exec ${VARIABLES}<&- && exec "$@"`;
+
+export interface LaunchRequest {
+  readonly cmd: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Undefined when the process stays with the user of the supervisor. */
+  readonly user: Pick<UnixUser, 'uid' | 'gid'> | undefined;
+  /** The path of a control group to enter before anything else. */
+  readonly cgroup: string | undefined;
+  /** It has the descriptors of a terminal and no other. */
+  readonly isTerminal?: boolean;
+}
+
+export interface Launch {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** What is written to the pipe; undefined when there is none. */
+  readonly variables: string | undefined;
+}
+
+export function toLaunch({ cmd, args, env, user, cgroup, isTerminal = false }: LaunchRequest): Launch {
+  const read = isTerminal ? READ_TEXT : READ_VARIABLES;
+  const program = user === undefined ? [cmd, ...args] : [...asUser(user, read), cmd, ...args];
+  const words = cgroup === undefined ? program : [SHELL, '-c', ENTER_GROUP, `${cgroup}/cgroup.procs`, ...program];
+  const [command = SHELL, ...rest] = words;
+  if (user === undefined) return { command, args: rest, env, variables: undefined };
+  const variables = toExports(env);
+  return isTerminal
+    ? { command, args: rest, env: { ...CLEAN, REMORA_VARIABLES: variables }, variables: undefined }
+    : { command, args: rest, env: CLEAN, variables };
+}
+
+/** The words before a command that gives up root, with the groups of the user, and then takes its variables. */
+function asUser({ uid, gid }: Pick<UnixUser, 'uid' | 'gid'>, read: string): readonly string[] {
+  return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--init-groups', '--inh-caps=-all', SHELL, '-c', read, SHELL];
+}
+
+function toExports(env: Readonly<Record<string, string>>): string {
+  return Object.entries(env)
+    .map(([name, value]) => `export ${name}=${toQuotedWord(value)}\n`)
+    .join('');
+}

@@ -1,0 +1,104 @@
+// The supervisor: the process beside the agent that runs what people ask for in this sprite, with rights of its own. It holds pipes,
+// terminals, logs and exit codes, and outlives a restart of the agent. It serves on a socket that only the agent can open.
+import type { Server } from 'node:http';
+import { localServiceOperations } from '../contract/local/inside.ts';
+import type { Log } from '../core/log.ts';
+import { createEdge } from '../http/edge.ts';
+import type { InheritedSocket } from '../http/inherited-sockets.ts';
+import { listenOnDescriptor } from '../http/listen-on-descriptor.ts';
+import { listenOnPath } from '../http/listen-on-path.ts';
+import type { UnixUser } from '../linux/users.ts';
+import { mapFileError } from './files/file-error.ts';
+import { rawFileOperations } from './files/raw-file-operations.ts';
+import { supervisedProcessOperations } from './processes/supervised-operations.ts';
+import { createLazyRoom } from './room.ts';
+import { hasServices } from './services/service-store.ts';
+import { type SupervisorCaller, toSupervisorCaller } from './supervisor-caller.ts';
+
+export interface SupervisorOptions {
+  /** Path of the socket. It is not used when systemd hands over one. */
+  readonly socket: string;
+  readonly inherited: readonly InheritedSocket[];
+  /** Definitions and logs are kept there. */
+  readonly stateDir: string;
+  /** As whom programs run and files are read and written. */
+  readonly user: UnixUser;
+  /** What every program gets of the environment, before its own variables. */
+  readonly baseEnv: Readonly<Record<string, string>>;
+  readonly log: Log;
+  /** How long it waits without a call, and with nothing that runs, before `idle` resolves. */
+  readonly idle_ms: number;
+}
+
+export interface RunningSupervisor extends AsyncDisposable {
+  /** Resolves when nothing needs this process: the next call starts it again. */
+  readonly idle: Promise<void>;
+}
+
+const DRAIN_MS = 2_000;
+
+/** Throws ListenError when the socket cannot be opened; nothing runs then. */
+export async function openSupervisor(options: SupervisorOptions): Promise<RunningSupervisor> {
+  const { log, stateDir } = options;
+  await using stack = new AsyncDisposableStack();
+  const services = stack.use(
+    createLazyRoom(localServiceOperations, async () => (await import('./services/services.ts')).openServices(options)),
+  );
+  const files = stack.use(
+    createLazyRoom(rawFileOperations, async () => (await import('./files/files.ts')).openFiles(options)),
+  );
+  const processes = stack.use(
+    createLazyRoom(supervisedProcessOperations, async () =>
+      (await import('./processes/processes.ts')).openProcesses(options),
+    ),
+  );
+  const rooms = [services, files, processes];
+  const operations = { ...localServiceOperations, ...rawFileOperations, ...supervisedProcessOperations };
+  const edge = createEdge<typeof operations, SupervisorCaller>({
+    operations,
+    handlers: { ...services.handlers, ...files.handlers, ...processes.handlers },
+    mapError: mapFileError,
+    authenticate: (request) => toSupervisorCaller(request),
+    log,
+  });
+  stack.defer(() => edge.drain(DRAIN_MS));
+  const server = edge.createServer('supervisor');
+  stack.use(await listen(server, options));
+  const idle = stack.use(watchIdle(server, () => rooms.some((room) => room.isBusy), options.idle_ms));
+  if (hasServices(stateDir)) {
+    // Each call about services gets the same error; programs and files work without them.
+    await services.open().catch((err: unknown) => log.error({ err }, 'the services cannot be started'));
+  }
+  const running = stack.move();
+  return { idle: idle.resolved, [Symbol.asyncDispose]: () => running.disposeAsync() };
+}
+
+async function listen(server: Server, { socket, inherited }: SupervisorOptions): Promise<AsyncDisposable> {
+  const given = inherited[0];
+  if (given !== undefined) {
+    await listenOnDescriptor(server, given.fd);
+    return { [Symbol.asyncDispose]: async () => undefined };
+  }
+  const file = await listenOnPath(server, { path: socket, mode: 0o600 });
+  return { [Symbol.asyncDispose]: async () => file[Symbol.dispose]() };
+}
+
+/** `resolved` resolves once there was neither a connection nor anything busy for `limit_ms`. */
+function watchIdle(server: Server, isBusy: () => boolean, limit_ms: number): Disposable & { resolved: Promise<void> } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let connections = 0;
+  let quiet_ms = 0;
+  const tick_ms = Math.max(10, limit_ms / 10);
+  server.on('connection', (socket) => {
+    connections += 1;
+    quiet_ms = 0;
+    socket.once('close', () => {
+      connections -= 1;
+    });
+  });
+  const timer = setInterval(() => {
+    quiet_ms = connections > 0 || isBusy() ? 0 : quiet_ms + tick_ms;
+    if (quiet_ms >= limit_ms) resolve();
+  }, tick_ms);
+  return { resolved: promise, [Symbol.dispose]: () => clearInterval(timer) };
+}

@@ -1,0 +1,91 @@
+// A port of a sprite, reached from outside by the client of the Sprites API: a real listener in the machine, real connections.
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import { SpritesClient } from '@fly/sprites';
+import { expect, onTestFinished, test } from 'vitest';
+import { openAgentMachine } from '../support/agent-machine.ts';
+import { ask } from '../support/ask.ts';
+import { eventually } from '../support/eventually.ts';
+
+const echo = `
+const server = require('node:net').createServer((socket) => socket.pipe(socket));
+server.listen(0, '127.0.0.1', () => console.log('port ' + server.address().port));`;
+
+async function openSprite() {
+  const machine = await openAgentMachine({ trustMachines: true });
+  const sprite = new SpritesClient(machine.platform.token.reveal(), { baseURL: machine.platform.url }).sprite('dev-1');
+  return { machine, sprite };
+}
+
+async function startEcho(sprite: Awaited<ReturnType<typeof openSprite>>['sprite']): Promise<number> {
+  const stream = await sprite.createService('echo', { cmd: process.execPath, args: ['-e', echo] }, '2s');
+  for await (const { data } of stream) {
+    const port = /port (\d+)/.exec(data ?? '')?.[1];
+    if (port !== undefined) return Number(port);
+  }
+  throw new Error('the service says no port');
+}
+
+async function openProxy(sprite: Awaited<ReturnType<typeof openSprite>>['sprite'], remote: number, host?: string) {
+  const free = createServer();
+  await new Promise<void>((resolve) => free.listen(0, 'localhost', resolve));
+  const address = free.address();
+  const local = typeof address === 'object' && address !== null ? address.port : 0;
+  await new Promise((resolve) => free.close(resolve));
+  const session = await sprite.proxyPort(local, remote, host);
+  session.on('error', () => undefined);
+  onTestFinished(() => session.close());
+  return local;
+}
+
+/** What comes back for these bytes, or undefined when the connection is closed without any. */
+async function exchange(port: number, bytes: Buffer): Promise<Buffer | undefined> {
+  const socket = connect({ host: 'localhost', port });
+  const parts: Buffer[] = [];
+  let received_bytes = 0;
+  const closed = once(socket, 'close');
+  const whole = new Promise<void>((resolve) => {
+    socket.on('data', (part: Buffer) => {
+      parts.push(part);
+      received_bytes += part.length;
+      if (received_bytes >= bytes.length) resolve();
+    });
+  });
+  socket.on('error', () => undefined);
+  socket.write(bytes);
+  await Promise.race([whole, closed]);
+  socket.destroy();
+  return parts.length === 0 ? undefined : Buffer.concat(parts);
+}
+
+test('bytes go to a listener in the machine and back', async () => {
+  const { sprite } = await openSprite();
+  const port = await startEcho(sprite);
+  const local = await openProxy(sprite, port);
+  const small = Buffer.from('hello');
+  const answer = await eventually(async () => await exchange(local, small));
+  expect(answer).toEqual(small);
+  const large = Buffer.alloc(5 * 1024 * 1024, 'x');
+  expect((await exchange(local, large))?.equals(large)).toBe(true);
+  const many = await Promise.all(
+    Array.from({ length: 20 }, (_, index) => exchange(local, Buffer.from(`call ${index}`))),
+  );
+  expect(many.map(String)).toEqual(Array.from({ length: 20 }, (_, index) => `call ${index}`));
+});
+
+test('a listener that belongs to no process of the machine, another host, and a free port are refused', async () => {
+  const { sprite, machine } = await openSprite();
+  const foreign = createServer((socket) => socket.end('secret'));
+  await new Promise<void>((resolve) => foreign.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void foreign.close());
+  const address = foreign.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  // The agent has seen the listener: what refuses is whose it is.
+  await eventually(
+    async () => (await ask(machine.socket, { target: '/v1/ports' })).text.includes(`:${port}`) || undefined,
+  );
+  expect(await exchange(await openProxy(sprite, port), Buffer.from('a'))).toBeUndefined();
+  expect(await exchange(await openProxy(sprite, port, '169.254.169.254'), Buffer.from('a'))).toBeUndefined();
+  foreign.close();
+  expect(await exchange(await openProxy(sprite, 1), Buffer.from('a'))).toBeUndefined();
+});
