@@ -39,7 +39,7 @@ export interface ChannelOptions {
 
 export interface ChannelStatus {
   readonly state: 'off' | 'waiting' | 'dialling' | 'open';
-  /** When the channel of now was opened. */
+  /** When the open channel was opened; null while there is none. */
   readonly since: string | null;
   /** Open streams, each a call or a connection. */
   readonly streams: number;
