@@ -3,26 +3,14 @@
 import { spawn } from 'node:child_process';
 import { closeSync, constants, fstatSync, ftruncateSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+import { MACHINE_VARIABLES } from '../../core/supervisor-wire.ts';
 import { makeDirectory } from '../../linux/make-directory.ts';
 
 const PROGRAM = new URL('../../cli/remora.js', import.meta.url).pathname;
 const LOG_CAP_BYTES = 1024 * 1024;
 
-/** What the supervisor gets of the agent's environment: where this machine is, and no credential. */
-const passed = [
-  'PATH',
-  'LANG',
-  'LC_ALL',
-  'TZ',
-  'NODE_COMPILE_CACHE',
-  'FLY_APP_NAME',
-  'FLY_MACHINE_ID',
-  'FLY_MACHINE_VERSION',
-  'FLY_REGION',
-  'FLY_PRIVATE_IP',
-  'FLY_VM_MEMORY_MB',
-  'PRIMARY_REGION',
-] as const;
+/** What the supervisor gets of the agent's environment. */
+const passed = [...MACHINE_VARIABLES, 'NODE_COMPILE_CACHE'] as const;
 
 export interface StartSupervisorOptions {
   /** Where it is to serve. */

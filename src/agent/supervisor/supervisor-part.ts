@@ -5,6 +5,7 @@ import { insideOperations } from '../../contract/local/inside.ts';
 import { InnerHeaders } from '../../core/http/inner-headers.ts';
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
+import { AS_ROOT_ALLOWED, AS_ROOT_HEADER, SERVICES_FILE } from '../../core/supervisor-wire.ts';
 import { execOverWebSocket } from '../../http/exec-over-websocket.ts';
 import type { EdgeHandlers } from '../../http/handler.ts';
 import { PassOn } from '../../http/pass-on.ts';
@@ -37,7 +38,7 @@ export interface SupervisorPart extends AsyncDisposable {
 
 const ROOT = 0;
 const OWNER_ONLY = 0o600;
-const asRoot = new InnerHeaders(['remora-as-root', 'allowed']);
+const asRoot = new InnerHeaders([AS_ROOT_HEADER, AS_ROOT_ALLOWED]);
 const asUser = new InnerHeaders();
 /** The largest body: a file is streamed, and its size is limited by the disk. */
 const NO_CAP = Number.MAX_SAFE_INTEGER;
@@ -91,7 +92,7 @@ export function createSupervisorPart({ config, env, uid, log }: SupervisorPartOp
   return {
     handlers: handlers as unknown as SupervisorPart['handlers'],
     start() {
-      if (!existsSync(join(config.stateDir, 'supervisor', 'services.json'))) return;
+      if (!existsSync(join(config.stateDir, SERVICES_FILE))) return;
       Promise.try(() => open().open()).catch((err: unknown) => log.error({ err }, 'the services are not started'));
     },
     async [Symbol.asyncDispose]() {

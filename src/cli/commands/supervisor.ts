@@ -1,6 +1,7 @@
 // `remora supervisor`: runs what people ask for in this sprite, until a signal or until nothing needs it.
 import { isAbsolute, resolve } from 'node:path';
 import { createLog } from '../../agent/agent-log.ts';
+import { MACHINE_VARIABLES } from '../../core/supervisor-wire.ts';
 import { takeInheritedSockets } from '../../http/inherited-sockets.ts';
 import { findUser, type UnixUser } from '../../linux/users.ts';
 import { openSupervisor } from '../../supervisor/supervisor.ts';
@@ -13,21 +14,8 @@ const IDLE_MS = 60_000;
 const ROOT = 0;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
-/** What programs get of the supervisor's own environment: where they are, and no credential. */
-const inherited = [
-  'PATH',
-  'LANG',
-  'LC_ALL',
-  'TZ',
-  'REMORA_SOCKET',
-  'FLY_APP_NAME',
-  'FLY_MACHINE_ID',
-  'FLY_MACHINE_VERSION',
-  'FLY_REGION',
-  'FLY_PRIVATE_IP',
-  'FLY_VM_MEMORY_MB',
-  'PRIMARY_REGION',
-] as const;
+/** What programs get of the supervisor's own environment. */
+const inherited = [...MACHINE_VARIABLES, 'REMORA_SOCKET'] as const;
 
 export async function run(invocation: Invocation): Promise<number> {
   const { env } = invocation;

@@ -8,6 +8,7 @@ import { serviceName, serviceRequest } from '../../contract/services.ts';
 import { errorCode } from '../../core/error-code.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
 import { RemoraError } from '../../core/remora-error.ts';
+import { SERVICES_FILE } from '../../core/supervisor-wire.ts';
 import { makeDirectory } from '../../linux/make-directory.ts';
 import { RunNotes } from './run-note.ts';
 
@@ -29,7 +30,7 @@ export interface ServiceStore {
 }
 
 export function toServicesFile(stateDir: string): string {
-  return join(stateDir, 'supervisor', 'services.json');
+  return join(stateDir, SERVICES_FILE);
 }
 
 /** Whether services are defined, or processes of services may be left: the file is removed with the last service. */

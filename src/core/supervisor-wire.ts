@@ -1,0 +1,23 @@
+// What the agent and its supervisor have to agree on beside the operations: they are two processes, and neither imports the other. Pure.
+
+/** Set by the agent when its caller may act as root, and never passed on from a caller. */
+export const AS_ROOT_HEADER = 'remora-as-root';
+export const AS_ROOT_ALLOWED = 'allowed';
+
+/** Below the state directory: the definitions of the services, there while any is defined. */
+export const SERVICES_FILE = 'supervisor/services.json';
+
+/** What both pass on of their environment to what they start: where this machine is, and no credential. */
+export const MACHINE_VARIABLES = [
+  'PATH',
+  'LANG',
+  'LC_ALL',
+  'TZ',
+  'FLY_APP_NAME',
+  'FLY_MACHINE_ID',
+  'FLY_MACHINE_VERSION',
+  'FLY_REGION',
+  'FLY_PRIVATE_IP',
+  'FLY_VM_MEMORY_MB',
+  'PRIMARY_REGION',
+] as const;
