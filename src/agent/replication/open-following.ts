@@ -9,6 +9,7 @@ import { createPositionsDirectory, type PositionsDirectory } from './mount/posit
 import { createCursorReaders } from './readers/cursor-readers.ts';
 import { createEventReaders } from './readers/event-readers.ts';
 import { createPositionWaiters } from './readers/position-waiters.ts';
+import { createReaderWrites } from './readers/reader-writes.ts';
 import { createReplica, type Replica } from './replica.ts';
 import type { ReplicationOptions } from './replication-options.ts';
 import type { Following } from './replication-status.ts';
@@ -33,7 +34,8 @@ export async function openFollowing(options: FollowingOptions): Promise<OpenedFo
   const { clock, complain, config, log, node, part } = options;
   const replica = createReplica(clock.wall_ms());
   const waiters = createPositionWaiters();
-  const readers = createEventReaders();
+  const writes = createReaderWrites();
+  const readers = createEventReaders(writes);
   const mount = config.litefsDir === undefined ? undefined : createMountedNode(config.litefsDir, clock.wall_ms);
   const cache = await openCacheWriter({
     clock,
@@ -46,7 +48,7 @@ export async function openFollowing(options: FollowingOptions): Promise<OpenedFo
     ...(options.cacheRetry_ms === undefined ? {} : { retry_ms: options.cacheRetry_ms }),
     ...(options.historyCap === undefined ? {} : { historyCap: options.historyCap }),
   });
-  const cursorReaders = createCursorReaders(cache, () => replica.primary);
+  const cursorReaders = createCursorReaders(cache, () => replica.primary, writes);
   const directory = openPositionsDirectory(options, replica);
   const recorder = createStreamRecorder({
     ...options,
@@ -55,6 +57,7 @@ export async function openFollowing(options: FollowingOptions): Promise<OpenedFo
     waiters,
     readers,
     cursorReaders,
+    writes,
     onPosition: (db) => directory?.touch(db),
     onPrimary: () => directory?.primaryChanged(),
     onPrimaryChange: (fields) => options.onPrimaryChange?.(fields),

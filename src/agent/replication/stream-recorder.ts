@@ -10,6 +10,7 @@ import { createNodeRecorder, type NodeRecorderOptions } from './node-recorder.ts
 import { createPrimaryRecorder, type PrimaryRecorderOptions, toPrimaryFields } from './primary-recorder.ts';
 import type { CursorReaders } from './readers/cursor-readers.ts';
 import type { EventReaders } from './readers/event-readers.ts';
+import type { ReaderWrites } from './readers/reader-writes.ts';
 import { createStreamCounts, type StreamCounts } from './stream-counts.ts';
 import { createTransactionRecorder, type TransactionRecorderOptions } from './transaction-recorder.ts';
 
@@ -17,6 +18,7 @@ export interface StreamRecorderOptions extends NodeRecorderOptions, PrimaryRecor
   readonly log: Log;
   readonly readers: EventReaders;
   readonly cursorReaders: CursorReaders;
+  readonly writes: ReaderWrites;
   /** Called when the position of a database has changed, or the database is gone. */
   readonly onPosition: (db: string) => void;
   /** Called when the connection was made, was lost, or could not be made. */
@@ -100,10 +102,7 @@ export function createStreamRecorder(options: StreamRecorderOptions): StreamReco
       readers.send(line);
       cursorReaders.send(line);
     },
-    onRead() {
-      readers.flush();
-      cursorReaders.flush();
-    },
+    onRead: () => flush(options),
     onMounted(db, transaction) {
       if (!connected || replica.isConfirmed(db)) return;
       const event: TxEvent = { type: 'tx', db, data: toExact(transaction, replica.get(db)?.transaction) };
@@ -160,6 +159,12 @@ export function createStreamRecorder(options: StreamRecorderOptions): StreamReco
     },
     [Symbol.dispose]: () => primaries[Symbol.dispose](),
   };
+}
+
+function flush({ cursorReaders, readers, writes }: StreamRecorderOptions): Promise<void> | undefined {
+  readers.flush();
+  cursorReaders.flush();
+  return writes.done();
 }
 
 /** A transaction of the same id from the stream has the exact size and time. */

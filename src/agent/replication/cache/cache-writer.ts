@@ -50,13 +50,13 @@ export async function openCacheWriter(options: CacheWriterOptions): Promise<Cach
 
   async function read<T extends 'history' | 'stream', V>(
     request: CacheRequest & { readonly type: T },
-    toValue: (answer: Extract<CacheAnswer, { type: T }>) => V,
+    toValue: (answer: Extract<CacheAnswer, { type: T }>) => Promise<V>,
   ): Promise<V | undefined> {
     await keeper.opening;
     keeper.send();
     if (!keeper.isOpen) return undefined;
     try {
-      return toValue(await withDeadline(READ_MS, keeper.ask(request, request.type)));
+      return await toValue(await withDeadline(READ_MS, keeper.ask(request, request.type)));
     } catch (error) {
       if (!keeper.isOpen) keeper.fallBehind(toErrorMessage(error));
       return undefined;

@@ -1,11 +1,11 @@
 // One connection to the node, from the request to its end. It passes what it reads to a listener, in order.
-import { setImmediate } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
 import type { InitEvent, ReplicationEvent } from '../../../contract/replication.ts';
 import type { Clock } from '../../../core/clock.ts';
 import { toErrorMessage } from '../../../core/error-message.ts';
 import { toLineSlices } from '../../../core/line-slices.ts';
 import { createLineFramer, LineTooLongError } from '../../../core/ndjson.ts';
+import { nextSlice } from '../../../core/next-slice.ts';
 import type { Primary } from '../../../core/replication/primary-status.ts';
 import { FollowFailure } from './follow-failure.ts';
 import type { FollowerEvent } from './follower-states.ts';
@@ -14,9 +14,6 @@ import { probeNode } from './node-probe.ts';
 import { openNodeStream } from './node-stream.ts';
 import { createSilenceWatch } from './silence-watch.ts';
 import { parseStreamLine } from './stream-line.ts';
-
-/** How long lines are processed before the event loop gets a turn, so that a fast node does not hold up the rest of the process. */
-const SLICE_MS = 2;
 
 export interface NodeIdentity {
   readonly nodeId: string | undefined;
@@ -28,8 +25,8 @@ export interface FollowerListener {
   onConnected(node: NodeIdentity, init: InitEvent, line: string): void;
   onEvent(event: ReplicationEvent, line: string): void;
   onUnknown(line: string): void;
-  /** Called after the lines of one slice have been passed on. */
-  onRead(): void;
+  /** Called after the lines of one slice have been passed on. Reading waits for a promise that it returns. */
+  onRead(): Promise<void> | undefined;
   /** A promise for which reading waits while recording lags behind; undefined = no need to wait. */
   drained(): Promise<void> | undefined;
   onInvalid(reason: string): void;
@@ -127,23 +124,21 @@ export async function followConnection(options: FollowConnectionOptions): Promis
     initDeadline = setTimeout(() => {
       end.abort(new FollowFailure('no_init', `${node.origin} answered, and no init came in ${timing.init_ms} ms`));
     }, timing.init_ms);
-    let turn_ms = clock.mono_ms();
     for await (const chunk of stream.chunks) {
       watch.onBytes();
       for (const slice of toLineSlices(chunk)) {
         framer.push(slice, onLine);
-        listener.onRead();
+        await listener.onRead();
         await listener.drained();
-        if (clock.mono_ms() - turn_ms < SLICE_MS) continue;
-        await setImmediate();
-        turn_ms = clock.mono_ms();
+        // A time limit for several slices in one turn would not count what they write, which the kernel copies after all of them.
+        await nextSlice();
       }
     }
     throw new FollowFailure('node_ended', `${node.origin} ended the stream`);
   } catch (error) {
     const failure = toFailure(error, node);
     onRest(framer.end());
-    listener.onRead();
+    void listener.onRead();
     if (connected_ms === undefined) listener.onFailed(failure);
     else listener.onDisconnected(failure);
     return { failure, stable: connected_ms !== undefined && clock.mono_ms() - connected_ms >= timing.stable_ms };

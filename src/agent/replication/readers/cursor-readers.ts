@@ -7,9 +7,10 @@ import { type Primary, toPrimaryStatus } from '../../../core/replication/primary
 import type { EventSink } from '../../../http/event-sink.ts';
 import type { CacheWriter } from '../cache/cache-writer.ts';
 import type { ReplicaStep } from '../replica.ts';
-import { toCursorLine, toGapLine, toTrimmedLine, withCursor } from './cursor-lines.ts';
+import { toGapLine, toTrimmedLine, withCursor } from './cursor-lines.ts';
+import { createCursorPages } from './cursor-pages.ts';
+import type { ReaderWrites } from './reader-writes.ts';
 
-const PAGE_ROWS = 1_000;
 /** The next page is read when fewer bytes than this wait for the reader. */
 const AHEAD_BYTES = 512 * 1024;
 const PACE_MS = 20;
@@ -43,8 +44,10 @@ interface Reader {
 export function createCursorReaders(
   cache: Pick<CacheWriter, 'stream' | 'last_seq' | 'condition'>,
   primary: () => Primary,
+  writes: ReaderWrites,
 ): CursorReaders {
   const readers = new Set<Reader>();
+  const pages = createCursorPages(cache);
   let lines: string[] = [];
 
   function flush(): void {
@@ -52,10 +55,12 @@ export function createCursorReaders(
     const sent = lines;
     lines = [];
     const bytes = sent.reduce((sum, line) => sum + line.length, 0);
-    for (const reader of readers) {
-      if (reader.state === 'live') reader.sink.sendTexts(sent);
-      else if (reader.state === 'replaying') keep(reader, sent, bytes);
-    }
+    for (const reader of readers) if (reader.state === 'replaying') keep(reader, sent, bytes);
+    writes.toAll(sent, sinksOf('live'));
+  }
+
+  function* sinksOf(...states: Reader['state'][]): Generator<CursorSink> {
+    for (const reader of readers) if (states.includes(reader.state)) yield reader.sink;
   }
 
   function keep(reader: Reader, sent: readonly string[], bytes: number): void {
@@ -101,19 +106,15 @@ export function createCursorReaders(
 
   /** Returns the number of the last row sent; undefined when the reader is gone or the cache cannot be read. */
   async function sendPage(sink: CursorSink, at: number, until: number): Promise<number | undefined> {
-    const page = await cache.stream(at, PAGE_ROWS);
+    const page = await pages.read(at, until);
     if (sink.closed) return undefined;
     if (page === undefined) {
       sink.fail('not_ready', cache.condition.reason ?? 'the cache cannot be read');
       return undefined;
     }
-    const oldest = page.oldest === 0 ? until + 1 : page.oldest;
-    const rows = page.rows.filter(({ row }) => row.seq <= until);
-    const trimmed = at < oldest - 1 ? [toTrimmedLine(oldest - 1)] : [];
-    sink.sendTexts([...trimmed, ...rows.map(({ db, row }) => toCursorLine(db, row))]);
+    sink.sendTexts(page.lines);
     while (!sink.closed && sink.waiting_bytes > AHEAD_BYTES) await sleep(PACE_MS, undefined, { ref: false });
-    if (sink.closed) return undefined;
-    return rows.length < PAGE_ROWS ? until : (rows.at(-1)?.row.seq ?? until);
+    return sink.closed ? undefined : page.last;
   }
 
   return {
@@ -142,7 +143,7 @@ export function createCursorReaders(
     flush,
     disconnected() {
       flush();
-      for (const reader of readers) if (reader.state !== 'waiting') reader.sink.end();
+      writes.endAll(sinksOf('live', 'replaying'));
     },
     get size() {
       return readers.size;

@@ -3,6 +3,7 @@
 import { type ReplicationEvent, replicationLine } from '../../../contract/replication.ts';
 import { type Primary, toPrimaryStatus } from '../../../core/replication/primary-status.ts';
 import type { EventSink } from '../../../http/event-sink.ts';
+import type { ReaderWrites } from './reader-writes.ts';
 
 export interface EventReaders {
   /** Sends `init` now, or once the node is connected; until then the reader waits on an open stream. */
@@ -18,7 +19,7 @@ export interface EventReaders {
   readonly size: number;
 }
 
-export function createEventReaders(): EventReaders {
+export function createEventReaders(writes: ReaderWrites): EventReaders {
   const reading = new Set<EventSink<ReplicationEvent>>();
   const waiting = new Set<EventSink<ReplicationEvent>>();
   let init: string | undefined;
@@ -29,7 +30,7 @@ export function createEventReaders(): EventReaders {
     if (lines.length === 0) return;
     const sent = lines;
     lines = [];
-    for (const sink of reading) sink.sendTexts(sent);
+    writes.toAll(sent, reading);
   }
 
   return {
@@ -50,7 +51,7 @@ export function createEventReaders(): EventReaders {
       for (const sink of waiting) {
         waiting.delete(sink);
         reading.add(sink);
-        sink.sendText(initLine);
+        writes.toAll([initLine], [sink]);
       }
     },
     send(line) {
@@ -60,7 +61,7 @@ export function createEventReaders(): EventReaders {
     disconnected() {
       flush();
       init = undefined;
-      for (const sink of reading) sink.end();
+      writes.endAll(reading);
     },
     initLine: (primary) => (init === undefined ? undefined : toInitLine(init, primary)),
     get size() {

@@ -1,9 +1,12 @@
 // Callers that wait for a transaction, sorted by its id for each database: a transaction that nobody waits for costs one
-// comparison, however many callers wait for later ones.
+// comparison, however many callers wait for later ones. Of many that are to be answered at once, some are in each turn of the loop.
+import { createPacedCalls } from '../../../core/paced-calls.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import type { ReplicaEntry } from '../replica.ts';
 
 export const WAITER_CAP = 10_000;
+/** An answer takes about 50 microseconds. */
+const ANSWERS_PER_TURN = 32;
 
 interface Waiter {
   readonly txID: string;
@@ -26,6 +29,7 @@ export interface PositionWaiters {
 export function createPositionWaiters(): PositionWaiters {
   /** Each list is sorted with the earliest id last, so that waiters whose id was reached are popped. */
   const lists = new Map<string, Waiter[]>();
+  const answers = createPacedCalls(ANSWERS_PER_TURN);
   let size = 0;
   let closed = false;
 
@@ -55,8 +59,10 @@ export function createPositionWaiters(): PositionWaiters {
       }
       const done = Promise.withResolvers<ReplicaEntry>();
       const waiter: Waiter = { txID, resolve: done.resolve, reject: done.reject };
-      const late = () =>
-        done.reject(new RemoraError('timeout', `transaction ${txID} of ${db} has not arrived in time`));
+      const late = () => {
+        const error = new RemoraError('timeout', `transaction ${txID} of ${db} has not arrived in time`);
+        answers.add(1, () => done.reject(error));
+      };
       const gone = () => done.reject(new RemoraError('timeout', 'the caller went away'));
       const timer = setTimeout(late, timeout_ms);
       signal.addEventListener('abort', gone, { once: true });
@@ -76,7 +82,8 @@ export function createPositionWaiters(): PositionWaiters {
       for (let next = list.at(-1); next !== undefined && next.txID <= txID; next = list.at(-1)) {
         list.pop();
         size -= 1;
-        next.resolve(entry);
+        const { resolve } = next;
+        answers.add(1, () => resolve(entry));
       }
       if (list.length === 0) lists.delete(db);
     },

@@ -5,28 +5,11 @@ import { followConnection } from '../../../../src/agent/replication/follow/follo
 import { followerTiming } from '../../../../src/agent/replication/follow/follower-timing.ts';
 import { probeNode } from '../../../../src/agent/replication/follow/node-probe.ts';
 import { systemClock } from '../../../../src/core/clock.ts';
+import { countSteps } from '../../../support/count-turns.ts';
 import { startReplicationAgent } from '../../../support/replication-agent.ts';
 import { primaryInit, startNode, tx } from '../../../support/scripted-node.ts';
 
 const LINES = 10_000;
-
-/** Every look at it is three milliseconds later, so that each slice of work is as long as a turn may be. */
-function slowClock() {
-  let now_ms = 0;
-  return { ...systemClock, mono_ms: () => (now_ms += 3) };
-}
-
-/** Counts turns of the loop until the test is over. */
-function countTurns(): () => number {
-  let turns = 0;
-  let next = setImmediate(count);
-  function count() {
-    turns += 1;
-    next = setImmediate(count);
-  }
-  onTestFinished(() => clearImmediate(next));
-  return () => turns;
-}
 
 function dispatcherOfTest(): Agent {
   const agent = new Agent();
@@ -38,14 +21,12 @@ function dispatcherOfTest(): Agent {
 async function followBurst(text: string) {
   const node = await startNode();
   const dispatcher = dispatcherOfTest();
-  const turnOf = countTurns();
-  const perTurn = new Map<number, number>();
+  const { step, perTurn } = countSteps();
   const events: unknown[] = [];
-  const count = () => perTurn.set(turnOf(), (perTurn.get(turnOf()) ?? 0) + 1);
   const connected = Promise.withResolvers<void>();
   const end = followConnection({
     node: new URL(node.url),
-    clock: slowClock(),
+    clock: systemClock,
     dispatcher: () => dispatcher,
     mayConnect: () => true,
     timing: followerTiming,
@@ -54,11 +35,11 @@ async function followBurst(text: string) {
     listener: {
       onConnected: () => connected.resolve(),
       onEvent(event) {
-        count();
+        step();
         events.push(event);
       },
-      onUnknown: count,
-      onInvalid: count,
+      onUnknown: step,
+      onInvalid: step,
       onRead: () => undefined,
       drained: () => undefined,
       onCut: () => undefined,
@@ -73,7 +54,7 @@ async function followBurst(text: string) {
   await connection.write(text);
   connection.end();
   const { failure } = await end;
-  return { perTurn: [...perTurn.values()], events, failure };
+  return { perTurn: perTurn(), events, failure };
 }
 
 test('10,000 short lines in one write are passed on in slices, a turn for each', async () => {
@@ -81,6 +62,12 @@ test('10,000 short lines in one write are passed on in slices, a turn for each',
   expect(failure.code).toBe('node_ended');
   expect(perTurn.reduce((sum, count) => sum + count, 0)).toBe(LINES);
   expect(Math.max(...perTurn)).toBeLessThanOrEqual(256);
+});
+
+test('each of five lines of 1 MB in one write has a turn of its own', async () => {
+  const line = JSON.stringify({ type: 'later', text: 'x'.repeat(1_000_000) });
+  const { perTurn } = await followBurst(`${line}\n`.repeat(5));
+  expect(perTurn).toEqual([1, 1, 1, 1, 1]);
 });
 
 test('transactions of a burst are all passed on, in order, also when the stream ends right after it', async () => {

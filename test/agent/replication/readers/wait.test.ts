@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 import { createPositionWaiters, WAITER_CAP } from '../../../../src/agent/replication/readers/position-waiters.ts';
 import type { ReplicaEntry } from '../../../../src/agent/replication/replica.ts';
+import { countSteps } from '../../../support/count-turns.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { openRaw } from '../../../support/raw-http.ts';
 import { startReplicationAgent } from '../../../support/replication-agent.ts';
@@ -145,4 +146,18 @@ test('one caller too many is told to come back', async () => {
   waiters.reached('a', entry(WAITER_CAP));
   await Promise.all(all);
   expect(waiters.size).toBe(0);
+});
+
+test('of a thousand callers that one transaction wakes, or whose time is over together, a few are answered in each turn', async () => {
+  const waiters = createPositionWaiters();
+  const { step, perTurn } = countSteps();
+  const never = new AbortController().signal;
+  const woken = Array.from({ length: 1_000 }, () => waiters.wait('a', id(5), 60_000, never).then(step));
+  waiters.reached('a', entry(5));
+  expect(waiters.size).toBe(0);
+  await Promise.all(woken);
+  const late = Array.from({ length: 1_000 }, () => waiters.wait('a', id(9), 1, never).catch(step));
+  await Promise.all(late);
+  expect(perTurn().reduce((sum, count) => sum + count, 0)).toBe(2_000);
+  expect(Math.max(...perTurn())).toBeLessThanOrEqual(64);
 });
