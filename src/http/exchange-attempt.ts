@@ -9,6 +9,7 @@ import { dropRest } from './drop-rest.ts';
 import type { ExchangeEnd, ExchangeOutcome } from './exchange-outcome.ts';
 import { type ExchangeUpstream, HEADERS_TIMEOUT_MS } from './exchange-upstream.ts';
 import { InformationalLimit } from './informational-limit.ts';
+import { InformationalWriter } from './informational-writer.ts';
 import { toPairs, toTexts } from './raw-headers.ts';
 import { switchToTunnel } from './switch-to-tunnel.ts';
 import { TUNNEL_IDLE_MS } from './tunnel.ts';
@@ -35,7 +36,8 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
   #answerSeen = false;
   #status: number | undefined;
   #response_bytes = 0;
-  readonly #informational: InformationalLimit;
+  #informational: InformationalLimit | undefined;
+  #informationalWriter: InformationalWriter | undefined;
   #writer: AnswerWriter | undefined;
   #mayRetry = false;
   #settled = false;
@@ -48,7 +50,6 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
     this.#upstream = upstream;
     this.#headers = headers;
     this.#body = body;
-    this.#informational = new InformationalLimit(upstream.from);
   }
 
   /** `not_sent`: another try may be made; only when `mayRetry`. */
@@ -113,21 +114,27 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
     const { headers: policy, onTurn } = this.#upstream;
     onTurn?.();
     const raw = toTexts(controller.rawHeaders);
-    const headers = policy.response(raw);
     if (status < 200) {
-      this.#onHint(status, raw, headers);
+      this.#onInformational(controller, status, raw);
       return;
     }
+    const headers = policy.response(raw);
     const isSafe = /^[\t -~]*$/.test(message ?? '') && policy.mayShow(message ?? '');
     this.#response.writeHead(status, isSafe ? message : undefined, headers);
     this.#status = status;
     this.#writer = new AnswerWriter(this.#response, controller, this.#upstream.observe?.(headers));
   }
 
-  #onHint(status: number, raw: readonly string[], headers: string[]): void {
+  #onInformational(controller: Dispatcher.DispatchController, status: number, raw: readonly string[]): void {
+    this.#informational ??= new InformationalLimit(this.#upstream.from);
     const error = this.#informational.take(raw);
-    if (error !== undefined) this.#fail(error, error);
-    else if (this.#request.httpVersion === '1.1') this.#response.writeInformation(status, headers);
+    if (error !== undefined) {
+      this.#fail(error, error);
+      return;
+    }
+    if (this.#request.httpVersion !== '1.1') return;
+    this.#informationalWriter ??= new InformationalWriter(this.#response);
+    this.#informationalWriter.write(status, controller.rawHeaders, this.#upstream.headers.response(raw));
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {

@@ -1,5 +1,4 @@
-// How many informational answers (1xx) an upstream may send before its answer. They pass at once and without back-pressure, so
-// that a slow caller would leave all of them waiting in memory.
+// How many informational answers (1xx) an upstream may send before its answer: each costs a gateway more than its sender.
 
 import { RemoraError } from '../core/remora-error.ts';
 import type { UpstreamKind } from './upstream-error.ts';

@@ -4,7 +4,8 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import type { buildConnector } from 'undici';
 import { AnswerJoiner } from '../core/http/answer-joiner.ts';
-import { joinReads } from './join-reads.ts';
+import { informationalSources } from './informational-sources.ts';
+import { type JoinedReads, joinReads } from './join-reads.ts';
 import { toTexts } from './raw-headers.ts';
 
 /** Published before the head of a request is written, with the connection that takes it. */
@@ -12,8 +13,13 @@ const SENT = 'undici:client:sendHeaders';
 /** Published for each head of an answer, before anything of its body is read. */
 const ANSWERED = 'undici:request:headers';
 
-const bySocket = new WeakMap<object, AnswerJoiner>();
-const byRequest = new WeakMap<object, AnswerJoiner>();
+interface Connection {
+  readonly joiner: AnswerJoiner;
+  readonly reads: JoinedReads;
+}
+
+const bySocket = new WeakMap<object, Connection>();
+const byRequest = new WeakMap<object, Connection>();
 let isListening = false;
 
 /** A connector for HTTP/1.1 whose connections join the chunks that arrive. */
@@ -35,8 +41,7 @@ function follow(socket: Socket): void {
   const push = socket.push.bind(socket);
   // The callback runs within the parser, which cannot be entered again; so the bytes follow in the next tick.
   const joiner = new AnswerJoiner((bytes) => process.nextTick(push, bytes));
-  bySocket.set(socket, joiner);
-  joinReads(socket, joiner);
+  bySocket.set(socket, { joiner, reads: joinReads(socket, joiner) });
 }
 
 interface Sent {
@@ -54,16 +59,22 @@ function listen(): void {
   isListening = true;
   subscribe(SENT, (message) => {
     const { request, socket } = message as Sent;
-    const joiner = bySocket.get(socket);
-    if (joiner === undefined) return;
-    joiner.begin();
-    byRequest.set(request, joiner);
+    const connection = bySocket.get(socket);
+    if (connection === undefined) return;
+    connection.joiner.begin();
+    byRequest.set(request, connection);
   });
   subscribe(ANSWERED, (message) => {
     const { request, response } = message as Answered;
-    const joiner = byRequest.get(request);
-    if (joiner === undefined) return;
-    joiner.onHead(response.statusCode, request.method !== 'HEAD' && isChunked(toTexts(response.headers)));
+    const connection = byRequest.get(request);
+    if (connection === undefined) return;
+    const { joiner, reads } = connection;
+    const { statusCode, headers } = response;
+    joiner.onHead(statusCode, statusCode >= 200 && request.method !== 'HEAD' && isChunked(toTexts(headers)));
+    if (statusCode >= 200 || statusCode === 101 || !Array.isArray(headers)) return;
+    informationalSources.set(headers, reads);
+    // The handler of this head runs next and may pause again, before the next head has its turn.
+    reads.resume();
   });
 }
 

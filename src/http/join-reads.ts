@@ -1,13 +1,15 @@
 // Puts a joiner between a socket and its parser: it makes one piece of the small chunks in each read. A read of many small chunks
 // costs more time than its bytes are worth, even joined. So only one such read is taken in each turn of the event loop, over all
-// connections, which leaves the rest of the turn to everything else.
+// connections, which leaves the rest of the turn to everything else. What a joiner lets wait goes on in the same way.
 import type { Socket } from 'node:net';
 
 export interface Joiner {
   push(read: Buffer): Buffer;
   /** Whether the last read was cut so finely that the next one has to wait. */
   readonly isFine: boolean;
-  /** The part of the last read that has to wait until `resume`; undefined for none. */
+  /** Whether this read has to wait, although nothing before it does. */
+  mustWait?(read: Buffer): boolean;
+  /** The part of the last read that has to wait until `resume`, with all reads after it; undefined when nothing has to. */
   takeRest?(): Buffer | undefined;
   /** The bytes that are left at the end of the connection. */
   takeLast?(): readonly Buffer[];
@@ -25,11 +27,19 @@ function next(): void {
   if (waiting.length > 0) setImmediate(next);
 }
 
-/** Sends every later read of `socket` through `joiner`. `resume` of the result goes on with the bytes that had to wait. */
-export function joinReads(socket: Socket, joiner: Joiner): { readonly resume: () => void } {
+export interface JoinedReads {
+  /** Lets all later bytes wait. */
+  readonly pause: () => void;
+  /** Goes on with the bytes that had to wait, in turns of their own. */
+  readonly resume: () => void;
+}
+
+/** Sends every later read of `socket` through `joiner`. */
+export function joinReads(socket: Socket, joiner: Joiner): JoinedReads {
   const push = socket.push.bind(socket);
   const held: (Buffer | null)[] = [];
   let isBlocked = false;
+  let isQueued = false;
 
   function pass(chunk: Buffer | null): boolean {
     if (chunk === null) {
@@ -39,33 +49,47 @@ export function joinReads(socket: Socket, joiner: Joiner): { readonly resume: ()
     const bytes = joiner.push(chunk);
     const rest = joiner.takeRest?.();
     if (rest !== undefined) {
-      held.unshift(rest);
+      if (rest.length > 0) held.unshift(rest);
       isBlocked = true;
     }
     const isRoomy = push(bytes);
     return isRoomy && rest === undefined;
   }
 
+  function queue(): void {
+    if (isQueued || isBlocked || held.length === 0) return;
+    isQueued = true;
+    defer(passHeld);
+  }
+
   function passHeld(): void {
+    isQueued = false;
     if (isBlocked || socket.destroyed) return;
     const chunk = held.shift();
     if (chunk !== undefined) pass(chunk);
-    if (held.length > 0 && !isBlocked) defer(passHeld);
+    queue();
+  }
+
+  function mustWait(chunk: Buffer | null): boolean {
+    if (isBlocked || held.length > 0 || joiner.isFine) return true;
+    return chunk !== null && joiner.mustWait?.(chunk) === true;
   }
 
   socket.push = (chunk: Buffer | null) => {
-    if (held.length === 0 && !joiner.isFine) return pass(chunk);
+    if (!mustWait(chunk)) return pass(chunk);
     held.push(chunk);
-    if (held.length === 1) defer(passHeld);
+    queue();
     // Reading stops until these bytes have been passed on.
     return false;
   };
 
   return {
+    pause() {
+      isBlocked = true;
+    },
     resume() {
-      if (!isBlocked) return;
       isBlocked = false;
-      defer(passHeld);
+      queue();
     },
   };
 }

@@ -152,7 +152,7 @@ describe('answers', () => {
     const joiner = new AnswerJoiner((bytes) => {
       out += bytes.toString('latin1');
     });
-    const give = (bytes: Buffer) => {
+    const meet = (bytes: Buffer) => {
       out += bytes.toString('latin1');
       if (met === 0 && out.includes(hint)) {
         met = 1;
@@ -165,7 +165,10 @@ describe('answers', () => {
     };
     return {
       joiner,
-      give,
+      /** What comes behind an informational head follows once the parser has met that. */
+      give(read: Buffer) {
+        for (let next: Buffer | undefined = read; next !== undefined; next = joiner.takeRest()) meet(joiner.push(next));
+      },
       /** What it was given of one answer. */
       take() {
         const all = out;
@@ -182,7 +185,7 @@ describe('answers', () => {
       for (const body of bodies) {
         joiner.begin();
         const text = hint + head + toChunks(body, 40, pick(2) === 0 ? ';a=b' : '');
-        for (const read of cut(text, [3, 200, 100_000][round % 3] ?? 1)) give(joiner.push(read));
+        for (const read of cut(text, [3, 200, 100_000][round % 3] ?? 1)) give(read);
         const out = take();
         expect(out.startsWith(hint + head)).toBe(true);
         expect(parse(out.slice(hint.length + head.length))).toMatchObject({ body, rest: '' });
@@ -193,7 +196,7 @@ describe('answers', () => {
   it('have few chunks however they are cut, those that come with the head as well', () => {
     const { joiner, give, take } = openParser();
     joiner.begin();
-    for (const read of cut(hint + head + toChunks('z'.repeat(20_000), 1), 1_000_000)) give(joiner.push(read));
+    for (const read of cut(hint + head + toChunks('z'.repeat(20_000), 1), 1_000_000)) give(read);
     const { body, chunks } = parse(take().slice(hint.length + head.length));
     expect(body).toBe('z'.repeat(20_000));
     expect(chunks).toBeLessThan(1_500);
@@ -215,5 +218,54 @@ describe('answers', () => {
     const text = head + toChunks('z'.repeat(5_000), 1);
     const given = [joiner.push(Buffer.from(text)), ...joiner.takeLast()];
     expect(Buffer.concat(given).toString('latin1')).toBe(text);
+  });
+
+  it('have their informational heads given one at a time, however they were cut', () => {
+    for (const most of [3, 40, 1_000]) {
+      const joiner = new AnswerJoiner(() => undefined);
+      joiner.begin();
+      const given: string[] = [''];
+      const waiting = [...cut(`\r\n${hint.repeat(3)}HTTP/1.1 200 OK\r\n\r\n${hint}`, most)];
+      for (let read = waiting.shift(); read !== undefined; read = waiting.shift()) {
+        given.push(`${given.pop()}${joiner.push(read).toString('latin1')}`);
+        const rest = joiner.takeRest();
+        if (rest === undefined) continue;
+        waiting.unshift(rest);
+        joiner.onHead(103, false);
+        given.push('');
+      }
+      expect(given).toEqual([`\r\n${hint}`, hint, hint, `HTTP/1.1 200 OK\r\n\r\n${hint}`]);
+    }
+  });
+
+  it('let nothing pass behind an informational head before the parser has met that', () => {
+    const joiner = new AnswerJoiner(() => undefined);
+    joiner.begin();
+    joiner.push(Buffer.from(hint));
+    expect(joiner.takeRest()).toHaveLength(0);
+    expect(joiner.push(Buffer.from(head))).toHaveLength(0);
+    expect(joiner.takeRest()?.toString()).toBe(head);
+  });
+
+  it('are not cut behind the answer to a handshake', () => {
+    const joiner = new AnswerJoiner(() => undefined);
+    joiner.begin();
+    const read = Buffer.from(`HTTP/1.1 101 Switching Protocols\r\n\r\n${hint}`);
+    expect(joiner.push(read)).toBe(read);
+    expect(joiner.takeRest()).toBeUndefined();
+  });
+
+  it.each([
+    ['a short informational head', '', hint, false],
+    ['long informational heads', '', hint.repeat(200), true],
+    ['long informational heads behind a part of the first', hint.slice(0, 4), hint.slice(4).repeat(200), true],
+    ['the end of a long informational head', hint.slice(0, -4) + 'a'.repeat(5_000), '\r\n\r\n', true],
+    ['a long answer', '', `${head}${'a'.repeat(5_000)}`, false],
+  ])('wait for a turn of their own or not: %s', (_name, before, text, mustWait) => {
+    const joiner = new AnswerJoiner(() => undefined);
+    expect(joiner.mustWait(Buffer.from(text))).toBe(false);
+    joiner.begin();
+    joiner.push(Buffer.from(before));
+    expect(joiner.mustWait(Buffer.from(text))).toBe(mustWait);
   });
 });
