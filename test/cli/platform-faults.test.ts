@@ -1,6 +1,6 @@
 // What keeps a platform process from its start: each fault ends it with code 1 and one line that names what is at fault.
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -76,6 +76,25 @@ const faults: readonly Fault[] = [
     name: 'the directory cannot be made',
     make: () => ({ words: ['--dir', '/proc/remora'] }),
     said: /the directory \/proc\/remora cannot be made there; choose another/,
+  },
+  {
+    name: 'the directory cannot be written',
+    // Not by root either.
+    make: () => ({ words: ['--dir', '/proc/sys'] }),
+    said: /the directory \/proc\/sys cannot be used: \/proc\/sys\/platform\.lock cannot be written \(.*\); choose another/,
+  },
+  {
+    name: 'the file that keeps other processes out cannot be opened',
+    make(dir) {
+      mkdirSync(join(dir, 'platform.lock'));
+      return {};
+    },
+    said: /the directory .* cannot be used: .*platform\.lock cannot be written \(.*\); choose another/,
+  },
+  {
+    name: 'the directory is below a file',
+    make: (dir) => ({ words: ['--dir', join(write(join(dir, 'file'), ''), 'below')] }),
+    said: /a part of .*\/below is a file, and a directory is expected/,
   },
   {
     name: 'PostgreSQL cannot be reached',
