@@ -11,7 +11,6 @@ import {
   type AuditEntry,
   type AuditRequest,
   type AuditRow,
-  auditBudgets,
   auditColumns,
   budgetOfRow,
 } from './audit-request.ts';
@@ -81,9 +80,12 @@ function prepare(db: Sqlite, { maxRows, maxAge_ms }: AuditLimits) {
   const insert = db.prepare<unknown[]>(
     `INSERT INTO gateway_log (${auditColumns}) VALUES (${auditColumns.map(() => '?')})`,
   );
+  const count = db.prepare<[], { readonly budget: AuditBudget; readonly rows: number }>(
+    'SELECT budget, count(*) AS rows FROM gateway_log GROUP BY budget',
+  );
   const trim = db.prepare<[AuditBudget, AuditBudget, number]>(
     `DELETE FROM gateway_log WHERE budget = ? AND seq <=
-       (SELECT seq FROM gateway_log WHERE budget = ? ORDER BY seq DESC LIMIT 1 OFFSET ?)`,
+       (SELECT seq FROM gateway_log WHERE budget = ? ORDER BY seq LIMIT 1 OFFSET ?)`,
   );
   const expire = db.prepare<[number]>(
     'DELETE FROM gateway_log WHERE seq <= (SELECT max(seq) FROM gateway_log WHERE time < ?)',
@@ -93,18 +95,34 @@ function prepare(db: Sqlite, { maxRows, maxAge_ms }: AuditLimits) {
   );
   const newest = db.prepare<[number], StoredRow>('SELECT * FROM gateway_log ORDER BY seq DESC LIMIT ?');
   let ageChecked_ms = Number.NEGATIVE_INFINITY;
+  const readCounts = () => new Map(count.all().map(({ budget, rows }) => [budget, rows]));
+  /** How many rows of each budget are stored: counting them for each batch would read the whole index. */
+  let stored = readCounts();
+
+  /** Returns how many rows of each budget are stored afterwards. */
+  const write = db.transaction((rows: readonly AuditRow[]) => {
+    const counts = new Map(stored);
+    for (const row of rows) {
+      insert.run(...row);
+      const budget = budgetOfRow(row);
+      counts.set(budget, (counts.get(budget) ?? 0) + 1);
+    }
+    for (const [budget, number] of counts) {
+      const most = budget === 'sent' ? maxRows : Math.ceil(maxRows / 2);
+      if (number <= most) continue;
+      trim.run(budget, budget, number - most - 1);
+      counts.set(budget, most);
+    }
+    const now_ms = Number(rows.at(-1)?.[0] ?? 0);
+    if (Math.abs(now_ms - ageChecked_ms) < AGE_CHECK_MS) return counts;
+    ageChecked_ms = now_ms;
+    return expire.run(now_ms - maxAge_ms).changes === 0 ? counts : readCounts();
+  });
+
   return {
-    write: db.transaction((rows: readonly AuditRow[]) => {
-      for (const row of rows) insert.run(...row);
-      for (const budget of auditBudgets) {
-        if (!rows.some((row) => budgetOfRow(row) === budget)) continue;
-        trim.run(budget, budget, budget === 'sent' ? maxRows : Math.ceil(maxRows / 2));
-      }
-      const now_ms = Number(rows.at(-1)?.[0] ?? 0);
-      if (Math.abs(now_ms - ageChecked_ms) < AGE_CHECK_MS) return;
-      ageChecked_ms = now_ms;
-      expire.run(now_ms - maxAge_ms);
-    }),
+    write(rows: readonly AuditRow[]) {
+      stored = write(rows);
+    },
     page: (limit: number, after: number | undefined): StoredRow[] =>
       after === undefined ? newest.all(limit).reverse() : following.all(after, limit),
   };
