@@ -41,16 +41,17 @@ export function createEdgeServer({ listener, upgrades, serve, shutdown, log }: E
     },
   });
   const connections = watchConnections(server);
-  const check = joinRequestChunks(server);
+  const framing = joinRequestChunks(server);
 
   function onRequest(request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): void {
     connections.begin(request, response, () => {
       dropRest(request);
+      framing.onAnswered(request);
       shutdown.onAnswered(connections);
     });
     response.on('error', ignore);
     if (shutdown.hasBegun) response.setHeader('connection', 'close');
-    serve({ request, response, listener, upgrade }, check(request, response));
+    serve({ request, response, listener, upgrade }, framing.check(request, response));
   }
 
   // The parser silently drops headers beyond a count, so that the count is unlimited and only the size of the head is
@@ -59,7 +60,8 @@ export function createEdgeServer({ listener, upgrades, serve, shutdown, log }: E
   server.on('request', (request, response) => onRequest(request, response));
   server.on('checkContinue', (request, response) => onRequest(request, response));
   server.on('checkExpectation', (request, response) => {
-    check(request, response);
+    framing.check(request, response);
+    response.once('close', () => framing.onAnswered(request));
     sendError(response, new RemoraError('expectation_failed', 'the only expectation met here is 100-continue'));
   });
   server.on('upgrade', (request: IncomingMessage, _socket, head: Buffer) => {

@@ -2,11 +2,10 @@
 // chunks of one byte would cost a hundred times as much as in one piece.
 import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
-import type { buildConnector } from 'undici';
+import type { buildConnector, Dispatcher } from 'undici';
 import { AnswerJoiner } from '../core/http/answer-joiner.ts';
 import { informationalSources } from './informational-sources.ts';
 import { type JoinedReads, joinReads } from './join-reads.ts';
-import { toTexts } from './raw-headers.ts';
 
 /** Published before the head of a request is written, with the connection that takes it. */
 const SENT = 'undici:client:sendHeaders';
@@ -44,6 +43,8 @@ function follow(socket: Socket): void {
   bySocket.set(socket, { joiner, reads: joinReads(socket, joiner) });
 }
 
+type RawHeaders = Dispatcher.DispatchController['rawHeaders'];
+
 interface Sent {
   readonly request: { readonly method: string };
   readonly socket: Socket;
@@ -51,7 +52,7 @@ interface Sent {
 
 interface Answered {
   readonly request: { readonly method: string };
-  readonly response: { readonly statusCode: number; readonly headers: Parameters<typeof toTexts>[0] };
+  readonly response: { readonly statusCode: number; readonly headers: RawHeaders };
 }
 
 function listen(): void {
@@ -70,7 +71,7 @@ function listen(): void {
     if (connection === undefined) return;
     const { joiner, reads } = connection;
     const { statusCode, headers } = response;
-    joiner.onHead(statusCode, statusCode >= 200 && request.method !== 'HEAD' && isChunked(toTexts(headers)));
+    joiner.onHead(statusCode, statusCode >= 200 && request.method !== 'HEAD' && isChunked(headers));
     if (statusCode >= 200 || statusCode === 101 || !Array.isArray(headers)) return;
     informationalSources.set(headers, reads);
     // The handler of this head runs next and may pause again, before the next head has its turn.
@@ -78,10 +79,12 @@ function listen(): void {
   });
 }
 
-function isChunked(headers: readonly string[]): boolean {
+/** Makes no text of the headers, of which few have the length of the one that counts. */
+function isChunked(headers: RawHeaders): boolean {
+  if (!Array.isArray(headers)) return false;
   for (let index = 0; index + 1 < headers.length; index += 2) {
-    const name = headers[index] ?? '';
-    if (name.length === 17 && name.toLowerCase() === 'transfer-encoding') return true;
+    const name = headers[index];
+    if (name?.length === 17 && name.toString().toLowerCase() === 'transfer-encoding') return true;
   }
   return false;
 }

@@ -7,33 +7,46 @@ import { RequestJoiner, type SeenRequest } from '../core/http/request-joiner.ts'
 import { RemoraError } from '../core/remora-error.ts';
 import { joinReads } from './join-reads.ts';
 
-/**
- * Call it with every request in its order, before it is served. Returns `invalid_request` for a request that the parser has
- * read in another way than the joiner. A connection that is no longer followed is closed after its answer.
- */
-export type CheckFraming = (request: IncomingMessage, response: ServerResponse) => RemoraError | undefined;
+export interface Framing {
+  /**
+   * Call it with every request in its order, before it is served. Returns `invalid_request` for a request that the parser has
+   * read in another way than the joiner. A connection that is no longer followed is closed after its answer.
+   */
+  check(request: IncomingMessage, response: ServerResponse): RemoraError | undefined;
+  /** Call it once for each request that was checked, when its answer is over. */
+  onAnswered(request: IncomingMessage): void;
+}
+
+interface Followed {
+  readonly joiner: RequestJoiner;
+  /** Goes on with the bytes that had to wait for an answer. */
+  readonly resume: () => void;
+}
 
 /** Must be called before the server accepts. */
-export function joinRequestChunks(server: Server): CheckFraming {
-  const joiners = new WeakMap<Socket, { readonly joiner: RequestJoiner; readonly resume: () => void }>();
+export function joinRequestChunks(server: Server): Framing {
+  const bySocket = new WeakMap<Socket, Followed>();
   server.on('connection', (socket: Socket) => {
     const joiner = new RequestJoiner();
-    joiners.set(socket, { joiner, ...joinReads(socket, joiner) });
+    bySocket.set(socket, { joiner, ...joinReads(socket, joiner) });
     // A listener of `data` makes node:http read through the stream; without one its parser takes the bytes from the kernel by
     // itself.
     socket.on('data', ignore).off('data', ignore);
   });
-  return (request, response) => {
-    const { joiner, resume } = joiners.get(request.socket) ?? {};
-    const seen = joiner?.next();
-    response.once('close', () => {
-      joiner?.onAnswered();
-      resume?.();
-    });
-    const isKnown = seen !== undefined && isSame(request, seen);
-    if (!isKnown || joiner?.isAtEnd === true) response.shouldKeepAlive = false;
-    if (isKnown) return undefined;
-    return new RemoraError('invalid_request', 'where this request begins and ends cannot be told for certain');
+  return {
+    check(request, response) {
+      const joiner = bySocket.get(request.socket)?.joiner;
+      const seen = joiner?.next();
+      const isKnown = seen !== undefined && isSame(request, seen);
+      if (!isKnown || joiner?.isAtEnd === true) response.shouldKeepAlive = false;
+      if (isKnown) return undefined;
+      return new RemoraError('invalid_request', 'where this request begins and ends cannot be told for certain');
+    },
+    onAnswered({ socket }) {
+      const followed = bySocket.get(socket);
+      followed?.joiner.onAnswered();
+      followed?.resume();
+    },
   };
 }
 

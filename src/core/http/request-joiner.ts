@@ -13,6 +13,10 @@ const HEAD_CAP_BYTES = 64 * 1024;
  */
 const PIPELINED_MAX = 8;
 
+const LETTER_C = 'c'.charCodeAt(0);
+const LETTER_T = 't'.charCodeAt(0);
+const LETTER_U = 'u'.charCodeAt(0);
+
 export interface SeenRequest {
   /** The request line without its end of line. */
   readonly line: string;
@@ -35,6 +39,7 @@ export class RequestJoiner {
   /** The bytes to give to the parser in place of `read`. */
   push(read: Buffer): Buffer {
     if (this.#isOff) return read;
+    if (this.#isWholeHead(read)) return read;
     const rewritten = new Rewritten(read);
     let at = 0;
     while (at < read.length && !this.#isOff && !this.#isEnough) at = this.#follow(read, at, rewritten);
@@ -76,6 +81,16 @@ export class RequestJoiner {
     return this.#seen.shift();
   }
 
+  /** Takes a read that is one head and nothing else, as most are. */
+  #isWholeHead(read: Buffer): boolean {
+    if (this.#left > 0 || this.#body !== undefined || this.#head.bytes > 0 || this.#isEnough) return false;
+    const end = read.length - 4;
+    if (read.indexOf('\r\n\r\n', 0, 'latin1') !== end) return false;
+    this.#isFine = false;
+    this.#onHead(read.toString('latin1', 0, end));
+    return true;
+  }
+
   #follow(read: Buffer, at: number, rewritten: Rewritten): number {
     if (this.#left > 0) {
       const taken = Math.min(this.#left, read.length - at);
@@ -114,31 +129,54 @@ export class RequestJoiner {
     // A parser skips empty lines before a request.
     const head = raw.trimStart();
     if (head === '') return;
-    const text = head.includes('\r\n ') || head.includes('\r\n\t') ? unfold(head) : head;
-    const end = text.indexOf('\r\n');
-    const line = end < 0 ? text : text.slice(0, end);
-    const names = text.toLowerCase();
-    const isChunked = headerOf(names, '\r\ntransfer-encoding:') !== undefined;
-    const length_bytes = isChunked ? 0 : Number(headerOf(names, '\r\ncontent-length:') ?? 0);
-    this.#seen.push({ line, isChunked, length_bytes });
+    const { seen, switches } = readHead(head);
+    const { isChunked, length_bytes } = seen;
+    this.#seen.push(seen);
     this.#unanswered += 1;
-    const upgrade = headerOf(names, '\r\nupgrade:');
-    if (upgrade === 'websocket' || names.startsWith('connect ') || !Number.isSafeInteger(length_bytes))
-      this.#isOff = true;
+    if (switches || !Number.isSafeInteger(length_bytes)) this.#isOff = true;
     if (isChunked) this.#body = new ChunkBody(false);
     else this.#left = length_bytes;
   }
 }
 
-function unfold(text: string): string {
-  return text.replaceAll('\r\n ', '  ').replaceAll('\r\n\t', '  ');
+/** The last header of a name counts, as for the parser. */
+function readHead(head: string): { readonly seen: SeenRequest; readonly switches: boolean } {
+  const first = head.indexOf('\r\n');
+  const line = first < 0 ? head : head.slice(0, first);
+  let isChunked = false;
+  let length: string | undefined;
+  let upgrade: string | undefined;
+  for (let at = first; at >= 0; ) {
+    const from = at + 2;
+    at = endOfHeader(head, from);
+    const end = at < 0 ? head.length : at;
+    switch (head.charCodeAt(from) | 0x20) {
+      case LETTER_T:
+        isChunked ||= readValue(head, from, end, 'transfer-encoding:') !== undefined;
+        break;
+      case LETTER_C:
+        length = readValue(head, from, end, 'content-length:') ?? length;
+        break;
+      case LETTER_U:
+        upgrade = readValue(head, from, end, 'upgrade:') ?? upgrade;
+        break;
+      default:
+    }
+  }
+  const switches = upgrade === 'websocket' || /^connect /i.test(line);
+  return { seen: { line, isChunked, length_bytes: isChunked ? 0 : Number(length ?? 0) }, switches };
 }
 
-/** The value of `name`, which includes the end of the line before it and a colon. */
-function headerOf(text: string, name: string): string | undefined {
-  const at = text.lastIndexOf(name);
-  if (at < 0) return undefined;
-  const from = at + name.length;
-  const end = text.indexOf('\r\n', from);
-  return text.slice(from, end < 0 ? undefined : end).trim();
+/** Where the header that begins at `from` ends, with the lines that continue it; -1 for the end of the head. */
+function endOfHeader(head: string, from: number): number {
+  let end = head.indexOf('\r\n', from);
+  while (end >= 0 && (head[end + 2] === ' ' || head[end + 2] === '\t')) end = head.indexOf('\r\n', end + 2);
+  return end;
+}
+
+/** The folded value of the header between `from` and `end`, if it has this `name`, which includes the colon. */
+function readValue(head: string, from: number, end: number, name: string): string | undefined {
+  const colon = from + name.length;
+  if (colon > end || head.slice(from, colon).toLowerCase() !== name) return undefined;
+  return head.slice(colon, end).replaceAll('\r\n', '').trim().toLowerCase();
 }
