@@ -5,6 +5,7 @@ import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
 import { execFrame } from '../contract/processes.ts';
 import { RemoraError } from '../core/remora-error.ts';
+import { answerPings } from './answer-pings.ts';
 import { ExecChunks } from './exec-chunks.ts';
 import { sendInput } from './exec-input.ts';
 import { toExecTarget } from './exec-target.ts';
@@ -12,6 +13,7 @@ import type { UpstreamKind } from './upstream-error.ts';
 
 /** The longest body of a refusal that is passed on. */
 const REFUSAL_BYTES = 64 * 1024;
+const PONG_AHEAD_BYTES = 256 * 1024;
 
 export interface ExecUpstream {
   /** A connection to the server that has the operation. */
@@ -34,8 +36,12 @@ export async function execOverWebSocket(
   const socket = new WebSocket(`ws://${from}${target}`, {
     createConnection: () => connection as never,
     perMessageDeflate: false,
+    autoPong: false,
+    // One frame in each turn of the loop: a read of 64 KB may hold ten thousand.
+    allowSynchronousEvents: false,
   });
   const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
+  answerPings(socket, PONG_AHEAD_BYTES);
   const chunks = new ExecChunks(response);
   let exit_code: number | undefined;
   let isOpen = false;

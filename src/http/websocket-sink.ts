@@ -6,6 +6,7 @@ import type { ErrorCode } from '../contract/errors.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import { GOING_AWAY, POLICY_VIOLATION, toCloseCode } from '../core/websocket/close-frame.ts';
 import { findHandshakeKey } from '../core/websocket/websocket-handshake.ts';
+import { answerPings } from './answer-pings.ts';
 import { toErrorAnswer } from './error-answer.ts';
 import {
   type EventSink,
@@ -35,6 +36,8 @@ const protocol = new WebSocketServer({
   maxPayload: INBOUND_CAP_BYTES,
   // Pongs of its own would wait for a reader that may never read.
   autoPong: false,
+  // One frame in each turn of the loop: a read of 64 KB may hold ten thousand.
+  allowSynchronousEvents: false,
 });
 
 export type WebSocketSinkOptions = Omit<EventSinkOptions, 'type'>;
@@ -141,9 +144,7 @@ export class WebSocketSink<T> implements EventSink<T> {
     this.#socket = socket;
     socket.on('error', () => socket.terminate());
     socket.once('close', () => this.#state.close());
-    socket.on('ping', (data) => {
-      if (socket.bufferedAmount === 0) socket.pong(data);
-    });
+    answerPings(socket, 0);
     socket.on('pong', () => {
       this.#unanswered = 0;
     });

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { defineOperation } from '../../src/contract/operation.ts';
 import { RemoraError } from '../../src/core/remora-error.ts';
 import type { EventSink } from '../../src/http/event-sink.ts';
+import { countSteps } from '../support/count-turns.ts';
 import { type ServedEdge, serveEdge } from '../support/serve-edge.ts';
 
 const line = z.object({ n: z.int(), text: z.string().optional() });
@@ -108,6 +109,29 @@ describe('a stream over a WebSocket', () => {
     socket.send('x'.repeat(100_000));
     expect((await closed(socket))[0]).toBe(1009);
     expect(edge.edge.streams).toBe(0);
+  });
+
+  it('takes one frame in each turn of the loop, however many come in one read', async () => {
+    const edge = await serve((sink) => sink.send({ n: 1 }));
+    const socket = connect(edge);
+    await once(socket, 'message');
+    const { step, perTurn } = countSteps();
+    const emit = WebSocket.prototype.emit;
+    onTestFinished(() => {
+      WebSocket.prototype.emit = emit;
+    });
+    let heard = 0;
+    WebSocket.prototype.emit = function (this: WebSocket, name: string | symbol, ...args: unknown[]) {
+      if (name === 'ping') {
+        heard += 1;
+        step();
+      }
+      return emit.call(this, name, ...args);
+    };
+    const pings = 2_000;
+    for (let sent = 0; sent < pings; sent += 1) socket.ping();
+    await expect.poll(() => heard).toBe(pings);
+    expect(Math.max(...perTurn())).toBeLessThanOrEqual(2);
   });
 
   it('answers pings, but not those of a reader that does not take the answers', async () => {

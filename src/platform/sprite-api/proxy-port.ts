@@ -5,6 +5,7 @@ import { createWebSocketStream, type RawData, type WebSocket, WebSocketServer } 
 import { type ProxyRequest, type ProxyResponse, proxyRequest } from '../../contract/proxy.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { POLICY_VIOLATION, toCloseCode } from '../../core/websocket/close-frame.ts';
+import { answerPings } from '../../http/answer-pings.ts';
 import type { Upgrade } from '../../http/upgrade.ts';
 
 /** Opens the connection inside the machine. Throws what `ChannelSession.connect` does. */
@@ -14,12 +15,16 @@ export type ConnectPort = (port: number, signal: AbortSignal) => Promise<Duplex>
 const FIRST_FRAME_MS = 10_000;
 const FRAME_CAP_BYTES = 16 * 1024 * 1024;
 const REASON_CAP_BYTES = 123;
+const PONG_AHEAD_BYTES = 256 * 1024;
 
 const server = new WebSocketServer({
   noServer: true,
   clientTracking: false,
   perMessageDeflate: false,
   maxPayload: FRAME_CAP_BYTES,
+  autoPong: false,
+  // One frame in each turn of the loop: a read of 64 KB may hold ten thousand.
+  allowSynchronousEvents: false,
 });
 
 /** Resolves when the connection is over. */
@@ -33,6 +38,7 @@ export async function proxyPort(request: IncomingMessage, upgrade: Upgrade, conn
       resolve();
     });
     socket.on('error', () => socket.terminate());
+    answerPings(socket, PONG_AHEAD_BYTES);
     upgrade.stopping.addEventListener('abort', () => socket.close(toCloseCode('shutting_down')), { once: true });
     serve(socket, connect, gone.signal).catch((error: unknown) => refuse(socket, error));
   });
