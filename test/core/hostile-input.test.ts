@@ -22,6 +22,7 @@ import { readQuery } from '../../src/http/parse-pairs.ts';
 import { parseWith } from '../../src/http/parse-with.ts';
 import { stripQuery } from '../../src/platform/upstream/strip-query.ts';
 import { growthOf } from '../support/growth.ts';
+import { holdFrame } from '../support/held-frame.ts';
 import { fill } from '../support/hostile-text.ts';
 
 const LINEAR = 2.5;
@@ -45,6 +46,12 @@ const toHeaders = (lines: string): string[] => lines.split('\n').flatMap((line) 
 const bytewise = (text: string, push: (chunk: Buffer) => unknown): void => {
   const bytes = Buffer.from(text, 'latin1');
   for (let at = 0; at < bytes.length; at += 1) push(bytes.subarray(at, at + 1));
+};
+
+/** Each mark becomes another number. */
+const numbered = (text: string): string => {
+  let number = 0;
+  return text.replaceAll('#', () => String(number++));
 };
 
 const guard = createAnswerGuard(new Secret('4711:secret'), () => undefined);
@@ -156,6 +163,16 @@ const kinds: readonly Kind[] = [
     length: 64_000,
   },
   {
+    what: 'a frame in bytes',
+    work: (text) => {
+      const track = new FrameTrack();
+      bytewise(text, (chunk) => track.push(chunk));
+    },
+    units: ['\x89\x00', '\x82\x7f\x00\x00\x00\x00\x00\x10\x00\x00', '\xff'],
+    length: 64_000,
+  },
+  { what: 'a frame that is held', work: (text) => holdFrame(Buffer.from(text), 16), units: ['a'], length: 64_000 },
+  {
     what: 'the ends of a stream',
     work: (text) => {
       const ends = createStreamEnds(4_096, 16_384);
@@ -181,6 +198,11 @@ const kinds: readonly Kind[] = [
     units: ['[', '[[', 'a=', 'a.', '"', '#', '\n', '[a]\n', '{a=', '\\', ' '],
     head: 'b = [1]\n',
   },
+  {
+    what: 'TOML with many names',
+    work: (text) => parseToml(numbered(text)),
+    units: ['k#=1\n', '[t#]\n', 'a.b#.c=1\n', '[[t]]\nid="#"\n', '[a.b#.c]\n'],
+  },
   { what: 'TOML in a list', work: parseToml, units: ['[', '1,', '"",', '{},', ' ', '\n'], head: 'b = [' },
 ];
 
@@ -199,6 +221,8 @@ describe.each(kinds)('$what', ({ work, head = '', tail = '', units }) => {
     expect(process.memoryUsage().heapUsed - before_bytes).toBeLessThan(MEMORY_MAX * MEGABYTE);
   });
 });
+
+it('a frame in pieces is one message', () => expect(holdFrame(Buffer.alloc(1_000), 16)).toEqual([1_000]));
 
 describe('JSON from outside', () => {
   const list = (count: number) => `[${'1,'.repeat(count - 1)}1]`;

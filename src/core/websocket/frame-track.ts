@@ -68,10 +68,11 @@ function toHeaderLength(second: number): number {
 
 /** A length beyond the range of a number never ends, so that nothing is inserted into such a frame. */
 function toPayloadLength(header: Uint8Array): number {
-  const view = new DataView(header.buffer);
   const length = (header[1] ?? 0) & 0x7f;
-  if (length === 126) return view.getUint16(2);
   if (length < 126) return length;
+  // A view costs more than all else, and most of many frames are short.
+  const view = new DataView(header.buffer);
+  if (length === 126) return view.getUint16(2);
   const exact = view.getBigUint64(2);
   return exact > BigInt(Number.MAX_SAFE_INTEGER) ? Number.POSITIVE_INFINITY : Number(exact);
 }
