@@ -4,6 +4,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import { RemoraError } from '../../core/remora-error.ts';
 import { GOING_AWAY } from '../../core/websocket/close-frame.ts';
 import { findHandshakeKey } from '../../core/websocket/websocket-handshake.ts';
+import { answerPings } from '../../http/answer-pings.ts';
 import type { Upgrade } from '../../http/upgrade.ts';
 
 /** One frame of a caller is held as a whole. */
@@ -21,6 +22,9 @@ const protocol = new WebSocketServer({
   clientTracking: false,
   perMessageDeflate: false,
   maxPayload: FRAME_CAP_BYTES,
+  autoPong: false,
+  // One frame in each turn of the loop: a read of 64 KB may hold ten thousand.
+  allowSynchronousEvents: false,
 });
 
 export interface ConnectionListener {
@@ -62,6 +66,7 @@ export class Connection {
     stopping.addEventListener('abort', onStop);
     socket.on('error', () => socket.terminate());
     socket.on('pong', () => this.#hear());
+    answerPings(socket, AHEAD_BYTES);
     socket.on('message', (data: Buffer, isBinary) => {
       this.#hear();
       this.#listener?.onMessage(data, isBinary);

@@ -7,6 +7,7 @@ import type { Operation } from '../../../contract/operation.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import { GOING_AWAY, POLICY_VIOLATION } from '../../../core/websocket/close-frame.ts';
 import { findHandshakeKey } from '../../../core/websocket/websocket-handshake.ts';
+import { answerPings } from '../../../http/answer-pings.ts';
 import { toKnownError } from '../../../http/error-answer.ts';
 import type { Call } from '../../../http/handler.ts';
 import { toAbsolutePath } from '../absolute-path.ts';
@@ -39,6 +40,9 @@ export function createWatchHandler(): WatchHandler {
     clientTracking: false,
     perMessageDeflate: false,
     maxPayload: FIRST_FRAME_BYTES,
+    autoPong: false,
+    // One frame in each turn of the loop: a read of 64 KB may hold ten thousand.
+    allowSynchronousEvents: false,
   });
   let open = 0;
   return async ({ request, upgrade }) => {
@@ -76,6 +80,7 @@ class WatchSession {
     const onStop = () => this.#close(GOING_AWAY, '');
     this.#stopping.addEventListener('abort', onStop);
     socket.on('error', () => socket.terminate());
+    answerPings(socket, 0);
     socket.on('pong', () => {
       this.#unanswered = 0;
     });
