@@ -17,8 +17,13 @@ interface Connection {
   readonly reads: JoinedReads;
 }
 
-const bySocket = new WeakMap<object, Connection>();
-const byRequest = new WeakMap<object, Connection>();
+/** Where a socket and its request keep their connection. A map with weak keys would cost each collection of garbage. */
+const CONNECTION = Symbol('connection');
+
+interface Followed {
+  [CONNECTION]?: Connection;
+}
+
 let isListening = false;
 
 /** A connector for HTTP/1.1 whose connections join the chunks that arrive. */
@@ -36,22 +41,22 @@ export function joinAnswerChunks(connect: buildConnector.connector): buildConnec
   };
 }
 
-function follow(socket: Socket): void {
+function follow(socket: Socket & Followed): void {
   const push = socket.push.bind(socket);
   // The callback runs within the parser, which cannot be entered again; so the bytes follow in the next tick.
   const joiner = new AnswerJoiner((bytes) => process.nextTick(push, bytes));
-  bySocket.set(socket, { joiner, reads: joinReads(socket, joiner) });
+  socket[CONNECTION] = { joiner, reads: joinReads(socket, joiner) };
 }
 
 type RawHeaders = Dispatcher.DispatchController['rawHeaders'];
 
 interface Sent {
-  readonly request: { readonly method: string };
-  readonly socket: Socket;
+  readonly request: Followed;
+  readonly socket: Followed;
 }
 
 interface Answered {
-  readonly request: { readonly method: string };
+  readonly request: Followed & { readonly method: string };
   readonly response: { readonly statusCode: number; readonly headers: RawHeaders };
 }
 
@@ -60,14 +65,14 @@ function listen(): void {
   isListening = true;
   subscribe(SENT, (message) => {
     const { request, socket } = message as Sent;
-    const connection = bySocket.get(socket);
+    const connection = socket[CONNECTION];
     if (connection === undefined) return;
     connection.joiner.begin();
-    byRequest.set(request, connection);
+    request[CONNECTION] = connection;
   });
   subscribe(ANSWERED, (message) => {
     const { request, response } = message as Answered;
-    const connection = byRequest.get(request);
+    const connection = request[CONNECTION];
     if (connection === undefined) return;
     const { joiner, reads } = connection;
     const { statusCode, headers } = response;

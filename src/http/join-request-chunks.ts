@@ -17,37 +17,47 @@ export interface Framing {
   onAnswered(request: IncomingMessage): void;
 }
 
+/** Where a socket keeps what follows it. */
+const FOLLOWED = Symbol('followed');
+
 interface Followed {
   readonly joiner: RequestJoiner;
   /** Goes on with the bytes that had to wait for an answer. */
   readonly resume: () => void;
 }
 
+interface FollowedSocket extends Socket {
+  [FOLLOWED]?: Followed;
+}
+
 /** Must be called before the server accepts. */
 export function joinRequestChunks(server: Server): Framing {
-  const bySocket = new WeakMap<Socket, Followed>();
-  server.on('connection', (socket: Socket) => {
+  server.on('connection', (socket: FollowedSocket) => {
     const joiner = new RequestJoiner();
-    bySocket.set(socket, { joiner, ...joinReads(socket, joiner) });
+    socket[FOLLOWED] = { joiner, ...joinReads(socket, joiner) };
     // A listener of `data` makes node:http read through the stream; without one its parser takes the bytes from the kernel by
     // itself.
     socket.on('data', ignore).off('data', ignore);
   });
   return {
     check(request, response) {
-      const joiner = bySocket.get(request.socket)?.joiner;
+      const joiner = followedOf(request)?.joiner;
       const seen = joiner?.next();
       const isKnown = seen !== undefined && isSame(request, seen);
       if (!isKnown || joiner?.isAtEnd === true) response.shouldKeepAlive = false;
       if (isKnown) return undefined;
       return new RemoraError('invalid_request', 'where this request begins and ends cannot be told for certain');
     },
-    onAnswered({ socket }) {
-      const followed = bySocket.get(socket);
+    onAnswered(request) {
+      const followed = followedOf(request);
       followed?.joiner.onAnswered();
       followed?.resume();
     },
   };
+}
+
+function followedOf({ socket }: IncomingMessage): Followed | undefined {
+  return (socket as FollowedSocket)[FOLLOWED];
 }
 
 function isSame({ method, url, httpVersion, headers }: IncomingMessage, seen: SeenRequest): boolean {
