@@ -29,7 +29,8 @@ export function createPacedCalls(turn_cost: number): PacedCalls {
   async function run(): Promise<void> {
     isRunning = true;
     do {
-      await nextSlice();
+      // Work that waits takes its turn among other works; a new budget alone must not keep them waiting.
+      await (waiting.length > 0 ? nextSlice() : nextTurn());
       spent = 0;
       let made = 0;
       for (let next = waiting[made]; next !== undefined && spent < turn_cost; next = waiting[made]) {
@@ -57,4 +58,8 @@ export function createPacedCalls(turn_cost: number): PacedCalls {
       return emptied.promise;
     },
   };
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

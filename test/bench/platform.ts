@@ -49,11 +49,11 @@ const keyFile = join(dir, 'key');
 writeFileSync(keyFile, await runPlatform(['key']), { mode: 0o600 });
 const providers = join(dir, 'providers.toml');
 writeFileSync(providers, toProviderFile(upstreamPort));
-const place = ['--dir', join(dir, 'p'), '--key-file', keyFile, '--providers', providers, '--log-level', 'warn'];
+const place = ['--dir', join(dir, 'p'), '--key-file', keyFile, '--providers', providers];
 const tokenFile = join(dir, 'token');
 
 async function start() {
-  return await startPlatform([...place.slice(0, -1), 'info', '--organization', 'acme', '--token-file', tokenFile]);
+  return await startPlatform([...place, '--log-level', 'info', '--organization', 'acme', '--token-file', tokenFile]);
 }
 
 console.error(`making ${count} sprites`);

@@ -19,7 +19,8 @@ const attacks = [
   'wrong tokens from 64 connections',
 ] as const;
 
-const CALLS = 100;
+/** Enough that a single delay of the machine is not the 99th percentile. */
+const CALLS = 300;
 /** Times the quiet value, and the least that counts. */
 const MOST = 5;
 const FLOOR_MS = 20;

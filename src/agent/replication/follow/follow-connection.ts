@@ -15,6 +15,9 @@ import { openNodeStream } from './node-stream.ts';
 import { createSilenceWatch } from './silence-watch.ts';
 import { parseStreamLine } from './stream-line.ts';
 
+/** How long lines are processed in one turn of the event loop. What is written to readers has a limit of its own. */
+const SLICE_MS = 2;
+
 export interface NodeIdentity {
   readonly nodeId: string | undefined;
   readonly clusterId: string | undefined;
@@ -124,14 +127,17 @@ export async function followConnection(options: FollowConnectionOptions): Promis
     initDeadline = setTimeout(() => {
       end.abort(new FollowFailure('no_init', `${node.origin} answered, and no init came in ${timing.init_ms} ms`));
     }, timing.init_ms);
+    let turn_ms = clock.mono_ms();
     for await (const chunk of stream.chunks) {
       watch.onBytes();
       for (const slice of toLineSlices(chunk)) {
         framer.push(slice, onLine);
-        await listener.onRead();
+        const written = listener.onRead();
+        await written;
         await listener.drained();
-        // A time limit for several slices in one turn would not count what they write, which the kernel copies after all of them.
+        if (written === undefined && clock.mono_ms() - turn_ms < SLICE_MS) continue;
         await nextSlice();
+        turn_ms = clock.mono_ms();
       }
     }
     throw new FollowFailure('node_ended', `${node.origin} ended the stream`);

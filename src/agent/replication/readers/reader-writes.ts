@@ -2,8 +2,8 @@
 import { createPacedCalls } from '../../../core/paced-calls.ts';
 import type { EventSink } from '../../../http/event-sink.ts';
 
-/** About a millisecond of copying. */
-const TURN_BYTES = 2 * 1024 * 1024;
+/** Two or three milliseconds of copying. */
+const TURN_BYTES = 4 * 1024 * 1024;
 /** What a write costs beside its bytes. */
 const WRITE_BYTES = 16 * 1024;
 /** A socket takes no more at once; the rest of a write is copied when its reader has read. */

@@ -11,6 +11,12 @@ import { primaryInit, startNode, tx } from '../../../support/scripted-node.ts';
 
 const LINES = 10_000;
 
+/** Every look at it is three milliseconds later, so that each slice of work is as long as a turn may be. */
+function slowClock() {
+  let now_ms = 0;
+  return { ...systemClock, mono_ms: () => (now_ms += 3) };
+}
+
 function dispatcherOfTest(): Agent {
   const agent = new Agent();
   onTestFinished(() => agent.destroy());
@@ -26,7 +32,7 @@ async function followBurst(text: string) {
   const connected = Promise.withResolvers<void>();
   const end = followConnection({
     node: new URL(node.url),
-    clock: systemClock,
+    clock: slowClock(),
     dispatcher: () => dispatcher,
     mayConnect: () => true,
     timing: followerTiming,

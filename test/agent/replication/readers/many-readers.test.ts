@@ -39,7 +39,7 @@ function openReaders() {
   return { writes, readers, sinks, perTurn };
 }
 
-test('a line of 1 MB is copied for ten readers in a turn, and what follows it comes after it', async () => {
+test('a line of 1 MB is copied for sixteen readers in a turn, and what follows it comes after it', async () => {
   const { writes, readers, sinks, perTurn } = openReaders();
   const long = 'x'.repeat(1_000_000);
   readers.send(long);
@@ -47,10 +47,9 @@ test('a line of 1 MB is copied for ten readers in a turn, and what follows it co
   readers.send('next');
   readers.disconnected();
   await writes.done();
-  expect(Math.max(...perTurn())).toBeLessThanOrEqual(100);
   const [first = 0, ...others] = perTurn();
-  expect(first).toBeLessThanOrEqual(10);
-  expect(others.length).toBeGreaterThanOrEqual(10);
+  expect(first).toBeLessThanOrEqual(16);
+  expect(others.length).toBeGreaterThanOrEqual(6);
   for (const { lines } of sinks) expect(lines.slice(1)).toEqual([long, 'next', 'end']);
 });
 
