@@ -60,6 +60,11 @@ export const commands: readonly Command[] = [
       socket: { type: 'string', value: 'PATH', summary: 'where to serve; not needed when systemd hands over a socket' },
       'state-dir': { type: 'string', value: 'DIR', summary: 'where definitions and logs are' },
       user: { type: 'string', value: 'NAME', summary: 'as whom programs run (REMORA_USER); needed when root runs it' },
+      home: {
+        type: 'string',
+        value: 'DIR',
+        summary: 'where programs begin, and their HOME (REMORA_HOME); that of the user',
+      },
       'log-level': { type: 'string', value: 'LEVEL', summary: 'trace, debug, info, warn, error or silent' },
     },
     notes: ['It ends by itself when no service is defined and nothing runs; the agent starts it again.'],

@@ -80,6 +80,13 @@ export const settings = {
       'the user of this sprite, as whom services, files and commands run; the user of the agent, and needed when that is root',
     schema: z.string().regex(/^[a-z_][a-z0-9_-]{0,31}\$?$|^\d{1,10}$/, 'must be the name or the number of a user'),
   },
+  home: {
+    env: 'REMORA_HOME',
+    key: 'home',
+    summary:
+      'where services and commands begin, and their HOME; the home directory of their user unless said otherwise',
+    schema: absolutePath,
+  },
   stateDir: {
     env: 'REMORA_STATE_DIR',
     key: 'state_dir',

@@ -19,6 +19,7 @@ export interface StartSupervisorOptions {
   /** The agent's own socket, for the programs that run there. */
   readonly agentSocket: string;
   readonly user: string | undefined;
+  readonly home: string | undefined;
   readonly logLevel: string;
   readonly env: NodeJS.ProcessEnv;
 }
@@ -31,7 +32,8 @@ export function startSupervisor(options: StartSupervisorOptions): void {
   try {
     const flags = ['--socket', options.path, '--state-dir', options.stateDir, '--log-level', options.logLevel];
     const user = options.user === undefined ? [] : ['--user', options.user];
-    const child = spawn(process.execPath, [PROGRAM, 'supervisor', ...flags, ...user], {
+    const home = options.home === undefined ? [] : ['--home', options.home];
+    const child = spawn(process.execPath, [PROGRAM, 'supervisor', ...flags, ...user, ...home], {
       detached: true,
       stdio: ['ignore', log, log],
       env: { ...pick(options.env), REMORA_SOCKET: options.agentSocket },

@@ -22,6 +22,7 @@ export interface SupervisorPartOptions {
     readonly supervisorSocket: string | undefined;
     readonly stateDir: string;
     readonly user: string | undefined;
+    readonly home: string | undefined;
     readonly logLevel: string;
   };
   readonly env: NodeJS.ProcessEnv;
@@ -58,8 +59,8 @@ export function createSupervisorPart({ config, env, uid, log }: SupervisorPartOp
       path,
       async start() {
         const { startSupervisor } = await import('./start-supervisor.ts');
-        const { socket: agentSocket, stateDir, user, logLevel } = config;
-        startSupervisor({ path, agentSocket, stateDir, user, logLevel, env });
+        const { socket: agentSocket, stateDir, user, home, logLevel } = config;
+        startSupervisor({ path, agentSocket, stateDir, user, home, logLevel, env });
       },
     });
     return link;

@@ -23,7 +23,8 @@ export async function run(invocation: Invocation): Promise<number> {
   process.umask(0o022);
   using signals = openStopSignals(env);
   const log = createLog(invocation.text('log-level') ?? 'info', await openLogDestination(2, env));
-  const user = toUser(invocation.text('user') ?? env.REMORA_USER, env);
+  const listed = toUser(invocation.text('user') ?? env.REMORA_USER, env);
+  const user = { ...listed, home: toPath(invocation, 'home', env.REMORA_HOME || listed.home) };
   const inheritedSockets = takeInheritedSockets(env, process.pid);
   const socket = toPath(invocation, 'socket', inheritedSockets.length > 0 ? '' : undefined);
   await using supervisor = await openSupervisor({

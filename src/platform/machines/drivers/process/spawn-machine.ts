@@ -9,6 +9,7 @@ import type { Secret } from '../../../../core/secret.ts';
 import { type ProcessIdentity, readIdentity } from '../../../../linux/processes/process-identity.ts';
 import { signalProcess } from '../../../../linux/processes/signal-process.ts';
 import type { InstanceEnd, MachineSpec } from '../machine-driver.ts';
+import { HOME } from './machine-directory.ts';
 import type { MachineProcess } from './machine-process.ts';
 import { INSTANCE_VARIABLE } from './process-note.ts';
 
@@ -37,7 +38,7 @@ export interface SpawnOptions {
 export const MACHINE_LOG = 'agent.log';
 
 /** The variables that a machine inherits; the others may hold keys. */
-const inherited = ['PATH', 'HOME', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'] as const;
+const inherited = ['PATH', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'] as const;
 const LOG_CAP_BYTES = 16 * 1024 * 1024;
 
 /**
@@ -109,6 +110,8 @@ function toEnvironment(
   });
   return {
     ...Object.fromEntries(own),
+    HOME: join(dir, HOME),
+    REMORA_HOME: join(dir, HOME),
     REMORA_SOCKET: join(dir, 'agent.sock'),
     REMORA_STATE_DIR: join(dir, 'state'),
     REMORA_BASE_URL: url,
