@@ -2,7 +2,6 @@
 // machine is resumed again in the middle.
 import type { StepResult } from '../../contract/local/resume.ts';
 import type { Clock } from '../../core/clock.ts';
-import { advance, idleSequence, type SequencePlan, type SequenceState } from '../../core/resume/resume-sequence.ts';
 import type { Gate } from './gate.ts';
 import { type ImmediateStep, runImmediately, runStep, type Step } from './run-step.ts';
 
@@ -15,7 +14,7 @@ export interface RecoveryOptions {
   /** The other steps before the gate opens, in order. Called for each attempt. */
   readonly gated: () => readonly Step[];
   readonly afterwards: () => readonly Step[];
-  readonly onDone: (reports: readonly StepResult[]) => void;
+  readonly onDone: (results: readonly StepResult[]) => void;
 }
 
 export interface Recovery extends AsyncDisposable {
@@ -26,26 +25,30 @@ export interface Recovery extends AsyncDisposable {
 
 export function createRecovery(options: RecoveryOptions): Recovery {
   const { clock, gate, check } = options;
-  let state: SequenceState = idleSequence;
+  /** What has ended of the latest attempt. A step that fails keeps nothing from happening. */
+  let results: StepResult[] = [];
+  let stepCount = 0;
   let abort = new AbortController();
   let latest: Promise<void> = Promise.resolve();
   let disposed = false;
 
-  async function run(steps: readonly Step[], plan: SequencePlan, attempt: number, signal: AbortSignal): Promise<void> {
+  async function run(gated: readonly Step[], afterwards: readonly Step[], signal: AbortSignal): Promise<void> {
     // No step runs before `begin` returns, because its caller publishes the resume first.
     await Promise.resolve();
+    await runAll(gated, signal);
     if (signal.aborted) return;
-    for (const step of steps) {
-      const result = await runStep(step, { clock, signal, check });
-      if (signal.aborted) return;
-      end(result, attempt, plan);
-    }
-    options.onDone(state.reports);
+    gate.open('resuming');
+    await runAll(afterwards, signal);
+    if (!signal.aborted) options.onDone(results);
   }
 
-  function end(result: StepResult, attempt: number, plan: SequencePlan): void {
-    state = advance(state, { type: 'step_ended', attempt, report: result }, plan);
-    if (state.type !== 'closed') gate.open('resuming');
+  /** What an aborted attempt still has under way ends without a trace. */
+  async function runAll(steps: readonly Step[], signal: AbortSignal): Promise<void> {
+    for (const step of steps) {
+      if (signal.aborted) return;
+      const result = await runStep(step, { clock, signal, check });
+      if (!signal.aborted) results.push(result);
+    }
   }
 
   return {
@@ -55,14 +58,13 @@ export function createRecovery(options: RecoveryOptions): Recovery {
       abort.abort();
       abort = new AbortController();
       const gated = options.gated();
-      const steps = [...gated, ...options.afterwards()];
-      const plan = { steps: 1 + steps.length, gated: 1 + gated.length };
-      state = advance(state, { type: 'begin' }, plan);
-      end(runImmediately(options.renew, clock), state.attempt, plan);
-      latest = run(steps, plan, state.attempt, abort.signal);
+      const afterwards = options.afterwards();
+      stepCount = 1 + gated.length + afterwards.length;
+      results = [runImmediately(options.renew, clock)];
+      latest = run(gated, afterwards, abort.signal);
     },
     get running() {
-      return state.type !== 'idle';
+      return results.length < stepCount;
     },
     async [Symbol.asyncDispose]() {
       disposed = true;
