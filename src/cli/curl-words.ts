@@ -4,42 +4,6 @@
 const ORIGIN = 'http://remora';
 /** Short options of curl that take the next argument as their value when they are last in their cluster. */
 const SHORT_WITH_VALUE = 'AbcCdDeEFHhKmoPQrtTuUwxXyYz';
-/** Long options of curl whose value may begin with a slash: files and text. */
-const LONG_WITH_VALUE = new Set([
-  '--cacert',
-  '--capath',
-  '--cert',
-  '--config',
-  '--cookie',
-  '--cookie-jar',
-  '--data',
-  '--data-ascii',
-  '--data-binary',
-  '--data-raw',
-  '--data-urlencode',
-  '--dump-header',
-  '--etag-compare',
-  '--etag-save',
-  '--form',
-  '--form-string',
-  '--header',
-  '--json',
-  '--key',
-  '--netrc-file',
-  '--output',
-  '--output-dir',
-  '--referer',
-  '--request',
-  '--request-target',
-  '--stderr',
-  '--trace',
-  '--trace-ascii',
-  '--unix-socket',
-  '--upload-file',
-  '--url-query',
-  '--write-out',
-]);
-
 /**
  * Adds `--fail-with-body`, so that an error answer is printed and curl exits with 22, unless an argument chooses otherwise
  * (`--no-fail-with-body` prints it and exits with 0).
@@ -47,7 +11,8 @@ const LONG_WITH_VALUE = new Set([
 export function toCurlWords(words: readonly string[], socketPath: string): string[] {
   const fail = words.some(saysFail) ? [] : ['--fail-with-body'];
   const own = ['--silent', '--show-error', '--no-buffer', ...fail, '--unix-socket', socketPath];
-  return [...own, ...words.map((word, index) => (isTarget(word, words[index - 1]) ? ORIGIN + word : word))];
+  const targets = findTargets(words);
+  return [...own, ...words.map((word, index) => (targets.includes(index) ? ORIGIN + word : word))];
 }
 
 /** Whether an argument chooses how curl treats error answers: curl accepts only one such option. */
@@ -62,11 +27,18 @@ function saysFail(word: string): boolean {
   return false;
 }
 
-function isTarget(word: string, before: string | undefined): boolean {
-  return word.startsWith('/') && (before === undefined || !takesValue(before));
+/**
+ * Where the paths stand that become URLs: words that begin with a slash and are not the value of an option. Whether a long option
+ * has a value is not known here; so a path after one counts when there is no other.
+ */
+function findTargets(words: readonly string[]): number[] {
+  const paths = [...words.keys()].filter((index) => words[index]?.startsWith('/'));
+  const before = (index: number) => words[index - 1] ?? '';
+  const targets = paths.filter((index) => !before(index).startsWith('--') && !takesValue(before(index)));
+  return targets.length > 0 ? targets : paths.filter((index) => before(index).startsWith('--')).slice(0, 1);
 }
 
+/** Whether a cluster of short options ends with one that has a value. */
 function takesValue(option: string): boolean {
-  if (option.startsWith('--')) return LONG_WITH_VALUE.has(option);
   return /^-[A-Za-z0-9#]+$/.test(option) && SHORT_WITH_VALUE.includes(option.slice(-1));
 }

@@ -175,6 +175,14 @@ describe('the words of curl', () => {
       ['--data', '/etc', '/x'],
       ['--data', '/etc', 'http://remora/x'],
     ],
+    [
+      ['--include', '/v1/status', '-o', '/tmp/a'],
+      ['--include', 'http://remora/v1/status', '-o', '/tmp/a'],
+    ],
+    [
+      ['--silent', '/v1/status', '--output', '/tmp/a'],
+      ['--silent', 'http://remora/v1/status', '--output', '/tmp/a'],
+    ],
     [['http://h/v1/status'], ['http://h/v1/status']],
     [
       ['/a', '/b'],
