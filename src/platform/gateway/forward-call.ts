@@ -2,7 +2,7 @@
 // credential last, so that no refused call comes near it.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
-import { type CompiledPolicy, decide } from '../../core/gateway/access-policy.ts';
+import { type CompiledPolicy, decide, type SpriteIdentity } from '../../core/gateway/access-policy.ts';
 import { createAnswerGuard } from '../../core/gateway/answer-guard.ts';
 import { createCallLimits } from '../../core/gateway/call-limits.ts';
 import { GatewayHeaders } from '../../core/gateway/gateway-headers.ts';
@@ -23,13 +23,13 @@ import type { ConnectorStore } from '../connectors/records/connector-store.ts';
 import { recheckIncarnation } from '../fencing/fencing.ts';
 import { parseIncarnationHeaders } from '../fencing/parse-incarnation-headers.ts';
 import type { Caller } from '../tokens/caller-store.ts';
+import type { Principal } from '../tokens/principal.ts';
 import type { RecheckToken } from '../tokens/recheck-token.ts';
 import { toProviderCall } from '../upstream/provider-call.ts';
 import { findConnector } from './find-connector.ts';
 import { defaultGatewayLimits, type GatewayLimits } from './gateway-limits.ts';
 import type { OpenCalls } from './open-calls.ts';
 import { createUrlRewriter } from './rewrite-url.ts';
-import { toSpriteIdentity } from './sprite-identity.ts';
 import type { CallRecord } from './usage/usage-recorder.ts';
 
 export interface ForwardedRequest {
@@ -131,4 +131,9 @@ export function createForwardCall(deps: ForwardCallDeps): ForwardCall {
     record.outcome = { ...outcome, cause: outcome.reason ?? open.signal.reason };
     record.usage = usage?.read();
   };
+}
+
+/** What an access policy knows of a caller. Null for the token of an organization: policies name sprites only. */
+function toSpriteIdentity(principal: Principal): SpriteIdentity | null {
+  return principal.type === 'sprite' ? { name: principal.sprite.name, labels: principal.sprite.labels } : null;
 }
