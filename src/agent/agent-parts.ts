@@ -117,6 +117,7 @@ export function createAgentParts(base: AgentBase, options: AgentPartsOptions, { 
   const interlock = createInterlock({
     holds: holds.inForce,
     openStreams: () => gateway.openStreams(),
+    inside: () => supervisor.work(),
     isPrimary: () => replication.isPrimary(),
     streams: config.suspendStreams,
   });
@@ -129,6 +130,7 @@ export function createAgentParts(base: AgentBase, options: AgentPartsOptions, { 
       api: api === undefined ? undefined : createMachinesApi({ address: api, token: config.token, upstream, identity }),
       sources: { procRoot: '/proc', env: options.env },
       interlock,
+      lookInside: () => supervisor.look(),
       hooks,
       settle: () => settle(base, gateway, replication),
       check,
@@ -145,6 +147,8 @@ export function createAgentParts(base: AgentBase, options: AgentPartsOptions, { 
       config,
       holds: holds.inForce,
       calls: () => gateway.calls(),
+      inside: () => supervisor.work(),
+      lookInside: () => supervisor.look(),
       suspendState: () => progress.state,
       isPrimary: () => replication.isPrimary(),
       ports: () => ports.listening().keys(),

@@ -80,7 +80,11 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   );
   const channelTargets = [
     toServerTarget(AGENT_AUTHORITY, edge.createServer('channel')),
-    createPortTarget({ find: (port) => parts.ports.listening().get(port), isOwn: createOwnProcessCheck(options.env) }),
+    createPortTarget({
+      find: (port) => parts.ports.listening().get(port),
+      isOwn: createOwnProcessCheck(options.env),
+      begin: (port) => parts.supervisor.calls.begin(`port ${port}`),
+    }),
   ];
   await start(base, parts, listeners, options);
   parts.channel.start(options.signal, channelTargets);

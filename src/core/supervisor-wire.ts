@@ -7,6 +7,12 @@ export const AS_ROOT_ALLOWED = 'allowed';
 /** Below the state directory: the definitions of the services, there while any is defined. */
 export const SERVICES_FILE = 'supervisor/services.json';
 
+/**
+ * Below the state directory: empty while no process of a caller runs, else with the pid of the supervisor. It is written with each begin
+ * and end of such a process.
+ */
+export const SESSIONS_FILE = 'supervisor/sessions';
+
 /** What both pass on of their environment to what they start: where this machine is, and no credential. */
 export const MACHINE_VARIABLES = [
   'PATH',

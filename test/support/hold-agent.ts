@@ -8,6 +8,7 @@ import { createIdle } from '../../src/agent/idle/idle.ts';
 import { storeMigrations } from '../../src/agent/store-migrations.ts';
 import { taskOperations } from '../../src/contract/local/tasks.ts';
 import { systemClock } from '../../src/core/clock.ts';
+import { noInsideWork } from '../../src/core/idle/inside-work.ts';
 import { createRunClock } from '../../src/core/run-clock.ts';
 import { randomFraction } from '../../src/core/urandom.ts';
 import { createEdge } from '../../src/http/edge.ts';
@@ -37,6 +38,8 @@ export async function startHoldAgent(socketPath: string, stateDir: string): Prom
     config: { idleAfter_ms: undefined, idleIgnorePorts: [] },
     holds: holds.inForce,
     calls: () => ({ open: new Map(), total: 0 }),
+    inside: () => noInsideWork,
+    lookInside: async () => undefined,
     suspendState: () => 'awake',
     isPrimary: () => undefined,
     ports: () => [],

@@ -6,6 +6,7 @@ import type { AgentEventType } from '../../src/contract/local/event-types.ts';
 import { type IdleStatus, idleStatus, taskOperations } from '../../src/contract/local/tasks.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import type { Hold } from '../../src/core/holds/hold-book.ts';
+import { type InsideWork, noInsideWork } from '../../src/core/idle/inside-work.ts';
 import type { SuspendState } from '../../src/core/machine/suspend-states.ts';
 import { createRunClock } from '../../src/core/run-clock.ts';
 import { randomFraction } from '../../src/core/urandom.ts';
@@ -19,6 +20,7 @@ export interface IdleAgent {
   readonly world: {
     holds: Hold[];
     calls: { open: Map<string, number>; total: number };
+    inside: InsideWork;
     suspendState: SuspendState;
     isPrimary: boolean | undefined;
     ports: number[];
@@ -42,6 +44,7 @@ export async function startIdleAgent(options: IdleAgentOptions = {}): Promise<Id
   const world: IdleAgent['world'] = {
     holds: [],
     calls: { open: new Map(), total: 0 },
+    inside: noInsideWork,
     suspendState: 'awake',
     isPrimary: undefined,
     ports: [],
@@ -62,6 +65,8 @@ export async function startIdleAgent(options: IdleAgentOptions = {}): Promise<Id
     config: { idleAfter_ms: options.idleAfter_ms, idleIgnorePorts: options.idleIgnorePorts ?? [] },
     holds: () => world.holds,
     calls: () => world.calls,
+    inside: () => world.inside,
+    lookInside: async () => undefined,
     suspendState: () => world.suspendState,
     isPrimary: () => world.isPrimary,
     ports: () => world.ports,

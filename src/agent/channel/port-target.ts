@@ -19,19 +19,25 @@ export interface PortTargetOptions {
   readonly find: (port: number) => PortListener | undefined;
   /** Whether the process belongs to this machine. Others may share its network. */
   readonly isOwn: (pid: number) => boolean;
+  /** Counts a connection until its disposal. */
+  readonly begin: (port: number) => Disposable;
 }
 
 const CONNECT_MS = 5_000;
 const { HTTP_STATUS_FORBIDDEN, HTTP_STATUS_NOT_FOUND, HTTP_STATUS_OK, NGHTTP2_CONNECT_ERROR } = constants;
 
-export function createPortTarget({ find, isOwn }: PortTargetOptions): ChannelTarget {
+export function createPortTarget({ find, isOwn, begin }: PortTargetOptions): ChannelTarget {
   return (authority, stream) => {
     const port = PORT_AUTHORITY.exec(authority)?.[1];
     if (port === undefined) return false;
     const listener = find(Number(port));
     if (listener === undefined) refuse(stream, HTTP_STATUS_NOT_FOUND);
     else if (!isOwn(listener.pid)) refuse(stream, HTTP_STATUS_FORBIDDEN);
-    else join(stream, Number(port), toHost(listener));
+    else {
+      const open = begin(Number(port));
+      stream.once('close', () => open[Symbol.dispose]());
+      join(stream, Number(port), toHost(listener));
+    }
     return true;
   };
 }

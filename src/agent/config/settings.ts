@@ -182,7 +182,8 @@ export const settings = {
   suspendStreams: {
     env: 'REMORA_SUSPEND_STREAMS',
     key: 'suspend.streams',
-    summary: 'what gateway calls in flight do to a suspend: "block" it, or be cut and only "name" themselves',
+    summary:
+      'what gateway calls, calls from outside and processes at work do to a suspend: "block" it, or be cut and only "name" themselves',
     schema: z.enum(['block', 'name']),
     fallback: 'block',
   },

@@ -34,6 +34,8 @@ export interface IdleWatchOptions {
   readonly settings: IdleSettings;
   /** The work that the agent knows without looking at the kernel. */
   readonly work: () => Omit<IdleSample, 'at' | 'inbound'>;
+  /** Brings up to date what `work` says of processes. Never rejects. */
+  readonly lookInside: () => Promise<void>;
   readonly readInbound: ReadInbound;
   /** Looks for a resume now, because the time of a suspend does not count as time without work. */
   readonly check: () => void;
@@ -72,7 +74,10 @@ export function createIdleWatch(options: IdleWatchOptions): IdleWatch {
   }
 
   async function freshSample(): Promise<IdleSample> {
-    const inbound = await options.readInbound(new Set(state.inbound.known.keys()), stop.signal);
+    const [inbound] = await Promise.all([
+      options.readInbound(new Set(state.inbound.known.keys()), stop.signal),
+      options.lookInside(),
+    ]);
     lookedAt_run_ms = runClock.now_ms();
     return sample(inbound);
   }
@@ -84,6 +89,7 @@ export function createIdleWatch(options: IdleWatchOptions): IdleWatch {
   /** Looks at the connections only when there is no other work, because that look is expensive. */
   async function checkWork(): Promise<void> {
     options.check();
+    await options.lookInside();
     state = observe(state, sample({ type: 'kept' }));
     if (after_ms === undefined) return;
     if (state.work.length > 0) state = observe(state, sample({ type: 'skipped' }));

@@ -2,6 +2,7 @@
 import type { taskOperations } from '../../contract/local/tasks.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Hold } from '../../core/holds/hold-book.ts';
+import type { InsideWork } from '../../core/idle/inside-work.ts';
 import type { SuspendState } from '../../core/machine/suspend-states.ts';
 import type { RunClock } from '../../core/run-clock.ts';
 import type { Handlers } from '../../http/handler.ts';
@@ -22,6 +23,9 @@ export interface IdleOptions {
   };
   readonly holds: () => readonly Hold[];
   readonly calls: () => { readonly open: ReadonlyMap<string, number>; readonly total: number };
+  /** What others do in this machine from outside, as of the last `lookInside`, which never rejects. */
+  readonly inside: () => InsideWork;
+  readonly lookInside: () => Promise<void>;
   readonly suspendState: () => SuspendState;
   /** Whether this machine's node is the primary; undefined when that is not known. */
   readonly isPrimary: () => boolean | undefined;
@@ -55,9 +59,11 @@ export function createIdle(options: IdleOptions): Idle {
       holds: options.holds(),
       holdChanges,
       calls: options.calls(),
+      inside: options.inside(),
       suspendState: options.suspendState(),
       isPrimary: options.isPrimary(),
     }),
+    lookInside: options.lookInside,
     readInbound: createInboundReader({ ss: options.ss ?? createSs(), ports: options.ports, ignorePorts }),
     check,
     suspend,
@@ -65,7 +71,12 @@ export function createIdle(options: IdleOptions): Idle {
   });
 
   return {
-    handlers: { idle: () => watch.status() },
+    handlers: {
+      async idle() {
+        await options.lookInside();
+        return watch.status();
+      },
+    },
     start(signal) {
       unsubscribe = hub.subscribe({
         onEvent({ type }) {

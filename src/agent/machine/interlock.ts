@@ -1,11 +1,12 @@
-// What keeps the machine from being suspended: holds, gateway calls in flight, and being the primary of the replicated
-// database, because a machine that comes back with old data could win the lease and lose the newer data.
+// What keeps the machine from being suspended: holds, gateway calls in flight, calls and processes from outside, and being the primary of
+// the replicated database, because a machine that comes back with old data could win the lease and lose the newer data.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AgentEventFields } from '../../contract/local/event-types.ts';
 import type { IdleBlocker } from '../../contract/local/tasks.ts';
 import { toDateTime } from '../../core/clock.ts';
 import type { Hold } from '../../core/holds/hold-book.ts';
+import { type InsideWork, listInsideWork } from '../../core/idle/inside-work.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 
 /** How long holds of the mode `delay` can put off a suspend at most. */
@@ -15,9 +16,11 @@ const DELAY_STEP_MS = 50;
 export interface InterlockOptions {
   readonly holds: () => readonly Hold[];
   readonly openStreams: () => number;
+  /** What others do in this machine from outside, as far as it is known at this moment. */
+  readonly inside: () => InsideWork;
   /** Whether this machine's node is the primary; undefined when that is not known. */
   readonly isPrimary: () => boolean | undefined;
-  /** `block`: gateway calls in flight prevent a suspend. `name`: the `suspending` event names them and they are cut. */
+  /** `block`: calls in flight, and processes at work, prevent a suspend. `name`: the `suspending` event counts the calls, and they are cut. */
   readonly streams: 'block' | 'name';
   readonly delayMax_ms?: number;
 }
@@ -47,6 +50,9 @@ export function createInterlock(options: InterlockOptions): Interlock {
     if (options.streams === 'block' && calls > 0) {
       list.push({ kind: 'gateway_call', owner: 'gateway', since: null, reason: `${calls} in flight` });
     }
+    if (options.streams === 'block') {
+      for (const { since = null, ...blocker } of listInsideWork(options.inside())) list.push({ ...blocker, since });
+    }
     if (options.isPrimary() === true) {
       const reason = 'this node is the primary; a machine that wakes up late may win the lease and lose data';
       list.push({ kind: 'primary', owner: 'replication', since: null, reason });
@@ -67,7 +73,8 @@ export function createInterlock(options: InterlockOptions): Interlock {
       throw new RemoraError('held', message, { details: { blockers: list } });
     },
     announce(force) {
-      const calls = options.openStreams();
+      const inside = [...options.inside().open.values()].reduce((sum, count) => sum + count, 0);
+      const calls = options.openStreams() + inside;
       return { ...(force ? { overruled: blockers() } : {}), ...(calls > 0 ? { calls_cut: calls } : {}) };
     },
     refuse(error) {

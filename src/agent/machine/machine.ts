@@ -34,6 +34,8 @@ export interface MachineOptions {
   readonly api: MachinesApi | undefined;
   readonly sources: FactSources;
   readonly interlock: Interlock;
+  /** Brings up to date what the interlock knows of processes. Never rejects. */
+  readonly lookInside: () => Promise<void>;
   readonly hooks: Hooks;
   /** Checkpoints the databases and closes idle connections. */
   readonly settle: () => Promise<void>;
@@ -78,13 +80,14 @@ export function createMachine(options: MachineOptions): Machine {
       await interlock.delay();
       await hooks.preSuspend(fields);
       await options.settle();
+      await options.lookInside();
     },
     async undo(reason) {
       await hooks.undo(reason);
     },
     async mayStart() {
       configured();
-      const { eligible, conditions } = await eligibility();
+      const [{ eligible, conditions }] = await Promise.all([eligibility(), options.lookInside()]);
       if (eligible) return;
       const reasons = conditions.filter((condition) => condition.verdict === 'fails');
       const message = `this machine cannot be suspended: ${reasons.map((reason) => reason.message).join('; ')}`;

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { insideOperations } from '../../contract/local/inside.ts';
 import { InnerHeaders } from '../../core/http/inner-headers.ts';
+import type { InsideWork } from '../../core/idle/inside-work.ts';
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { AS_ROOT_ALLOWED, AS_ROOT_HEADER, SERVICES_FILE } from '../../core/supervisor-wire.ts';
@@ -12,6 +13,9 @@ import { PassOn } from '../../http/pass-on.ts';
 import { streamExchange } from '../../http/streaming-proxy.ts';
 import { toTunnel } from '../../http/to-tunnel.ts';
 import type { Caller } from '../access/authenticator.ts';
+import { isWork } from './call-kinds.ts';
+import { InsideCalls } from './inside-calls.ts';
+import { SessionWatch } from './session-watch.ts';
 import { createSupervisorLink, type SupervisorLink } from './supervisor-link.ts';
 
 export interface SupervisorPartOptions {
@@ -35,6 +39,12 @@ export interface SupervisorPart extends AsyncDisposable {
   readonly handlers: EdgeHandlers<typeof insideOperations, Caller>;
   /** Starts the supervisor when services are defined: after a boot they are started, and after a restart of the agent it runs already. */
   start(): void;
+  /** Calls that reach into this machine. */
+  readonly calls: InsideCalls;
+  /** What others do in this machine from outside, with the processes as of the last `look`. */
+  work(): InsideWork;
+  /** Asks the supervisor which processes run. Never rejects. */
+  look(): Promise<void>;
 }
 
 const ROOT = 0;
@@ -48,8 +58,12 @@ export function createSupervisorPart({ config, env, uid, log }: SupervisorPartOp
   const path = config.supervisorSocket ?? join(dirname(config.socket), 'supervisor.sock');
   let link: SupervisorLink | undefined;
 
+  const calls = new InsideCalls();
+  const isOff = uid === ROOT && config.user === undefined;
+  const sessions = new SessionWatch({ stateDir: config.stateDir, link: () => (isOff ? undefined : open()) });
+
   function open(): SupervisorLink {
-    if (uid === ROOT && config.user === undefined) {
+    if (isOff) {
       throw new RemoraError(
         'not_configured',
         'services, files and processes are off, because root runs the agent; set REMORA_USER to the user of this sprite',
@@ -72,7 +86,7 @@ export function createSupervisorPart({ config, env, uid, log }: SupervisorPartOp
     return config.socketRoot || (uid === ROOT && config.socketMode === OWNER_ONLY);
   }
 
-  const passOn = new PassOn<Caller>(async ({ request, principal, upgrade }, response) => {
+  const pass: PassOn<Caller>['run'] = async ({ request, principal, upgrade }, response) => {
     const { dispatcher } = open();
     const tunnel = toTunnel(request, upgrade, 0);
     await streamExchange(request, response, {
@@ -84,13 +98,22 @@ export function createSupervisorPart({ config, env, uid, log }: SupervisorPartOp
       bodyCap_bytes: NO_CAP,
       ...(tunnel === undefined ? {} : { tunnel }),
     });
-  });
-  const execOverHttp = new PassOn<Caller>(async ({ request }, response) => {
+  };
+  const runOverHttp: PassOn<Caller>['run'] = async ({ request }, response) => {
     const { connect } = open();
     await execOverWebSocket(request, response, { connect, path: '/v1/exec', from: 'supervisor' });
-  });
-  const handlers = { ...Object.fromEntries(Object.keys(insideOperations).map((id) => [id, passOn])), execOverHttp };
+  };
+  const toPassOn = (id: keyof typeof insideOperations) =>
+    new PassOn<Caller>(async (call, response) => {
+      using _ = isWork(id, call.principal) ? calls.begin(id) : undefined;
+      await (id === 'execOverHttp' ? runOverHttp : pass)(call, response);
+    });
+  const ids = Object.keys(insideOperations) as (keyof typeof insideOperations)[];
+  const handlers = Object.fromEntries(ids.map((id) => [id, toPassOn(id)]));
   return {
+    calls,
+    work: () => ({ open: calls.open, total: calls.total + sessions.changes, sessions: sessions.reading }),
+    look: () => sessions.look(),
     handlers: handlers as unknown as SupervisorPart['handlers'],
     start() {
       if (!existsSync(join(config.stateDir, SERVICES_FILE))) return;

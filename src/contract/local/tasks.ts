@@ -51,8 +51,8 @@ export const taskListResponse = z.object({ tasks: z.array(task) });
 export const taskStreamLine = z.object({ type: z.literal('held'), task });
 
 export const idleBlocker = z.object({
-  kind: z.enum(['hold', 'gateway_call', 'connection', 'suspend_state', 'primary']),
-  /** The owner: the name of the hold, the connector, `port 8080`, the state, or `replication`. */
+  kind: z.enum(['hold', 'gateway_call', 'call', 'session', 'connection', 'suspend_state', 'primary']),
+  /** The owner: the name of the hold, the connector, the operation, the program, `port 8080`, the state, or `replication`. */
   owner: z.string(),
   since: dateTime.nullable(),
   reason: z.string().optional(),

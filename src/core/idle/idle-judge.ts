@@ -4,6 +4,7 @@ import type { IdleBlocker } from '../../contract/local/tasks.ts';
 import type { Hold, HoldTime } from '../holds/hold-book.ts';
 import type { SuspendState } from '../machine/suspend-states.ts';
 import { type InboundReading, type InboundState, judgeInbound, noInbound } from './inbound-judge.ts';
+import type { InsideWork } from './inside-work.ts';
 import { listWork } from './work-in-hand.ts';
 
 export interface IdleSample {
@@ -13,6 +14,7 @@ export interface IdleSample {
   readonly holdChanges: number;
   /** Calls through the gateway: those that are open, by connector, and the count of all so far. */
   readonly calls: { readonly open: ReadonlyMap<string, number>; readonly total: number };
+  readonly inside: InsideWork;
   readonly suspendState: SuspendState;
   readonly isPrimary: boolean | undefined;
   readonly inbound: InboundReading;
@@ -28,18 +30,21 @@ export interface IdleState {
   readonly inbound: InboundState;
   readonly holdChanges: number;
   readonly calls: number;
+  readonly insideCalls: number;
 }
 
 export function beginIdle(at: HoldTime): IdleState {
-  return { since: at, activity: undefined, work: [], delays: [], inbound: noInbound, holdChanges: 0, calls: 0 };
+  const none = { work: [], delays: [], inbound: noInbound, holdChanges: 0, calls: 0, insideCalls: 0 };
+  return { since: at, activity: undefined, ...none };
 }
 
 /** The state after one more sample. */
 export function observe(before: IdleState, sample: IdleSample): IdleState {
-  const { at, holds, holdChanges, calls } = sample;
+  const { at, holds, holdChanges, calls, inside } = sample;
   const work = listWork({ ...sample, calls: calls.open }, before.work, at);
   const inbound = judgeInbound(before.inbound, sample.inbound, at);
-  const cameAndWent = holdChanges !== before.holdChanges || calls.total !== before.calls;
+  const called = calls.total !== before.calls || inside.total !== before.insideCalls;
+  const cameAndWent = holdChanges !== before.holdChanges || called;
   const isBusy = work.length > 0 || cameAndWent || (inbound !== before.inbound && inbound.blockers.length > 0);
   return {
     since: isBusy ? at : before.since,
@@ -49,6 +54,7 @@ export function observe(before: IdleState, sample: IdleSample): IdleState {
     inbound,
     holdChanges,
     calls: calls.total,
+    insideCalls: inside.total,
   };
 }
 

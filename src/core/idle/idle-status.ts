@@ -3,6 +3,7 @@ import type { IdleStatus } from '../../contract/local/tasks.ts';
 import { toDateTime } from '../clock.ts';
 import type { HoldTime } from '../holds/hold-book.ts';
 import { blockersOf, type IdleState, idleFor } from './idle-judge.ts';
+import { PRINTED_RECENTLY_MS } from './inside-work.ts';
 
 export interface IdleSettings {
   /** Run time without work after which the machine suspends itself; undefined = never. */
@@ -72,7 +73,9 @@ function toIgnored(state: IdleState, { after_ms, ignorePorts }: IdleSettings): s
           'connections that come and go between two looks, as those of health checks do',
         ];
   return [
-    "health checks, polls and all other calls on the agent's own socket, but for those through the gateway",
+    "health checks, polls and all other calls on the agent's own socket, but for those through the gateway and those that run a process",
+    'watchers, followers of logs, and control connections without a process',
+    `processes that nobody is connected to and that have printed nothing for ${PRINTED_RECENTLY_MS / 1_000} s`,
     "the agent's own connections",
     ...delays,
     ...connections,

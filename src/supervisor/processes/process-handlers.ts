@@ -37,6 +37,7 @@ export function createProcessHandlers(sessions: Sessions): Handlers<SupervisedPr
       acceptConnection(request, handshake, (connection) => new ControlConnection(connection, sessions).listen());
     },
     listProcesses: () => ({ sessions: sessions.list().map((session) => session.describe()) }),
+    listRunningSessions: () => ({ sessions: sessions.list().map((session) => session.toRunning()) }),
     async killProcess({ params, query }, sink) {
       const kill = readKill(query);
       for await (const event of killSession(sessions.find(params.id), kill)) sink.send(event);

@@ -1,4 +1,6 @@
 // A process and those who see it. Its output waits for its caller; of several callers one that takes nothing is dropped.
+import { basename } from 'node:path';
+import type { RunningSession } from '../../contract/local/session-work.ts';
 import type { ExecSession, ExecSessionInfo } from '../../contract/processes.ts';
 import { POLICY_VIOLATION } from '../../core/websocket/close-frame.ts';
 import { parseSignalName } from '../services/signal-name.ts';
@@ -13,6 +15,7 @@ import type { Viewer } from './viewer.ts';
 const STALL_MS = 2_000;
 /** How long a process may take to end once its connection is gone. */
 const GRACE_MS = 5_000;
+const PROGRAM_NAME_MAX = 100;
 
 export interface SessionOptions {
   readonly id: string;
@@ -38,6 +41,7 @@ export class Session {
   #exit_code: number | undefined;
   #isOver = false;
   #active: Date | undefined;
+  #printed_ms: number | undefined;
   #isBlocked = false;
   #lingering: NodeJS.Timeout | undefined;
 
@@ -69,6 +73,18 @@ export class Session {
       is_active: this.#exit_code === undefined,
       bytes_per_second: this.#rate.read(performance.now()),
       ...(this.#active === undefined ? {} : { last_activity: this.#active.toISOString() }),
+    };
+  }
+
+  /** What decides whether it keeps the machine awake. */
+  toRunning(): RunningSession {
+    const { command, created } = this.#options;
+    return {
+      id: this.id,
+      program: basename(command.words[0]).slice(0, PROGRAM_NAME_MAX),
+      created: created.toISOString(),
+      callers: this.#viewers.size,
+      quiet_ms: this.#printed_ms === undefined ? null : Math.round(performance.now() - this.#printed_ms),
     };
   }
 
@@ -130,6 +146,7 @@ export class Session {
 
   #onOutput(output: Output): void {
     this.#active = new Date();
+    this.#printed_ms = performance.now();
     this.#rate.add(output.bytes.length, performance.now());
     this.#ring.push(output);
     for (const viewer of this.#viewers) viewer.show(output);

@@ -12,6 +12,7 @@ import type { Program, ProgramTarget } from './program.ts';
 import { type ProgramSetting, toProgramSetting } from './program-setting.ts';
 import type { Command } from './read-command.ts';
 import { Session } from './session.ts';
+import { SessionsMark } from './sessions-mark.ts';
 
 const SESSIONS_MAX = 256;
 const REMEMBERED_MS = 60_000;
@@ -24,9 +25,12 @@ export class Sessions implements AsyncDisposable {
   readonly #options: SessionsOptions;
   readonly #running = new Map<string, Session>();
   readonly #ended = new Map<string, Session>();
+  readonly #mark: SessionsMark;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
+    this.#mark = new SessionsMark(options.stateDir, options.log);
+    this.#mark.set(false);
   }
 
   get isEmpty(): boolean {
@@ -55,6 +59,7 @@ export class Sessions implements AsyncDisposable {
       onOver: () => this.#remember(session),
     });
     this.#running.set(id, session);
+    this.#mark.set(true);
     return session;
   }
 
@@ -72,6 +77,7 @@ export class Sessions implements AsyncDisposable {
 
   #remember(session: Session): void {
     this.#running.delete(session.id);
+    this.#mark.set(!this.isEmpty);
     this.#ended.set(session.id, session);
     setTimeout(() => this.#ended.delete(session.id), REMEMBERED_MS).unref();
   }

@@ -10,6 +10,7 @@ import {
 } from '../../../src/core/idle/idle-judge.ts';
 import { toIdlePace } from '../../../src/core/idle/idle-pace.ts';
 import { toIdleStatus, untilSuspend } from '../../../src/core/idle/idle-status.ts';
+import { type InsideWork, noInsideWork } from '../../../src/core/idle/inside-work.ts';
 import type { InboundConnection } from '../../../src/core/idle/select-inbound.ts';
 
 const WALL = Date.UTC(2026, 0, 1, 12);
@@ -23,11 +24,17 @@ function sample(s: number, parts: Partial<IdleSample> = {}): IdleSample {
     holds: [],
     holdChanges: 0,
     calls: { open: new Map(), total: 0 },
+    inside: noInsideWork,
     suspendState: 'awake',
     isPrimary: undefined,
     inbound: { type: 'kept' },
     ...parts,
   };
+}
+
+function toInside(session: { callers: number; quiet_ms: number | null }): InsideWork {
+  const one = { id: 'a1', program: 'sh', created: iso(-9), ...session };
+  return { ...noInsideWork, sessions: { type: 'seen', sessions: [one] } };
 }
 
 const run = (...samples: IdleSample[]): IdleState => samples.reduce(observe, beginIdle(at(0)));
@@ -63,6 +70,31 @@ describe('work', () => {
       'a call through the gateway',
       { calls: { open: new Map([['openai/conn_1', 2]]), total: 2 } },
       { kind: 'gateway_call', owner: 'openai/conn_1', since: iso(10), reason: '2 in flight' },
+    ],
+    [
+      'a call from outside',
+      { inside: { ...noInsideWork, open: new Map([['writeFile', 2]]), total: 2 } },
+      { kind: 'call', owner: 'writeFile', since: iso(10), reason: '2 in flight' },
+    ],
+    [
+      'a process with a caller',
+      { inside: toInside({ callers: 1, quiet_ms: 90_000 }) },
+      { kind: 'session', owner: 'sh (a1)', since: iso(-9), reason: 'a caller is connected' },
+    ],
+    [
+      'a process that prints',
+      { inside: toInside({ callers: 0, quiet_ms: 29_999 }) },
+      { kind: 'session', owner: 'sh (a1)', since: iso(-9), reason: 'it printed within 30 s' },
+    ],
+    [
+      'processes that cannot be seen',
+      { inside: { ...noInsideWork, sessions: { type: 'failed', why: 'no answer' } } },
+      {
+        kind: 'session',
+        owner: 'all processes',
+        since: iso(10),
+        reason: 'processes cannot be seen: no answer',
+      },
     ],
     [
       'a resume',
@@ -114,6 +146,8 @@ describe('work', () => {
 
   it.each<[string, Partial<IdleSample>]>([
     ['nothing at all', {}],
+    ['a process that nobody sees and that prints nothing', { inside: toInside({ callers: 0, quiet_ms: 30_000 }) }],
+    ['a process that has printed nothing at all', { inside: toInside({ callers: 0, quiet_ms: null }) }],
     ['a hold that only delays', { holds: [hold({ mode: 'delay' })] }],
     ['an open connection without bytes', seen(connection(0))],
     ['a node that is no primary', { isPrimary: false }],
@@ -133,6 +167,7 @@ describe('work', () => {
 
   it.each<[string, Partial<IdleSample>]>([
     ['a call that came and went', { calls: { open: new Map(), total: 1 } }],
+    ['a call from outside that came and went', { inside: { ...noInsideWork, total: 1 } }],
     ['a hold that came and went', { holdChanges: 2 }],
   ])('is %s between two samples', (_case, parts) => {
     const state = run(sample(10), sample(20, parts), sample(30, parts));

@@ -1,0 +1,41 @@
+// Which calls into this machine are work while they are open. Pure.
+import type { insideOperations } from '../../contract/local/inside.ts';
+import type { Caller } from '../access/authenticator.ts';
+
+/**
+ * `work`: when it comes over the channel; a program of this machine that asks its own agent is no work. `run`: a process with its caller,
+ * by whichever listener. `watch`: looking on is no work, and neither is a control connection, whose processes are seen by themselves.
+ */
+type CallKind = 'work' | 'run' | 'watch';
+
+const kinds: Readonly<Record<keyof typeof insideOperations, CallKind>> = {
+  listServices: 'watch',
+  readService: 'watch',
+  putService: 'work',
+  deleteService: 'work',
+  startService: 'work',
+  stopService: 'work',
+  restartService: 'work',
+  followServiceLogs: 'watch',
+  signalService: 'work',
+  readFile: 'work',
+  writeFile: 'work',
+  listFiles: 'work',
+  deleteFiles: 'work',
+  renameFile: 'work',
+  copyFiles: 'work',
+  changeFileMode: 'work',
+  changeFileOwner: 'work',
+  watchFiles: 'watch',
+  exec: 'run',
+  execOverHttp: 'run',
+  control: 'watch',
+  attachProcess: 'run',
+  listProcesses: 'watch',
+  killProcess: 'work',
+};
+
+export function isWork(operation: keyof typeof insideOperations, { listener }: Pick<Caller, 'listener'>): boolean {
+  const kind = kinds[operation];
+  return kind === 'run' || (kind === 'work' && listener === 'channel');
+}
