@@ -110,6 +110,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/sprites/sprite-store.ts',
     'platform/storage',
   ],
+  'platform/apps': ['platform/organizations', 'platform/storage', 'platform/tokens'],
   'platform/vault': ['platform/storage'],
   'platform/machines/drivers': [],
   'platform/machines/drivers/process': ['platform/machines/drivers'],
@@ -128,6 +129,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/storage',
   ],
   'platform/machines': [
+    'platform/apps',
     'platform/fencing',
     'platform/machines/drivers',
     'platform/machines/drivers/process',
@@ -136,6 +138,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/tokens',
   ],
   'platform/sprites': [
+    'platform/apps',
     'platform/machines/moves',
     'platform/machines/records',
     'platform/organizations',
@@ -182,6 +185,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   ],
   'platform/observability': ['platform/connectors', 'platform/storage', 'platform/tokens'],
   'platform/operator': [
+    'platform/apps',
     'platform/connectors',
     'platform/fencing',
     'platform/gateway/usage',
@@ -195,6 +199,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/tokens',
   ],
   platform: [
+    'platform/apps',
     'platform/catalogue',
     'platform/channels',
     'platform/connectors',

@@ -1,4 +1,5 @@
 // Every operation that the platform serves. An operation without `access` would be open to the tokens of an organization only.
+import { appOperations } from './apps.ts';
 import { channelOperations } from './channel.ts';
 import { connectorOperations } from './connectors.ts';
 import { fileOperations } from './files.ts';
@@ -39,6 +40,7 @@ export const platformOperations = {
   ...gatewayOperations,
   ...gatewayDiscoveryOperations,
   ...gatewayUsageOperations,
+  ...appOperations,
   ...machineOperations,
   ...channelOperations,
   ...serviceOperations,

@@ -2,6 +2,7 @@
 // when a document is made.
 import { z } from 'zod';
 import * as accessPolicy from './access-policy.ts';
+import * as apps from './apps.ts';
 import * as checkpoints from './checkpoints.ts';
 import * as connectors from './connectors.ts';
 import * as errors from './errors.ts';
@@ -43,6 +44,7 @@ const modules: readonly Readonly<Record<string, unknown>>[] = [
   gateway,
   gatewayDiscovery,
   gatewayUsage,
+  apps,
   machines,
   resumeReports,
   portNotices,

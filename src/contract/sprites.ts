@@ -1,5 +1,6 @@
 // Sprites: named sandbox environments of an organization (Sandbox API, Resources and their fields and Endpoints).
 import { z } from 'zod';
+import { appName } from './app-name.ts';
 import { definePlatformOperation } from './operation.ts';
 import { queryInteger } from './query-values.ts';
 import { dateTime } from './time.ts';
@@ -52,6 +53,8 @@ export const sprite = z.object({
   version: z.string().nullable().optional(),
   /** Remora's own field: the id by which the machines API knows its machine. */
   machine_id: z.string().nullable().optional(),
+  /** Remora's own field: the app of its machine. */
+  app: z.string().nullable().optional(),
 });
 export type Sprite = z.infer<typeof sprite>;
 
@@ -78,6 +81,8 @@ export const createSpriteRequest = z.object({
   labels: labels.optional(),
   /** The machine is run elsewhere, with an agent that has the sprite's token (DECISIONS.md, "External machine"). */
   external: z.boolean().optional(),
+  /** Remora's own field: the app of its machine; the one named like the organization when absent. */
+  app: appName.optional(),
 });
 export type CreateSpriteRequest = z.infer<typeof createSpriteRequest>;
 
@@ -115,7 +120,7 @@ export const spriteOperations = {
     body: createSpriteRequest,
     unsupported: ['config', 'environment', 'wait_for_capacity', 'runtime'],
     answer: { kind: 'json', status: 201, schema: sprite },
-    errors: ['invalid_request', 'unsupported_field', 'unauthorized', 'already_exists'],
+    errors: ['invalid_request', 'unsupported_field', 'unauthorized', 'not_found', 'already_exists'],
   }),
   listSprites: definePlatformOperation({
     method: 'GET',

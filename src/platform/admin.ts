@@ -9,6 +9,7 @@ import type { Sprite, UpdateSpriteRequest, UrlSettings } from '../contract/sprit
 import type { Clock } from '../core/clock.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import type { Secret } from '../core/secret.ts';
+import { createOrganization } from './apps/create-organization.ts';
 import type { Catalogue } from './catalogue/catalogue.ts';
 import { toConnectionRecord } from './connectors/connector-record.ts';
 import type { ConnectorService } from './connectors/connector-service.ts';
@@ -23,6 +24,7 @@ import type { Organization, OrganizationLimits, OrganizationStore } from './orga
 import { type SpriteSurroundings, toSpriteRecord } from './sprites/sprite-record.ts';
 import type { SpriteService } from './sprites/sprite-service.ts';
 import type { SpriteRow, SpriteStore } from './sprites/sprite-store.ts';
+import type { Storage } from './storage/storage.ts';
 import type { NewToken, TokenRow, TokenStore } from './tokens/token-store.ts';
 
 /** A sprite by the slug of its organization and its name. */
@@ -39,6 +41,8 @@ export interface NewAdminSprite {
   readonly config?: MachineConfig;
   /** Its machine runs outside the platform. */
   readonly external?: boolean;
+  /** The app of its machine; the one named like the organization when absent. */
+  readonly app?: string;
 }
 
 export interface NewAdminToken extends Pick<NewToken, 'access' | 'name' | 'user_id' | 'expires_at'> {
@@ -69,6 +73,7 @@ export interface AdminMachine {
 
 /** Everything throws `not_found` for an organization or a sprite that is not there. */
 export interface PlatformAdmin {
+  /** Makes it also where another organization has an app of the name: a platform that makes it at its start must start. */
   createOrganization(slug: string): Promise<Organization>;
   setLimits(organization: string, limits: Partial<OrganizationLimits>): Promise<Organization>;
   /** Sorted by slug. */
@@ -99,6 +104,7 @@ export interface PlatformAdmin {
 }
 
 export interface AdminDeps {
+  readonly storage: Pick<Storage, 'transaction'>;
   readonly organizations: OrganizationStore;
   readonly tokens: TokenStore;
   readonly sprites: SpriteStore;
@@ -140,7 +146,7 @@ export function createAdmin(deps: AdminDeps): PlatformAdmin {
     toConnectionRecord(row, deps.catalogue.find(row.provider), deps.platformUrl());
 
   return {
-    createOrganization: (slug) => deps.organizations.create(slug, deps.clock.wall_ms()),
+    createOrganization: (slug) => createOrganization(deps.storage, slug, deps.clock.wall_ms(), 'allow'),
     setLimits: async (slug, limits) => await deps.organizations.setLimits((await organizationOf(slug)).id, limits),
     listOrganizations: () => deps.organizations.list(),
     hasOrganization: async (slug) => (await deps.organizations.findBySlug(slug)) !== undefined,

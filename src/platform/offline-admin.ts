@@ -9,6 +9,7 @@ import type { Secret } from '../core/secret.ts';
 import { listenOnPath } from '../http/listen-on-path.ts';
 import { openLock } from '../sqlite/lock.ts';
 import { createAdmin, type PlatformAdmin } from './admin.ts';
+import { createAppService } from './apps/app-service.ts';
 import { createCatalogue } from './catalogue/catalogue.ts';
 import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
 import { createChanges } from './changes.ts';
@@ -112,6 +113,7 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
   };
 
   const admin = createAdmin({
+    storage,
     organizations,
     tokens,
     sprites,
@@ -140,6 +142,7 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
       const edge = createOfflineEdge({
         storage,
         organizations,
+        apps: createAppService({ storage, clock }),
         sprites,
         tokens,
         machines,

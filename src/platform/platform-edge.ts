@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts';
 import { toLoggedPath } from '../core/gateway/capability-text.ts';
 import { createEdge, type Edge } from '../http/edge.ts';
 import type { EdgeHandlers } from '../http/handler.ts';
+import { createAppService } from './apps/app-service.ts';
 import { createChannelHandlers } from './channels/channel-handlers.ts';
 import type { Channels } from './channels/channels.ts';
 import type { Fencing } from './fencing/fencing.ts';
@@ -79,6 +80,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
   const { options, stores, fencing, machineService, spriteService, machinesDir, clock } = deps;
   const { storage, host, isShared, organizations, sprites, tokens, machines, incarnations, notices } = stores;
   const { log } = options;
+  const apps = createAppService({ storage, clock });
   return {
     health: () => ({ status: 'ok' }),
     metrics: () => deps.metrics.toText(),
@@ -93,6 +95,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
     ...deps.connecting.handlers,
     ...deps.gateway.handlers,
     ...createMachineHandlers({
+      apps,
       machines,
       service: machineService,
       incarnations,
@@ -128,6 +131,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
     ...createAdministration({
       storage,
       organizations,
+      apps,
       sprites,
       spriteService,
       connectorService: deps.connecting.service,

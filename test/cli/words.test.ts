@@ -130,6 +130,25 @@ describe.each(doors)('%s', (_door, open) => {
     expect(await run('token', 'create', '--sprite', 'nobody')).toMatchObject({ code: 1 });
   });
 
+  it('an app is made, listed, used by a sprite and deleted', async () => {
+    const platform = await openTestPlatform();
+    const run = open(platform);
+    expect(await run('app', 'create', 'shop')).toMatchObject({ code: 0, out: 'shop' });
+    expect(await run('sprite', 'create', 'web', '--app', 'shop')).toMatchObject({ code: 0 });
+    expect((await run('sprite', 'show', 'web')).out).toMatch(/\napp +shop\n/);
+    expect((await run('app', 'list')).out).toMatch(
+      /^NAME +ORGANIZATION +MACHINES +CREATED\nacme +acme +0 .*\nshop +acme +1 /,
+    );
+    expect((await run('machine', 'list', '--app', 'shop')).out).toContain(' web ');
+    expect(await run('app', 'delete', 'shop')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('has a machine'),
+    });
+    await run('sprite', 'delete', 'web');
+    expect(await run('app', 'delete', 'shop')).toMatchObject({ code: 0, out: 'shop is deleted' });
+    expect(await run('app', 'create', 'No')).toMatchObject({ code: 1 });
+  });
+
   it('a machine is listed, shown, started, waited for, suspended and stopped, by its id or its sprite', async () => {
     const platform = await openTestPlatform({ agentCommand: machineCommand() });
     await platform.admin.createSprite({ organization: 'acme', name: 'web' });

@@ -35,6 +35,10 @@ explainCall 401:unauthorized served served served 404:not_found
 listProviders 401:unauthorized served served served 404:not_found
 gatewayGuide 401:unauthorized served served served 404:not_found
 readGatewayUsage 401:unauthorized served served served 404:not_found
+createApp 401:unauthorized served 403:forbidden served 404:not_found
+listApps 401:unauthorized served 403:forbidden served 404:not_found
+readApp 401:unauthorized served 403:forbidden served 404:not_found
+deleteApp 401:unauthorized served 403:forbidden served 404:not_found
 listMachines 401:unauthorized served 403:forbidden served 404:not_found
 readMachine 401:unauthorized served served served 404:not_found
 readMachineLog 401:unauthorized served 403:forbidden served 404:not_found

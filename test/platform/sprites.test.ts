@@ -25,6 +25,7 @@ describe('creating a sprite', () => {
       url_settings: { auth: 'public' },
       version: null,
       machine_id: expect.stringMatching(/^[0-9a-f]{14}$/),
+      app: 'acme',
     });
     expect((await platform.call({ path: '/v1/sprites/web-1' })).json).toEqual(answer.json);
   });

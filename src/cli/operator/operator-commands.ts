@@ -1,6 +1,7 @@
 // Every command that works on a platform: under its own name, from anywhere with a token or on the platform's machine, and under
 // `remora platform` for the platform of this machine.
 import type { Command } from '../command.ts';
+import { appRows } from './app-rows.ts';
 import { connectorRows } from './connector-rows.ts';
 import { machineLogsRow, machineRows } from './machine-rows.ts';
 import { toCommand, toPinnedCommand, toPlatformCommand, type Word } from './operator-command.ts';
@@ -11,6 +12,7 @@ import { tokenRows } from './token-rows.ts';
 const words: readonly Word[] = [
   ...spriteRows,
   ...connectorRows,
+  ...appRows,
   ...machineRows,
   ...tokenRows,
   ...ownRows,
@@ -21,6 +23,7 @@ const words: readonly Word[] = [
 export const kinds: readonly (readonly [name: string, summary: string])[] = [
   ['sprite', 'list, show, create, update, delete'],
   ['connector', 'list, show, create, name, policy, delete: credentials for providers, and who may use them'],
+  ['app', 'list, create, delete: the names under which an organization has its machines'],
   ['machine', 'list, show, start, stop, suspend, wait, logs, adopt'],
   ['token', 'list, create, delete'],
   ['usage', 'list: what was called through the gateway'],

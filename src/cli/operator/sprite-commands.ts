@@ -42,7 +42,8 @@ export async function showSprite(invocation: Invocation): Promise<number> {
 export async function createSprite(invocation: Invocation): Promise<number> {
   const [name = ''] = invocation.operands;
   const external = invocation.has('external') ? { external: true } : {};
-  const body = { name, ...external, ...toLabels(invocation), ...toUrlSettings(invocation, undefined) };
+  const app = invocation.text('app');
+  const body = { name, app, ...external, ...toLabels(invocation), ...toUrlSettings(invocation, undefined) };
   const sprite = await askPlatform(invocation, (client) => client.call('createSprite', { body }));
   return print(invocation, sprite, [[sprite.id, sprite.name, sprite.url]]);
 }
@@ -76,6 +77,7 @@ function show(invocation: Invocation, sprite: Sprite): number {
     ['status', sprite.status],
     ['url', `${sprite.url} (${sprite.url_settings?.auth ?? 'sprite'})`],
     ['labels', sprite.labels?.join(',') ?? '-'],
+    ['app', sprite.app ?? '-'],
     ['agent', sprite.version ?? '-'],
     ['created', toWhen(sprite.created_at)],
     ['last run', toWhen(sprite.last_running_at)],

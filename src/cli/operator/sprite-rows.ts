@@ -26,6 +26,7 @@ export const spriteRows: readonly Word[] = [
     operands: ['NAME'],
     flags: {
       ...change,
+      app: { type: 'string', value: 'NAME', summary: 'the app of its machine (the one named like the organization)' },
       external: {
         type: 'boolean',
         summary: 'its machine is run elsewhere, with an agent that has a token of the sprite',

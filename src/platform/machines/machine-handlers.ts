@@ -7,6 +7,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
+import type { AppService } from '../apps/app-service.ts';
 import type { IncarnationStore } from '../fencing/incarnation-store.ts';
 import { organizationOf, type Principal } from '../tokens/principal.ts';
 import { type StopOptions, stopSignals } from './drivers/machine-driver.ts';
@@ -18,6 +19,7 @@ import type { MachineStore } from './records/machine-store.ts';
 import { toMachineRecord } from './records/machine-views.ts';
 
 export interface MachineHandlerDeps {
+  readonly apps: Pick<AppService, 'find'>;
   readonly machines: MachineStore;
   readonly service: MachineService;
   readonly clock: Clock;
@@ -42,8 +44,8 @@ export function createMachineHandlers(deps: MachineHandlerDeps): Handlers<typeof
   return {
     async listMachines({ principal, params, query }) {
       const organization = organizationOf(principal);
-      if (params.app_name !== organization.slug) throw new RemoraError('not_found', 'there is no such app');
-      return (await machines.list(organization.id, params.app_name, query)).map(toMachineRecord);
+      const { name } = await deps.apps.find(organization, params.app_name);
+      return (await machines.list(organization.id, name, query)).map(toMachineRecord);
     },
     readMachine: async ({ principal, params }) => toMachineRecord(await findFor(principal, params)),
     async readMachineLog({ principal, params, query }, sink) {

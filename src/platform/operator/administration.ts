@@ -1,9 +1,13 @@
-// The operations that administer tokens, organizations and hosts, wired.
+// The operations that administer apps, tokens, organizations and hosts, wired.
+import type { appOperations } from '../../contract/apps.ts';
 import type { hostOperations } from '../../contract/hosts.ts';
 import type { organizationOperations } from '../../contract/organizations.ts';
 import type { tokenOperations } from '../../contract/tokens.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Handlers } from '../../http/handler.ts';
+import { createAppHandlers } from '../apps/app-handlers.ts';
+import type { AppService } from '../apps/app-service.ts';
+import { createOrganization } from '../apps/create-organization.ts';
 import type { ConnectorService } from '../connectors/connector-service.ts';
 import { createHostStore } from '../hosts/host-store.ts';
 import type { OrganizationStore } from '../organizations/organization-store.ts';
@@ -20,6 +24,7 @@ import { createOrganizationHandlers } from './organization-handlers.ts';
 export interface AdministrationDeps {
   readonly storage: Storage;
   readonly organizations: OrganizationStore;
+  readonly apps: AppService;
   readonly sprites: SpriteStore;
   readonly spriteService: SpriteService;
   readonly connectorService: ConnectorService;
@@ -29,13 +34,15 @@ export interface AdministrationDeps {
   readonly isShared: boolean;
 }
 
-type Rows = typeof tokenOperations & typeof organizationOperations & typeof hostOperations;
+type Rows = typeof appOperations & typeof tokenOperations & typeof organizationOperations & typeof hostOperations;
 
 export function createAdministration(deps: AdministrationDeps): Handlers<Rows, Principal> {
   return {
+    ...createAppHandlers(deps.apps),
     ...createTokenHandlers(deps),
     ...createOrganizationHandlers({
-      ...deps,
+      organizations: deps.organizations,
+      createOrganization: (slug) => createOrganization(deps.storage, slug, deps.clock.wall_ms(), 'refuse'),
       deleteOrganization: (organization, force) => deleteOrganization(deps, organization, force),
     }),
     ...createHostHandlers(deps.isShared ? createHostStore(deps.storage) : undefined),

@@ -1,5 +1,6 @@
 // The operations of the operator's socket, served from the database of a platform that does not run. Moving a machine throws
 // `invalid_state`.
+import { appOperations } from '../../contract/apps.ts';
 import { connectorOperations } from '../../contract/connectors.ts';
 import { gatewayUsageOperations } from '../../contract/gateway-usage.ts';
 import { hostOperations } from '../../contract/hosts.ts';
@@ -42,6 +43,7 @@ const PAGE_KEY_BYTES = 32;
 const operations = {
   ...spriteOperations,
   ...connectorOperations,
+  ...appOperations,
   ...machineOperations,
   ...gatewayUsageOperations,
   ...tokenOperations,
@@ -58,6 +60,7 @@ export function createOfflineEdge(deps: OfflineEdgeDeps): Edge {
       ...createSpriteHandlers({ sprites, service, pageKey: randomBytes(PAGE_KEY_BYTES), around }),
       ...deps.connecting.handlers,
       ...createMachineHandlers({
+        apps: deps.apps,
         machines,
         service: machineService,
         incarnations: createIncarnationStore(deps.storage),

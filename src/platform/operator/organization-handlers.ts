@@ -1,6 +1,5 @@
 // The operations of organizations: an organization reads its own record, the operator reads and changes all of them.
 import type { OrganizationRecord, organizationOperations } from '../../contract/organizations.ts';
-import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { Organization, OrganizationLimits, OrganizationStore } from '../organizations/organization-store.ts';
@@ -8,15 +7,16 @@ import { organizationOf, type Principal } from '../tokens/principal.ts';
 
 export interface OrganizationHandlerDeps {
   readonly organizations: OrganizationStore;
+  /** Makes an organization with its app. */
+  readonly createOrganization: (slug: string) => Promise<Organization>;
   /** Deletes an organization with everything that is its own; throws `conflict` where that is not only itself and `force` is false. */
   readonly deleteOrganization: (organization: Organization, force: boolean) => Promise<void>;
-  readonly clock: Clock;
 }
 
 export function createOrganizationHandlers(
   deps: OrganizationHandlerDeps,
 ): Handlers<typeof organizationOperations, Principal> {
-  const { organizations, clock } = deps;
+  const { organizations } = deps;
 
   async function find(slug: string): Promise<Organization> {
     const found = await organizations.findBySlug(slug);
@@ -28,7 +28,7 @@ export function createOrganizationHandlers(
     readOwnOrganization: ({ principal }) => toRecord(organizationOf(principal)),
     listOrganizations: async () => ({ organizations: (await organizations.list()).map(toRecord) }),
     async createOrganization({ body }) {
-      const { id } = await organizations.create(body.name, clock.wall_ms());
+      const { id } = await deps.createOrganization(body.name);
       return toRecord(await organizations.setLimits(id, toLimits(body)));
     },
     readOrganization: async ({ params }) => toRecord(await find(params.name)),

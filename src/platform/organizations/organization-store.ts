@@ -12,7 +12,7 @@ export interface Organization {
 }
 
 export interface OrganizationStore {
-  /** Throws `invalid_request` for a malformed slug and `already_exists` for a taken one. */
+  /** Makes no app, see `createOrganization`. Throws `invalid_request` for a malformed slug and `already_exists` for a taken one. */
   create(slug: string, now_ms: number): Promise<Organization>;
   find(id: string): Promise<Organization | undefined>;
   findBySlug(slug: string): Promise<Organization | undefined>;
@@ -21,7 +21,7 @@ export interface OrganizationStore {
   /** A limit that is not named stays; null = no limit. Throws `not_found`. */
   setLimits(id: string, limits: Partial<OrganizationLimits>): Promise<Organization>;
   /**
-   * Deletes the organization with its tokens, begun authorizations and usage; only inside a transaction. Throws `conflict` when it has
+   * Deletes the organization with its apps, tokens, begun authorizations and usage; only inside a transaction. Throws `conflict` when it has
    * a sprite or a connector, and `not_found`.
    */
   delete(id: string): Promise<void>;
@@ -33,7 +33,7 @@ const SLUG = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const columns = 'id, slug, running_limit, warm_limit';
 
 /** What goes with an organization. */
-const owned = ['tokens', 'oauth_states', 'gateway_usage'] as const;
+const owned = ['tokens', 'oauth_states', 'gateway_usage', 'apps'] as const;
 const isUsed = `
 SELECT EXISTS (SELECT 1 FROM sprites WHERE organization_id = $1)
     OR EXISTS (SELECT 1 FROM connectors WHERE organization_id = $1) AS used`;

@@ -31,6 +31,7 @@ export function toSpriteRecord(row: SpriteRow, organization: Organization, aroun
     url_settings: row.url_settings,
     version: row.agent_version,
     machine_id: row.machine_id,
+    app: row.app,
   };
 }
 

@@ -4,6 +4,8 @@ import { spriteName, type UpdateSpriteRequest, type UrlSettings } from '../../co
 import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { randomBytes, randomHex } from '../../core/urandom.ts';
+import { toAppTurn } from '../apps/app-turn.ts';
+import { findAppOfSprite } from '../apps/find-app-of-sprite.ts';
 import type { Changes } from '../changes.ts';
 import type { MachineService } from '../machines/moves/machine-service.ts';
 import { createMachineStore, type MachineStore } from '../machines/records/machine-store.ts';
@@ -21,10 +23,12 @@ export interface NewSpriteOptions {
   readonly config?: MachineConfig | undefined;
   /** Its machine runs outside the platform. */
   readonly external?: boolean | undefined;
+  /** The app of its machine; the one named like the organization when absent. */
+  readonly app?: string | undefined;
 }
 
 export interface SpriteService {
-  /** Throws `already_exists` for a taken name and `invalid_request` for a malformed one, both naming the field. */
+  /** Throws `already_exists` for a taken name and `invalid_request` for a malformed one, both naming the field, and `not_found` for an app. */
   create(organization: Organization, sprite: NewSpriteOptions): Promise<SpriteRow>;
   /** Replaces the settings and the labels that are given. Throws `not_found`. */
   update(organization: Organization, name: string, change: UpdateSpriteRequest): Promise<SpriteRow>;
@@ -52,15 +56,20 @@ const DEFAULT_GUEST = { memory_mb: DEFAULT_MEMORY_MB, cpus: 1 } as const;
 export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
   const { storage, sprites, machines, changes, clock } = deps;
 
-  async function create(sql: Sql, organization: Organization, given: NewSpriteOptions): Promise<SpriteRow> {
+  async function create(
+    sql: Sql,
+    organization: Organization,
+    given: NewSpriteOptions & { readonly app: string },
+  ): Promise<SpriteRow> {
     const { name, labels = [], url_settings = { auth: 'sprite' }, config, external = false } = given;
     const now_ms = clock.wall_ms();
+    const app = await findAppOfSprite(sql, organization, given.app, now_ms);
     const sprite = { organization_id: organization.id, name, labels, url_settings };
     const row = await createSpriteStore(sql).insert(sprite, now_ms);
     if (row === undefined) throw refuse('already_exists', `there is a sprite ${name} already`);
     const machine = {
       id: randomHex(7),
-      app: organization.slug,
+      app,
       organization_id: organization.id,
       sprite_id: row.id,
       name,
@@ -69,7 +78,7 @@ export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
       config: external ? { ...config, external } : { driver: DRIVER, guest: DEFAULT_GUEST, ...config },
     };
     await createMachineStore(sql).insert(machine, now_ms);
-    return { ...row, machine_id: machine.id, machine_state: 'stopped' };
+    return { ...row, machine_id: machine.id, machine_state: 'stopped', app };
   }
 
   async function find(organization: Organization, name: string, from = sprites): Promise<SpriteRow> {
@@ -83,7 +92,8 @@ export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
       if (!spriteName.safeParse(sprite.name).success) {
         throw refuse('invalid_request', 'expected the form of a sprite name');
       }
-      return await storage.transaction((sql) => create(sql, organization, sprite));
+      const { app = organization.slug } = sprite;
+      return await storage.transaction((sql) => create(sql, organization, { ...sprite, app }), toAppTurn(app));
     },
     async update(organization, name, { url_settings, labels }) {
       const updated = await storage.transaction(async (sql) => {

@@ -17,6 +17,8 @@ export interface SpriteRow {
   /** The id and the state of its machine; null when it has none. */
   readonly machine_id: string | null;
   readonly machine_state: string | null;
+  /** The app of its machine. */
+  readonly app: string | null;
   /** The version of its agent, from the last report. */
   readonly agent_version: string | null;
 }
@@ -65,7 +67,7 @@ const AFTER_ALL = '\u{10FFFF}';
 
 /** `s` is the sprite and `m` its machine. */
 export const spriteColumns = `s.id, s.organization_id, s.name, s.labels, s.url_settings, s.created_at, s.updated_at,
-  s.last_running_at, s.last_warming_at, m.id AS machine_id, m.state AS machine_state, m.agent_version`;
+  s.last_running_at, s.last_warming_at, m.id AS machine_id, m.state AS machine_state, m.app, m.agent_version`;
 const select = `SELECT ${spriteColumns} FROM sprites s LEFT JOIN machines m ON m.sprite_id = s.id`;
 const byId = `${select} WHERE s.id = $1`;
 const byName = `${select} WHERE s.organization_id = $1 AND s.name = $2`;

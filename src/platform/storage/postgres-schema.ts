@@ -173,4 +173,14 @@ CREATE TABLE unbound_seals (
 );
 INSERT INTO unbound_seals (connector_id) SELECT id FROM connectors WHERE substr(data_key, 1, 1) = decode('01', 'hex');
 `,
+  `
+CREATE TABLE apps (
+  name TEXT COLLATE "C" PRIMARY KEY,
+  organization_id TEXT COLLATE "C" NOT NULL REFERENCES organizations (id) ON DELETE CASCADE,
+  created_at BIGINT NOT NULL
+);
+CREATE INDEX apps_by_organization ON apps (organization_id);
+CREATE INDEX machines_by_app ON machines (organization_id, app);
+INSERT INTO apps (name, organization_id, created_at) SELECT slug, id, created_at FROM organizations;
+`,
 ];

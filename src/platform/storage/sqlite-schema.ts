@@ -181,4 +181,14 @@ CREATE TABLE unbound_seals (
 ) STRICT, WITHOUT ROWID;
 INSERT INTO unbound_seals (connector_id) SELECT id FROM connectors WHERE substr(data_key, 1, 1) = X'01';
 `,
+  `
+CREATE TABLE apps (
+  name TEXT PRIMARY KEY,
+  organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE CASCADE,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX apps_by_organization ON apps (organization_id);
+CREATE INDEX machines_by_app ON machines (organization_id, app);
+INSERT INTO apps (name, organization_id, created_at) SELECT slug, id, created_at FROM organizations;
+`,
 ];
