@@ -30,7 +30,8 @@ export function createAgentClient(socketPath: string): AgentClient {
   };
 }
 
-function toPlainError(error: unknown, socketPath: string): unknown {
+/** What to tell people of a failed call; an answer of the agent stays as it is. */
+export function toPlainError(error: unknown, socketPath: string): unknown {
   if (!(error instanceof UpstreamError) || error.status !== undefined) return error;
   const tried = `tried ${socketPath}; --socket PATH or REMORA_SOCKET names another`;
   if (error.code === 'timeout') {

@@ -5,6 +5,8 @@ import type { ParseArgsOptionDescriptor } from 'node:util';
 export interface Flag extends Pick<ParseArgsOptionDescriptor, 'type' | 'short'> {
   readonly summary: string;
   readonly value?: string;
+  /** It may be given several times. */
+  readonly multiple?: true;
 }
 
 export interface Command {
@@ -12,8 +14,8 @@ export interface Command {
   readonly name: string;
   /** Other names of the command. */
   readonly also?: readonly string[];
-  /** The heading in `remora --help`: runs something, asks the agent, works on a platform, or is for the shell. */
-  readonly group: 'run' | 'ask' | 'platform' | 'shell';
+  /** The heading in `remora --help`: runs something, asks the agent, reaches into a sprite, works on a platform, or is for the shell. */
+  readonly group: 'run' | 'ask' | 'inside' | 'platform' | 'shell';
   /** Listed in the help of its first word, and not in the overview. */
   readonly inner?: true;
   /** The same as another command under an older name; left out of the pages. */
@@ -28,6 +30,8 @@ export interface Command {
   readonly notes?: readonly string[];
   /** Every word after the name goes to `run` unread; only a first `--help` and `--socket` are taken. */
   readonly raw?: true;
+  /** Words after the first operand are operands too, also those that begin with a dash. */
+  readonly runs?: true;
   load(): Promise<CommandModule>;
 }
 
@@ -40,6 +44,8 @@ export interface Invocation {
   readonly operands: readonly string[];
   /** The value of a flag; `undefined` when it was not given or has none. */
   text(flag: string): string | undefined;
+  /** Every value of a flag that may be given several times. */
+  texts(flag: string): readonly string[];
   /** Whether a flag was given. */
   has(flag: string): boolean;
   readonly out: Output;

@@ -1,6 +1,7 @@
 // Every command of `remora`, in the order of the help. What a command needs is loaded when it runs, so that the agent never
 // pays for the platform.
 import type { Command } from './command.ts';
+import { insideCommands } from './inside/inside-commands.ts';
 import { jsonFlag } from './json-flag.ts';
 import { platformWordCommands, wordCommands } from './operator/operator-commands.ts';
 import { platformCareCommands, platformCommand } from './platform/platform-command.ts';
@@ -242,6 +243,7 @@ export const commands: readonly Command[] = [
     raw: true,
     load: () => import('./commands/curl.ts'),
   },
+  ...insideCommands,
   {
     name: 'login',
     group: 'platform',

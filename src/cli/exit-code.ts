@@ -8,6 +8,8 @@ export const exitCode = {
   usage: 2,
   /** Nobody listens on the socket or at the address. */
   unreachable: 3,
+  /** The connection to a program was lost before its end, as with ssh. */
+  lost: 255,
 } as const;
 
 /** The command line is wrong; the message says how. */

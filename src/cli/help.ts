@@ -7,14 +7,19 @@ const EXIT_CODES = [
   'Exit codes: 0 done; 1 it failed, or the answer is an error; 2 the command line is wrong; 3 nobody serves there.',
 ];
 
-/** `kinds`: first words that several commands share, listed once each. */
-export function toOverview(commands: readonly Command[], kinds: readonly (readonly [string, string])[] = []): string[] {
-  const list = (group: Command['group']) =>
-    toTable(
-      commands
-        .filter((command) => command.group === group && command.inner === undefined)
-        .map((command) => [`  ${command.name}`, command.summary]),
-    );
+/** First words that several commands share, each with what it says of them and its heading, `platform` when absent. */
+export type Kinds = readonly (readonly [name: string, summary: string, group?: Command['group']])[];
+
+/** `kinds` are listed once each, in place of their commands. */
+export function toOverview(commands: readonly Command[], kinds: Kinds = []): string[] {
+  const list = (group: Command['group']) => {
+    const own = commands.filter((command) => command.group === group && command.inner === undefined);
+    const shared = kinds.filter((kind) => (kind[2] ?? 'platform') === group);
+    return [
+      ...toTable(own.map((command) => [`  ${command.name}`, command.summary])),
+      ...toTable(shared.map(([kind, summary]) => [`  ${kind}`, summary])),
+    ];
+  };
   return [
     'usage: remora COMMAND [flags]',
     '',
@@ -24,9 +29,11 @@ export function toOverview(commands: readonly Command[], kinds: readonly (readon
     'Asking a running agent over its socket:',
     ...list('ask'),
     '',
+    'Reaching into a sprite: from within over the socket, or from anywhere with --sprite NAME:',
+    ...list('inside'),
+    '',
     'Working on a platform, with a token from anywhere, or on its own machine without one:',
     ...list('platform'),
-    ...toTable(kinds.map(([kind, summary]) => [`  ${kind}`, summary])),
     '',
     'For the shell:',
     ...list('shell'),

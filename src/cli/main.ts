@@ -5,6 +5,7 @@ import type { Invocation, Output } from './command.ts';
 import { commands } from './commands.ts';
 import { exitCode, UnreachableError, UsageError } from './exit-code.ts';
 import { toCommandHelp, toKindHelp, toOverview } from './help.ts';
+import { insideKinds } from './inside/inside-commands.ts';
 import { kinds } from './operator/operator-commands.ts';
 import { type CommandLine, parseCommandLine } from './parse-command-line.ts';
 import { toPlainSystemError } from './system-error.ts';
@@ -35,7 +36,7 @@ export async function runCli(words: readonly string[], options: CliOptions = {})
 async function runLine(line: CommandLine, env: NodeJS.ProcessEnv, out: Output): Promise<number> {
   switch (line.type) {
     case 'overview':
-      for (const text of toOverview(commands, kinds)) out.line(text);
+      for (const text of toOverview(commands, [...insideKinds, ...kinds])) out.line(text);
       return exitCode.ok;
     case 'version':
       out.line(readVersion());
@@ -53,6 +54,10 @@ async function runLine(line: CommandLine, env: NodeJS.ProcessEnv, out: Output): 
         text(flag) {
           const value = line.values[flag];
           return typeof value === 'string' ? value : undefined;
+        },
+        texts(flag) {
+          const value = line.values[flag];
+          return Array.isArray(value) ? value : [];
         },
         has: (flag) => line.values[flag] !== undefined && line.values[flag] !== false,
         out,

@@ -1,8 +1,10 @@
 // Parses the arguments of `remora` to a command and its flags. Pure.
-import { parseArgs } from 'node:util';
+import { type ParseArgsOptionDescriptor, parseArgs } from 'node:util';
 import type { Command } from './command.ts';
 import { UsageError } from './exit-code.ts';
 import { commandsOf, didYouMean, type Found, findCommand, namesOf } from './find-command.ts';
+
+export type FlagValue = string | boolean | readonly string[];
 
 export type CommandLine =
   | { readonly type: 'overview' }
@@ -13,7 +15,7 @@ export type CommandLine =
       readonly type: 'run';
       readonly command: Command;
       readonly operands: readonly string[];
-      readonly values: Readonly<Record<string, string | boolean>>;
+      readonly values: Readonly<Record<string, FlagValue>>;
     };
 
 /** Throws UsageError for a command, flag or number of operands that does not exist. */
@@ -57,15 +59,18 @@ function isHelp(word: string | undefined): boolean {
 }
 
 function parseFlags(command: Command, words: readonly string[]): CommandLine {
-  const options: Record<string, { type: 'string' | 'boolean'; short?: string }> = {
-    help: { type: 'boolean', short: 'h' },
-  };
-  for (const [name, flag] of Object.entries(command.flags)) {
-    options[name] = flag.short === undefined ? { type: flag.type } : { type: flag.type, short: flag.short };
+  const options: Record<string, ParseArgsOptionDescriptor> = { help: { type: 'boolean', short: 'h' } };
+  for (const [name, { type, short, multiple }] of Object.entries(command.flags)) {
+    options[name] = {
+      type,
+      ...(short === undefined ? {} : { short }),
+      ...(multiple === undefined ? {} : { multiple }),
+    };
   }
   let parsed: { values: Record<string, unknown>; positionals: string[] };
   try {
-    parsed = parseArgs({ args: [...words], options, allowPositionals: true, strict: true });
+    const args = command.runs === true ? endFlags(words, options) : [...words];
+    parsed = parseArgs({ args, options, allowPositionals: true, strict: true });
   } catch (error) {
     throw new UsageError(`${command.name}: ${toFlagProblem(error, Object.keys(options))}`);
   }
@@ -75,6 +80,14 @@ function parseFlags(command: Command, words: readonly string[]): CommandLine {
   if (operands.length < least) throw new UsageError(`${command.name}: expected ${command.operands}`);
   if (operands.length > most) throw new UsageError(`${command.name}: ${operands[most]} is one operand too many`);
   return { type: 'run', command, operands, values: toValues(parsed.values) };
+}
+
+/** Puts `--` before the first operand, after which nothing is a flag. */
+function endFlags(words: readonly string[], options: Readonly<Record<string, ParseArgsOptionDescriptor>>): string[] {
+  const { tokens } = parseArgs({ args: [...words], options, allowPositionals: true, strict: false, tokens: true });
+  const first = tokens.find(({ kind }) => kind !== 'option');
+  if (first === undefined || first.kind === 'option-terminator') return [...words];
+  return [...words.slice(0, first.index), '--', ...words.slice(first.index)];
 }
 
 /** Keeps the first sentence of Node's message, which says what is wrong; the rest explains quoting. */
@@ -103,10 +116,11 @@ function parseRaw(command: Command, words: readonly string[]): CommandLine {
   return { type: 'run', command, operands, values: { socket } };
 }
 
-function toValues(values: Readonly<Record<string, unknown>>): Record<string, string | boolean> {
-  const kept: Record<string, string | boolean> = {};
+function toValues(values: Readonly<Record<string, unknown>>): Record<string, FlagValue> {
+  const kept: Record<string, FlagValue> = {};
   for (const [name, value] of Object.entries(values)) {
     if (typeof value === 'string' || typeof value === 'boolean') kept[name] = value;
+    else if (Array.isArray(value)) kept[name] = value.map(String);
   }
   return kept;
 }

@@ -21,7 +21,7 @@ export const placeFlags: Readonly<Record<string, Flag>> = {
   database: { type: 'string', value: 'URL', summary: 'its PostgreSQL database, if it has one (REMORA_DATABASE_URL)' },
 };
 
-const elsewhereFlags: Readonly<Record<string, Flag>> = {
+export const elsewhereFlags: Readonly<Record<string, Flag>> = {
   url: { type: 'string', value: 'URL', summary: 'a platform elsewhere (REMORA_URL; else what `remora login` keeps)' },
   'token-file': {
     type: 'string',
@@ -37,7 +37,7 @@ export const offlineFlags: Readonly<Record<string, Flag>> = {
   'public-url': { type: 'string', value: 'URL', summary: 'where callers reach it; likewise' },
 };
 
-const organizationFlag: Readonly<Record<string, Flag>> = {
+export const organizationFlag: Readonly<Record<string, Flag>> = {
   organization: {
     type: 'string',
     value: 'NAME',
