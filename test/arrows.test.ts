@@ -113,7 +113,12 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'platform/apps': ['platform/organizations', 'platform/storage', 'platform/tokens'],
   'platform/vault': ['platform/storage'],
   'platform/machines/drivers': [],
-  'platform/machines/drivers/process': ['platform/machines/drivers'],
+  'platform/machines/drivers/process/checkpoints/tree': [],
+  'platform/machines/drivers/process/checkpoints': [
+    'platform/machines/drivers',
+    'platform/machines/drivers/process/checkpoints/tree',
+  ],
+  'platform/machines/drivers/process': ['platform/machines/drivers', 'platform/machines/drivers/process/checkpoints'],
   'platform/port-notices': ['platform/storage', 'platform/tokens'],
   'platform/machines/records': [
     'platform/machines/drivers',

@@ -41,6 +41,7 @@ export function openMachines(deps: OpenMachinesDeps): MachineParts {
     nodeUrl: options.nodeUrl,
     createToken: (id) => createMachineToken(storage, id, clock.wall_ms()),
     endMachines: options.endMachines ?? false,
+    log: options.log,
   });
   const machineService = createMachineService({
     storage,

@@ -15,6 +15,7 @@ import { Secret } from '../../src/core/secret.ts';
 import { openMachineDirectory } from '../../src/platform/machines/drivers/process/machine-directory.ts';
 import { createProcessDriver } from '../../src/platform/machines/drivers/process/process-driver.ts';
 import { listProcessNotes, writeProcessNote } from '../../src/platform/machines/drivers/process/process-note.ts';
+import { silentLog } from '../support/silent-log.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const note = { instance_id: 'i1' };
@@ -66,6 +67,7 @@ it('no machine starts in a directory that is a link, and no token is written the
     dir,
     command: { command: process.execPath, args: ['-e', ''] },
     endMachines: true,
+    log: silentLog,
     platformUrl: () => 'http://127.0.0.1:1',
     machinesUrl: () => 'http://127.0.0.1:1',
     createToken: async () => {

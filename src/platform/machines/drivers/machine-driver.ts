@@ -1,6 +1,8 @@
 // The interface of a driver: the code that really runs machines. A driver starts, freezes and ends machines and reports their state;
 // it holds no policy and no record.
 
+import type { MachineCheckpoints } from './machine-checkpoints.ts';
+
 /** What a driver needs to boot a machine. */
 export interface MachineSpec {
   readonly id: string;
@@ -45,6 +47,7 @@ export interface MachineDriver extends AsyncDisposable {
   stop(id: string, options: StopOptions): Promise<void>;
   /** Deletes the files of a machine that does not run. */
   discard(id: string): Promise<void>;
+  readonly checkpoints: MachineCheckpoints;
   state(id: string): DriverState;
   /** The end of what the machine wrote to its log, the newest line last. */
   lastLines(id: string): readonly string[];

@@ -1,18 +1,20 @@
 // The `process` driver: a machine is a process with everything that it starts, frozen by SIGSTOP and thawed by SIGCONT. Machines outlive
 // the platform, which finds them again by their notes; with `endMachines` they end with it.
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Log } from '../../../../core/log.ts';
 import { RemoraError } from '../../../../core/remora-error.ts';
 import { readBootId } from '../../../../linux/boot-id.ts';
 import { type Cgroup, findCgroup, openCgroup } from '../../../../linux/processes/cgroup.ts';
 import { isAlive, type ProcessIdentity } from '../../../../linux/processes/process-identity.ts';
 import type { MarkedProcess } from '../../../../linux/processes/process-table.ts';
 import type { DriverState, FoundInstance, MachineDriver, MachineSpec, StopOptions } from '../machine-driver.ts';
+import { createProcessCheckpoints } from './checkpoints/process-checkpoints.ts';
+import { removeTree } from './checkpoints/remove-tree.ts';
 import { endMembers, killMembers } from './end-members.ts';
 import { freezeMembers, thawMembers } from './freeze-members.ts';
 import { createInstances, type Instance } from './instances.ts';
 import { readLastLines } from './last-lines.ts';
-import { openMachineDirectory } from './machine-directory.ts';
+import { HOME, openMachineDirectory } from './machine-directory.ts';
 import { areStopped, readMembers, readTable } from './machine-members.ts';
 import { followProcess, signalLeader } from './machine-process.ts';
 import { listProcessNotes, type ProcessNote, writeProcessNote } from './process-note.ts';
@@ -25,6 +27,7 @@ export interface ProcessDriverOptions extends SpawnOptions {
   readonly freezeDeadline_ms?: number;
   /** How long a machine may take to end after SIGTERM when the platform ends it. */
   readonly shutdown_ms?: number;
+  readonly log: Pick<Log, 'debug' | 'error'>;
 }
 
 const FREEZE_DEADLINE_MS = 2_000;
@@ -48,6 +51,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
 
   async function spawnInstance(spec: MachineSpec): Promise<void> {
     const { id, instance_id } = spec;
+    await checkpoints.finish(id);
     const cgroup = openCgroup(toCgroupName(instance_id));
     try {
       openMachineDirectory(options.dir, id);
@@ -64,6 +68,42 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
     }
   }
 
+  async function freeze(instance: Instance): Promise<boolean> {
+    return await freezeMembers(instance, options.freezeDeadline_ms ?? FREEZE_DEADLINE_MS);
+  }
+
+  function writeNote(id: string, { instance_id, leader, cgroup }: Instance, isHeld: boolean): void {
+    const { pid, start_ticks } = leader;
+    writeProcessNote(options.dir, id, { instance_id, pid, start_ticks, cgroup: cgroup?.path, isHeld });
+  }
+
+  /** Its note says so first, so that a platform after a crash lets it go on. */
+  async function holdStill(id: string): Promise<Disposable> {
+    const instance = instances.get(id);
+    if (instance?.state !== 'running') return { [Symbol.dispose]: () => undefined };
+    writeNote(id, instance, true);
+    const release = () => {
+      thawMembers(instance);
+      try {
+        writeNote(id, instance, false);
+      } catch (err) {
+        options.log.error({ err, machine: id }, 'the note of a machine says that it is held still, and it runs');
+      }
+    };
+    if (await freeze(instance)) return { [Symbol.dispose]: release };
+    release();
+    throw new RemoraError('internal', 'the machine could not be held still for the copy');
+  }
+
+  const checkpoints = createProcessCheckpoints({
+    dir: options.dir,
+    openDirectory: (id) => openMachineDirectory(options.dir, id),
+    home: HOME,
+    isRunning: (id) => instances.get(id)?.state === 'running',
+    holdStill,
+    log: options.log,
+  });
+
   /** Finds the instance of a note. Takes over a running one; of one that has ended, ends the processes that are left. */
   async function find(id: string, note: ProcessNote, table: readonly MarkedProcess[]): Promise<FoundInstance> {
     const { instance_id } = note;
@@ -77,6 +117,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
     }
     // A platform that was killed while it froze the machine may have left the group held.
     cgroup?.hold(false);
+    if (note.isHeld === true) thawMembers({ instance_id, leader, cgroup });
     writeProcessNote(options.dir, id, { instance_id, ...leader, cgroup: cgroup?.path });
     const state = areStopped(readMembers({ instance_id, leader, cgroup }, table)) ? 'suspended' : 'running';
     instances.begin(id, { instance_id, leader: followProcess(leader, closing.signal), cgroup, state });
@@ -86,6 +127,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
   return {
     async findInstances() {
       if (options.endMachines) process.on('exit', onProcessExit);
+      await checkpoints.recover();
       const notes = listProcessNotes(options.dir);
       if (notes.size === 0) return [];
       const table = readTable();
@@ -100,8 +142,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
     },
     async suspend(id) {
       const instance = instanceOf(id);
-      const isFrozen = await freezeMembers(instance, options.freezeDeadline_ms ?? FREEZE_DEADLINE_MS);
-      if (!isFrozen || instances.get(id) !== instance) {
+      if (!(await freeze(instance)) || instances.get(id) !== instance) {
         thawMembers(instance);
         throw new RemoraError('internal', 'the machine could not be frozen');
       }
@@ -116,7 +157,8 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
       const instance = instances.get(id);
       if (instance !== undefined) await end(instance, stop);
     },
-    discard: (id) => rm(join(options.dir, id), { recursive: true, force: true }),
+    discard: (id) => removeTree(join(options.dir, id)),
+    checkpoints,
     state(id): DriverState {
       return instances.get(id)?.state ?? 'stopped';
     },

@@ -15,6 +15,8 @@ const note = z.object({
   start_ticks: z.int().nonnegative().optional(),
   /** The path of its control group. */
   cgroup: z.string().optional(),
+  /** It was held still for a copy of its files. */
+  isHeld: z.boolean().optional(),
 });
 export type ProcessNote = z.infer<typeof note>;
 
@@ -23,6 +25,7 @@ export interface NewProcessNote {
   readonly pid?: number;
   readonly start_ticks?: number;
   readonly cgroup?: string | undefined;
+  readonly isHeld?: boolean;
 }
 
 const NOTE = 'process.json';
