@@ -39,6 +39,12 @@ export type SpritePort = z.infer<typeof spritePort>;
 export const spritePortsResponse = z.object({ ports: z.array(spritePort) });
 export type SpritePortsResponse = z.infer<typeof spritePortsResponse>;
 
+/** The first event of a watch. */
+export const spritePortList = z.object({ type: z.literal('port_list'), ports: z.array(spritePort) });
+
+export const spritePortEvent = z.union([spritePortList, portNotification]);
+export type SpritePortEvent = z.infer<typeof spritePortEvent>;
+
 const tag = 'Ports';
 
 export const portNoticeOperations = {
@@ -66,5 +72,17 @@ export const portNoticeOperations = {
     params: spriteParams,
     answer: { kind: 'json', status: 200, schema: spritePortsResponse },
     errors: ['unauthorized', 'forbidden', 'not_found'],
+  }),
+  watchSpritePorts: definePlatformOperation({
+    method: 'GET',
+    path: '/v1/sprites/{name}/ports/watch',
+    summary: 'These ports, then each one that opens or closes; as lines, events, or WebSocket text frames',
+    source: 'Sandbox API, Port notification message; Sprites API',
+    tag,
+    servedAt: ['tcp'],
+    access: 'any',
+    params: spriteParams,
+    answer: { kind: 'stream', status: 200, schema: spritePortEvent, upgrades: true },
+    errors: ['unauthorized', 'forbidden', 'not_found', 'too_many_requests'],
   }),
 } as const;

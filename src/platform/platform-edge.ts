@@ -5,6 +5,7 @@ import { toLoggedPath } from '../core/gateway/capability-text.ts';
 import { createEdge, type Edge } from '../http/edge.ts';
 import type { EdgeHandlers } from '../http/handler.ts';
 import { createAppService } from './apps/app-service.ts';
+import type { Changes } from './changes.ts';
 import { createChannelHandlers } from './channels/channel-handlers.ts';
 import type { Channels } from './channels/channels.ts';
 import type { Fencing } from './fencing/fencing.ts';
@@ -21,16 +22,19 @@ import { createAdministration } from './operator/administration.ts';
 import { OPERATOR_LISTENER } from './operator/operator-socket.ts';
 import type { PlatformOptions } from './platform-options.ts';
 import { endPorts } from './port-notices/end-ports.ts';
+import { openPortWatches } from './port-notices/open-port-watches.ts';
 import { createNoticeHandlers } from './port-notices/port-notice-handlers.ts';
 import { createReachMachine } from './sprite-api/reach-machine.ts';
 import { createSpriteApiHandlers } from './sprite-api/sprite-api-handlers.ts';
 import { createSpriteHandlers } from './sprites/sprite-handlers.ts';
 import type { SpriteSurroundings } from './sprites/sprite-record.ts';
 import { mapStorageFailure } from './storage/map-storage-failure.ts';
+import type { Sql } from './storage/storage.ts';
 import { createAuthenticate } from './tokens/authenticate.ts';
 import { createOperatorAuthenticate } from './tokens/authenticate-operator.ts';
 import { toCallRates } from './tokens/call-rate.ts';
 import { isCaller, type Principal } from './tokens/principal.ts';
+import { createRecheckToken } from './tokens/recheck-token.ts';
 import type { Vault } from './vault/vault.ts';
 
 export interface PlatformEdgeDeps extends MachineParts, Pick<GatewayParts, 'connecting' | 'gateway'> {
@@ -39,6 +43,7 @@ export interface PlatformEdgeDeps extends MachineParts, Pick<GatewayParts, 'conn
   readonly vault: Vault;
   readonly fencing: Fencing;
   readonly channels: Channels;
+  readonly changes: Pick<Changes, 'subscribe'>;
   readonly metrics: PlatformMetrics;
   readonly metricsListener: MetricsListener;
   readonly accessLog: AccessLog;
@@ -80,6 +85,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
   const { options, stores, fencing, machineService, spriteService, machinesDir, clock } = deps;
   const { storage, host, isShared, organizations, sprites, tokens, machines, incarnations, notices } = stores;
   const { log } = options;
+  const watches = openPortWatches({ notices, changes: deps.changes, isShared });
   const apps = createAppService({ storage, clock });
   return {
     health: () => ({ status: 'ok' }),
@@ -121,13 +127,21 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       machineService,
       fencing,
       store: incarnations,
-      endPorts: (sprite_id, ended) =>
-        storage.transaction((sql) => endPorts(sql, sprite_id, ended, clock.wall_ms()), `notices of ${sprite_id}`),
+      async endPorts(sprite_id, ended) {
+        const end = (sql: Sql) => endPorts(sql, sprite_id, ended, clock.wall_ms());
+        await storage.transaction(end, `notices of ${sprite_id}`);
+        watches.look(sprite_id);
+      },
       clock,
       reconnectSpread_ms: options.reconnectSpread_ms ?? 0,
       log,
     }),
-    ...createNoticeHandlers({ notices, findSprite: spriteService.findFor }),
+    ...createNoticeHandlers({
+      notices,
+      watches,
+      recheck: createRecheckToken({ callers: stores.callers, clock }),
+      findSprite: spriteService.findFor,
+    }),
     ...createAdministration({
       storage,
       organizations,

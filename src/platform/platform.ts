@@ -67,6 +67,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     vault,
     fencing,
     channels,
+    changes,
     machineService,
     spriteService,
     connecting,

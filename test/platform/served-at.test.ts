@@ -77,6 +77,7 @@ proxyPort 401:unauthorized served 403:forbidden served 404:not_found
 reportResume 401:unauthorized 403:forbidden served 403:forbidden 404:not_found
 postPortNotices 401:unauthorized 403:forbidden served 403:forbidden 404:not_found
 listSpritePorts 401:unauthorized served served served 404:not_found
+watchSpritePorts 401:unauthorized served served 403:forbidden 404:not_found
 listTokens 401:unauthorized served 403:forbidden served 404:not_found
 createToken 401:unauthorized served 403:forbidden served 404:not_found
 deleteToken 401:unauthorized served 403:forbidden served 404:not_found
