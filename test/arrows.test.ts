@@ -142,6 +142,13 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/machines/records',
     'platform/tokens',
   ],
+  'platform/sprites/watch': [
+    'platform/organizations',
+    'platform/sprites/sprite-record.ts',
+    'platform/sprites/sprite-store.ts',
+    'platform/storage',
+    'platform/tokens',
+  ],
   'platform/sprites': [
     'platform/apps',
     'platform/machines/moves',
@@ -225,6 +232,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/port-notices',
     'platform/sprite-api',
     'platform/sprites',
+    'platform/sprites/watch',
     'platform/storage',
     'platform/tokens',
     'platform/upstream',

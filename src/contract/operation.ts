@@ -79,6 +79,11 @@ export interface Operation {
    * connection.
    */
   readonly upgrade?: 'websocket' | 'remora-channel/1';
+  /**
+   * Served to callers whose Accept names a stream and no JSON only; an operation without it may have the same method and path, and
+   * serves all others.
+   */
+  readonly form?: 'stream';
   readonly errors: readonly ErrorCode[];
 }
 

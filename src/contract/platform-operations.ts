@@ -17,6 +17,7 @@ import { processOperations } from './processes.ts';
 import { proxyOperations } from './proxy.ts';
 import { resumeReportOperations } from './resume-reports.ts';
 import { serviceOperations } from './services.ts';
+import { spriteWatchOperations } from './sprite-watch.ts';
 import { spriteOperations } from './sprites.ts';
 import { tokenOperations } from './tokens.ts';
 
@@ -35,6 +36,7 @@ export const platformOperations = {
   }),
   openapi: definePlatformOperation({ ...statusOperations.openapi, servedAt: ['tcp', 'operator'], access: 'none' }),
   ...spriteOperations,
+  ...spriteWatchOperations,
   ...connectorOperations,
   ...oauthOperations,
   ...gatewayOperations,

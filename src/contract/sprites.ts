@@ -132,7 +132,7 @@ export const spriteOperations = {
     access: 'organization',
     query: listSpritesRequest,
     answer: { kind: 'json', status: 200, schema: spriteListResponse },
-    errors: ['invalid_request', 'unauthorized', 'not_acceptable'],
+    errors: ['invalid_request', 'unauthorized'],
   }),
   readSprite: definePlatformOperation({
     method: 'GET',

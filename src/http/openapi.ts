@@ -31,7 +31,10 @@ const SERVED_AT =
 const DESCRIPTION = [...SOURCES, SERVED_AT].join('\n');
 const STREAM_TYPE = 'application/x-ndjson';
 
-/** An operation that is served only on an upgrade appears beside the plain one of the same path, under `x-websocket`. */
+/**
+ * An operation that is served only on an upgrade appears beside the plain one of the same path, under `x-websocket`, and one that is a
+ * stream only under `x-stream`.
+ */
 export function toOpenApi(operations: Operations, info: OpenApiInfo, place: OpenApiPlace): Record<string, unknown> {
   const schemas = createOpenApiSchemas(toSchemaNames());
   const { isOptional = false } = place.bearer;
@@ -43,6 +46,8 @@ export function toOpenApi(operations: Operations, info: OpenApiInfo, place: Open
     const method = operation.method.toLowerCase();
     if (operation.method === '*') {
       for (const each of ALL_METHODS) item[each] = toOperation(`${id}_${each}`, operation, schemas, isOptional);
+    } else if (operation.form === 'stream') {
+      item['x-stream'] = toOperation(id, operation, schemas, isOptional);
     } else if (operation.upgrade === undefined) {
       item[method] = toOperation(id, operation, schemas, isOptional);
     } else if (!hasPlainOperation(operations, operation)) {

@@ -1,9 +1,10 @@
 // Finds the operation of a method and a raw path. Static segments win over parameters. Operations whose last part is
 // `{name...}` are tried last, by their literal prefix, so that their path reaches the handler exactly as it was sent. An operation
-// that is served on an upgrade only has its method and path in common with the plain one.
+// that is served on an upgrade only has its method and path in common with the plain one, and so has one that is a stream only.
 import { addRoute, createRouter as createTree, findRoute } from 'rou3';
 import type { Operation, Operations } from '../contract/operation.ts';
 import { RemoraError } from '../core/remora-error.ts';
+import { acceptsStreamOnly } from './accepts-event-stream.ts';
 
 export interface Match {
   readonly id: string;
@@ -14,10 +15,10 @@ export interface Match {
 
 export interface Router {
   /**
-   * `protocol`: what the request asks to be upgraded to, if the upgrade can be served. Throws `not_found`, `method_not_allowed`
+   * `protocol`: what the request asks to be upgraded to, if the upgrade can be served. `accept`: the header. Throws `not_found`, `method_not_allowed`
    * (details: `allow`), `upgrade_required` (details: `upgrade`), or `invalid_target` for a broken escape.
    */
-  match(method: string, path: string, protocol?: string): Match;
+  match(method: string, path: string, protocol?: string, accept?: string): Match;
 }
 
 /** The operations of one path, by method and protocol. */
@@ -40,7 +41,7 @@ export function createRouter(operations: Operations): Router {
       if (isPrefix) prefixes.push({ prefix: key, operations: entry.operations });
       else addRoute(tree, '', operation.path.replaceAll(/\{(\w+)\}/g, ':$1'), entry.operations);
     }
-    const slot = toSlot(operation.method, operation.upgrade);
+    const slot = toSlot(operation.method, operation.upgrade ?? operation.form);
     if (entry.path !== operation.path || entry.operations.has(slot)) {
       throw new Error(
         `operation ${id}: ${operation.method} ${operation.path} collides with another operation at ${entry.path}`,
@@ -50,13 +51,13 @@ export function createRouter(operations: Operations): Router {
   }
   prefixes.sort((one, other) => other.prefix.length - one.prefix.length);
   return {
-    match(method, path, protocol) {
+    match(method, path, protocol, accept) {
       const found = path.includes('//') ? undefined : findRoute(tree, '', path);
       if (found !== undefined) {
-        return { ...pick(found.data, method, protocol), params: decodeParams(found.params ?? {}) };
+        return { ...pick(found.data, method, { protocol, accept }), params: decodeParams(found.params ?? {}) };
       }
       const rest = prefixes.find((candidate) => path.startsWith(candidate.prefix));
-      if (rest !== undefined) return { ...pick(rest.operations, method, protocol), params: {} };
+      if (rest !== undefined) return { ...pick(rest.operations, method, { protocol, accept }), params: {} };
       throw new RemoraError('not_found', `there is nothing at ${path}; GET /openapi.json lists what is`);
     },
   };
@@ -66,10 +67,17 @@ function toSlot(method: string, protocol: string | undefined): string {
   return protocol === undefined ? method : `${method} ${protocol}`;
 }
 
-function pick(operations: Entry, method: string, protocol: string | undefined) {
+interface Wish {
+  readonly protocol: string | undefined;
+  readonly accept: string | undefined;
+}
+
+function pick(operations: Entry, method: string, { protocol, accept }: Wish) {
   const upgraded = protocol === undefined ? undefined : operations.get(toSlot(method, protocol));
+  const streamed = accept === undefined ? undefined : operations.get(toSlot(method, 'stream'));
   const hit =
     upgraded ??
+    (streamed !== undefined && acceptsStreamOnly(accept) ? streamed : undefined) ??
     operations.get(method) ??
     (method === 'HEAD' ? operations.get('GET') : undefined) ??
     operations.get('*');

@@ -23,7 +23,7 @@ export function createCallServer(deps: ServeCallDeps): (exchange: Exchange) => P
     const { request, response, listener, upgrade } = exchange;
     checkRequest(request);
     deps.checkOpen();
-    const match = router.match(request.method ?? '', targetPath(request), upgrade?.protocol);
+    const match = router.match(request.method ?? '', targetPath(request), upgrade?.protocol, request.headers.accept);
     exchange.match = match;
     const { id, operation, params } = match;
     const onTurn = () => loop?.enter(id);

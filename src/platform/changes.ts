@@ -4,6 +4,8 @@
 import type { MachineStatus } from '../contract/machines.ts';
 
 export type Change =
+  /** An organization has got a sprite. */
+  | { readonly type: 'sprite_created'; readonly sprite_id: string }
   /** The settings or the labels of a sprite have changed, or it is gone. */
   | { readonly type: 'sprite_changed' }
   /** A connector was made, its name, policy or credential has changed, or it is gone. */
@@ -26,6 +28,7 @@ export interface Changes {
 
 export function createChanges(): Changes {
   const listeners: { readonly [T in Change['type']]: ((change: ChangeOf<T>) => void)[] } = {
+    sprite_created: [],
     sprite_changed: [],
     connector_changed: [],
     incarnation_replaced: [],

@@ -28,6 +28,7 @@ import { createReachMachine } from './sprite-api/reach-machine.ts';
 import { createSpriteApiHandlers } from './sprite-api/sprite-api-handlers.ts';
 import { createSpriteHandlers } from './sprites/sprite-handlers.ts';
 import type { SpriteSurroundings } from './sprites/sprite-record.ts';
+import { createSpriteWatchHandlers } from './sprites/watch/sprite-watch-handlers.ts';
 import { mapStorageFailure } from './storage/map-storage-failure.ts';
 import type { Sql } from './storage/storage.ts';
 import { createAuthenticate } from './tokens/authenticate.ts';
@@ -97,6 +98,13 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       service: spriteService,
       pageKey: deps.vault.derive('page tokens'),
       around: deps.around,
+    }),
+    ...createSpriteWatchHandlers({
+      sprites,
+      recheck: createRecheckToken({ callers: stores.callers, clock }),
+      changes: deps.changes,
+      clock,
+      log,
     }),
     ...deps.connecting.handlers,
     ...deps.gateway.handlers,

@@ -189,7 +189,7 @@ test('every operation of the document, valid and with each place spoiled, has an
     .map(({ operationId }) => operationId)
     .filter((id) => !reached.has(id) && !inside.has(id) && !ofOperator.some(([name]) => name === id));
   // No key can be made here, a code comes from a person, a machine that is stopped cannot be suspended, and nothing here asks for an
-  // upgrade.
+  // upgrade or for a stream in place of JSON.
   const unreached = [
     'attachProcess',
     'completeConnection',
@@ -200,6 +200,7 @@ test('every operation of the document, valid and with each place spoiled, has an
     'proxyPort',
     'suspendMachine',
     'watchFiles',
+    'watchSprites',
   ];
   expect(never.sort()).toEqual(unreached);
   expect((await platform.call({ path: '/v1/sprites' })).status).toBe(200);

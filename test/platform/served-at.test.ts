@@ -18,6 +18,7 @@ listSprites 401:unauthorized served 403:forbidden served 404:not_found
 readSprite 401:unauthorized served served served 404:not_found
 updateSprite 401:unauthorized served 403:forbidden served 404:not_found
 deleteSprite 401:unauthorized served 403:forbidden served 404:not_found
+watchSprites 401:unauthorized served 403:forbidden 403:forbidden 404:not_found
 listConnections 401:unauthorized served served served 404:not_found
 createApiKeyConnection 401:unauthorized served 403:forbidden served 404:not_found
 readConnection 401:unauthorized served served served 404:not_found
@@ -98,11 +99,12 @@ interface Place {
 }
 
 /** `served`, or the status and code of the refusal. What the operation itself finds wrong with the call is not looked at. */
-function judge(place: Place, { method, path, upgrade }: Operation, token?: Secret): Promise<string> {
+function judge(place: Place, { method, path, upgrade, form }: Operation, token?: Secret): Promise<string> {
   const target = path.replaceAll(/\{[\w.]+\}/g, 'x');
   const headers = {
     ...(token === undefined ? {} : { authorization: `Bearer ${token.reveal()}` }),
     ...(upgrade === undefined ? {} : { connection: 'Upgrade', upgrade }),
+    ...(form === undefined ? {} : { accept: 'application/x-ndjson' }),
   };
   return new Promise((resolve, reject) => {
     const call = request(

@@ -18,7 +18,11 @@ import { proxyPort } from './proxy-port.ts';
 import type { ReachMachine } from './reach-machine.ts';
 
 /** The operations that are passed on. */
-export const passedOperations = { ...serviceOperations, ...fileOperations, ...processOperations } as const;
+export const passedOperations = {
+  ...serviceOperations,
+  ...fileOperations,
+  ...processOperations,
+} as const;
 
 const headers = new InnerHeaders();
 /** The largest body: a file is streamed, and its size is limited by the disk of the machine. */

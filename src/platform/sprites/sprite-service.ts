@@ -43,7 +43,7 @@ export interface SpriteServiceDeps {
   readonly sprites: SpriteStore;
   readonly machines: Pick<MachineStore, 'findBySprite'>;
   readonly machineService: Pick<MachineService, 'destroy'>;
-  /** Gets `sprite_changed` after an update or a deletion. */
+  /** Gets `sprite_created` after a creation, and `sprite_changed` after an update or a deletion. */
   readonly changes: Pick<Changes, 'publish'>;
   readonly clock: Clock;
 }
@@ -93,7 +93,10 @@ export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
         throw refuse('invalid_request', 'expected the form of a sprite name');
       }
       const { app = organization.slug } = sprite;
-      return await storage.transaction((sql) => create(sql, organization, { ...sprite, app }), toAppTurn(app));
+      const made = { ...sprite, app };
+      const row = await storage.transaction((sql) => create(sql, organization, made), toAppTurn(app));
+      changes.publish({ type: 'sprite_created', sprite_id: row.id });
+      return row;
     },
     async update(organization, name, { url_settings, labels }) {
       const updated = await storage.transaction(async (sql) => {
