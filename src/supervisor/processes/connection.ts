@@ -11,6 +11,8 @@ import type { Upgrade } from '../../http/upgrade.ts';
 const FRAME_CAP_BYTES = 32 * 1024 * 1024;
 /** With more than this waiting, the process is held back. */
 const AHEAD_BYTES = 256 * 1024;
+/** With more than this waiting, notes are left out: a caller that takes nothing must not gather them for ever. */
+const NOTES_AHEAD_BYTES = 1024 * 1024;
 const PING_MS = 15_000;
 /** Who has not been heard for this long is gone. */
 const SILENCE_MS = 45_000;
@@ -102,6 +104,11 @@ export class Connection {
     if (!this.#isBlocked) this.#taken_ms = performance.now();
     this.#socket.send(frame, { binary: typeof frame !== 'string' }, () => this.#onTaken());
     if (this.#socket.bufferedAmount > AHEAD_BYTES) this.#isBlocked = true;
+  }
+
+  /** Sends a text that the caller can do without. */
+  note(text: string): void {
+    if (this.#socket.bufferedAmount < NOTES_AHEAD_BYTES) this.send(text);
   }
 
   /** Stops and goes on reading what the caller sends. While it is stopped, nothing is heard of the caller. */

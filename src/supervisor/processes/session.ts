@@ -7,6 +7,7 @@ import { parseSignalName } from '../services/signal-name.ts';
 import { ByteRate } from './byte-rate.ts';
 import type { Input } from './input-frame.ts';
 import { type Output, OutputRing } from './output-ring.ts';
+import type { OnPortNote } from './port-notes.ts';
 import type { Program, ProgramTarget } from './program.ts';
 import type { Command } from './read-command.ts';
 import type { Viewer } from './viewer.ts';
@@ -23,6 +24,8 @@ export interface SessionOptions {
   readonly workdir: string;
   readonly created: Date;
   readonly start: (target: ProgramTarget) => Promise<Program>;
+  /** Tells of ports until the disposal. */
+  readonly followPorts: (listener: OnPortNote) => Disposable;
   /** Runs once, when it has ended and everybody has been shown so. */
   readonly onOver: () => void;
 }
@@ -44,6 +47,8 @@ export class Session {
   #printed_ms: number | undefined;
   #isBlocked = false;
   #lingering: NodeJS.Timeout | undefined;
+  /** Those who look at a terminal are told of ports. */
+  #ports: Disposable | undefined;
 
   constructor(options: SessionOptions) {
     this.id = options.id;
@@ -107,6 +112,7 @@ export class Session {
       return;
     }
     this.#viewers.add(viewer);
+    if (this.isTerminal) this.#ports ??= this.#options.followPorts((json) => this.#note(json));
     if (this.#program === undefined) viewer.connection.setReading(false);
     if (!viewer.connection.isOpen) this.detach(viewer);
     else this.#balance();
@@ -114,6 +120,7 @@ export class Session {
 
   detach(viewer: Viewer): void {
     if (!this.#viewers.delete(viewer)) return;
+    if (this.#viewers.size === 0) this.#endPorts();
     this.#balance();
     const { lingers_ms } = this.#options.command;
     if (this.#viewers.size > 0 || this.#exit_code !== undefined || lingers_ms === Number.POSITIVE_INFINITY) return;
@@ -151,6 +158,15 @@ export class Session {
     this.#ring.push(output);
     for (const viewer of this.#viewers) viewer.show(output);
     this.#balance();
+  }
+
+  #note(json: string): void {
+    for (const { connection } of this.#viewers) connection.note(json);
+  }
+
+  #endPorts(): void {
+    this.#ports?.[Symbol.dispose]();
+    this.#ports = undefined;
   }
 
   #onInput(viewer: Viewer, input: Input): void {
@@ -211,6 +227,7 @@ export class Session {
     this.#isOver = true;
     const viewers = [...this.#viewers];
     this.#viewers.clear();
+    this.#endPorts();
     for (const viewer of viewers) {
       viewer.connection.setReading(true);
       viewer.finish(exit_code);

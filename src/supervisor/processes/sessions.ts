@@ -8,6 +8,7 @@ import { createServiceMarks } from '../services/service-mark.ts';
 import type { SupervisorOptions } from '../supervisor.ts';
 import { createFailedProgram } from './failed-program.ts';
 import { startPipedProgram } from './piped-program.ts';
+import { PortNotes } from './port-notes.ts';
 import type { Program, ProgramTarget } from './program.ts';
 import { type ProgramSetting, toProgramSetting } from './program-setting.ts';
 import type { Command } from './read-command.ts';
@@ -26,9 +27,11 @@ export class Sessions implements AsyncDisposable {
   readonly #running = new Map<string, Session>();
   readonly #ended = new Map<string, Session>();
   readonly #mark: SessionsMark;
+  readonly #ports: PortNotes;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
+    this.#ports = new PortNotes(options.baseEnv.REMORA_SOCKET);
     this.#mark = new SessionsMark(options.stateDir, options.log);
     this.#mark.set(false);
   }
@@ -56,6 +59,7 @@ export class Sessions implements AsyncDisposable {
       workdir: setting.dir,
       created: new Date(),
       start: (target) => start(command, setting, target, this.#options.log),
+      followPorts: (listener) => this.#ports.follow(listener),
       onOver: () => this.#remember(session),
     });
     this.#running.set(id, session);
