@@ -23,7 +23,7 @@ export const channelOperations = {
     source: 'Remora',
     tag: 'Machines',
     servedAt: ['tcp'],
-    access: 'sprite',
+    access: 'agent',
     readOnly: false,
     params: machineParams,
     answer: { kind: 'raw' },

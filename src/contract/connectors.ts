@@ -97,7 +97,7 @@ export const connectorOperations = {
     source,
     tag,
     servedAt: ['tcp', 'operator'],
-    access: 'any',
+    access: 'every',
     query: listConnectionsRequest,
     answer: { kind: 'json', status: 200, schema: connectionListResponse },
     errors: ['unauthorized'],

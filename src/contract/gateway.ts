@@ -48,7 +48,7 @@ export const gatewayOperations = {
     source: 'Sprites API',
     tag: 'Gateway',
     servedAt: ['tcp', 'operator'],
-    access: 'any',
+    access: 'every',
     answer: { kind: 'json', status: 200, schema: gatewayListResponse },
     errors: ['unauthorized', 'incarnation_conflict', 'rewound'],
   }),
@@ -60,7 +60,7 @@ export const gatewayOperations = {
     source: 'Remora',
     tag: 'Gateway',
     servedAt: ['tcp'],
-    access: 'sprite',
+    access: 'agent',
     query: z.object({
       /** The last version that the caller has acted on. When it is not the current one, `changed` follows `hello` at once. */
       since: z.string().max(128).optional(),
@@ -75,7 +75,7 @@ export const gatewayOperations = {
     source: 'Sandbox API, What the service does',
     tag: 'Gateway',
     servedAt: ['tcp'],
-    access: 'any',
+    access: 'every',
     answer: { kind: 'raw', upgrades: true },
     errors: [
       'invalid_target',

@@ -136,7 +136,7 @@ export const listMachinesRequest = z.object({
 export type ListMachinesRequest = z.infer<typeof listMachinesRequest>;
 
 const tag = 'Machines';
-const access = 'any';
+const access = 'every';
 /** Errors by which the call of a sprite is refused when it comes from a copy of its machine. */
 const fenced = ['incarnation_conflict', 'rewound'] as const;
 const ok = { kind: 'json', status: 200, schema: machineOk } as const;

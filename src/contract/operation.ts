@@ -6,10 +6,11 @@ import type { ListenerName, PlatformListenerName } from './listeners.ts';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /**
- * Who may call: `none` = nobody is asked, `organization` or `sprite` = that kind of bearer token, `any` = either, `operator` = who
- * may open the platform's own socket, where no token is needed.
+ * Who may call: `none` = nobody is asked, `organization` = the token of an organization, `any` = that or the token of a sprite, `agent` =
+ * the token of a sprite or of its machine, `every` = all three, `operator` = who may open the platform's own socket, where no token is
+ * needed. The token of a machine opens `agent` and `every` only: what its agent needs.
  */
-export type Access = 'none' | 'organization' | 'sprite' | 'any' | 'operator';
+export type Access = 'none' | 'organization' | 'any' | 'agent' | 'every' | 'operator';
 
 /**
  * What a success looks like. `json`: one JSON value. `empty`: no body. `text`: a body of another type. `stream`: NDJSON, or

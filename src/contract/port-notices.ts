@@ -55,7 +55,7 @@ export const portNoticeOperations = {
     source: 'Sandbox API, Port notification message',
     tag,
     servedAt: ['tcp'],
-    access: 'sprite',
+    access: 'agent',
     params: spriteParams,
     body: portNoticesRequest,
     answer: { kind: 'json', status: 200, schema: portNoticesResponse },

@@ -61,7 +61,7 @@ export const resumeReportOperations = {
     source: 'Remora',
     tag: 'Machines',
     servedAt: ['tcp'],
-    access: 'sprite',
+    access: 'agent',
     params: machineParams,
     body: resumeReport,
     judgesIncarnation: true,

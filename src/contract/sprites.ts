@@ -141,7 +141,7 @@ export const spriteOperations = {
     source: 'Sandbox API, Endpoints; Sprites API',
     tag,
     servedAt: ['tcp', 'operator'],
-    access: 'any',
+    access: 'every',
     params: spriteParams,
     answer: { kind: 'json', status: 200, schema: sprite },
     errors: ['unauthorized', 'not_found'],

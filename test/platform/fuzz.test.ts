@@ -97,7 +97,7 @@ test('no body, query or path makes a row fail', async () => {
 
   for (const row of Object.values(platformOperations)) {
     const methods = row.method === '*' ? ['GET', 'POST', 'DELETE'] : [row.method];
-    const token = row.access === 'sprite' ? sprite : platform.token;
+    const token = row.access === 'agent' ? sprite : platform.token;
     for (const method of methods) {
       // What is refused before its body is read is sent a few.
       const some = row.access === 'operator' ? bodies.slice(0, 10) : bodies;

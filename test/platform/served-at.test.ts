@@ -1,95 +1,96 @@
 // Which operation of the platform is served at which listener, and to which token: every one, at a real platform.
+import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Operation } from '../../src/contract/operation.ts';
 import { OPERATOR_SOCKET } from '../../src/contract/organizations.ts';
 import { platformOperations } from '../../src/contract/platform-operations.ts';
-import type { Secret } from '../../src/core/secret.ts';
-import { openTestPlatform } from '../support/open-platform.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { machineCommand, openTestPlatform } from '../support/open-platform.ts';
 
-/** The columns: the address of the platform with no token, one of an organization, one of a sprite; its socket; its metrics. */
+/** The columns: the address of the platform with no token, one of an organization, one of a sprite, one of a machine; its socket; its metrics. */
 const TABLE = `
-health served served served served served
-metrics 404:not_found 404:not_found 404:not_found served served
-openapi served served served served 404:not_found
-createSprite 401:unauthorized served 403:forbidden served 404:not_found
-listSprites 401:unauthorized served 403:forbidden served 404:not_found
-readSprite 401:unauthorized served served served 404:not_found
-updateSprite 401:unauthorized served 403:forbidden served 404:not_found
-deleteSprite 401:unauthorized served 403:forbidden served 404:not_found
-watchSprites 401:unauthorized served 403:forbidden 403:forbidden 404:not_found
-listConnections 401:unauthorized served served served 404:not_found
-createApiKeyConnection 401:unauthorized served 403:forbidden served 404:not_found
-readConnection 401:unauthorized served served served 404:not_found
-updateConnection 401:unauthorized served 403:forbidden served 404:not_found
-replaceConnection 401:unauthorized served 403:forbidden served 404:not_found
-deleteConnection 401:unauthorized served 403:forbidden served 404:not_found
-provisionConnection 401:unauthorized served 403:forbidden served 404:not_found
-authorizeConnection 401:unauthorized served 403:forbidden served 404:not_found
-completeConnection 401:unauthorized served 403:forbidden served 404:not_found
-landOnCallback served served served served 404:not_found
-listGateway 401:unauthorized served served served 404:not_found
-watchGateway 401:unauthorized 403:forbidden served 403:forbidden 404:not_found
-gateway 401:unauthorized served served 403:forbidden 404:not_found
-explainCall 401:unauthorized served served served 404:not_found
-listProviders 401:unauthorized served served served 404:not_found
-gatewayGuide 401:unauthorized served served served 404:not_found
-readGatewayUsage 401:unauthorized served served served 404:not_found
-createApp 401:unauthorized served 403:forbidden served 404:not_found
-listApps 401:unauthorized served 403:forbidden served 404:not_found
-readApp 401:unauthorized served 403:forbidden served 404:not_found
-deleteApp 401:unauthorized served 403:forbidden served 404:not_found
-listMachines 401:unauthorized served 403:forbidden served 404:not_found
-readMachine 401:unauthorized served served served 404:not_found
-readMachineLog 401:unauthorized served 403:forbidden served 404:not_found
-suspendMachine 401:unauthorized served served served 404:not_found
-waitMachine 401:unauthorized served served served 404:not_found
-startMachine 401:unauthorized served served served 404:not_found
-stopMachine 401:unauthorized served served served 404:not_found
-adoptMachine 401:unauthorized served 403:forbidden served 404:not_found
-setMachineRole 401:unauthorized served served served 404:not_found
-openChannel 401:unauthorized 403:forbidden served 403:forbidden 404:not_found
-listServices 401:unauthorized served 403:forbidden served 404:not_found
-readService 401:unauthorized served 403:forbidden served 404:not_found
-putService 401:unauthorized served 403:forbidden served 404:not_found
-deleteService 401:unauthorized served 403:forbidden served 404:not_found
-startService 401:unauthorized served 403:forbidden served 404:not_found
-stopService 401:unauthorized served 403:forbidden served 404:not_found
-restartService 401:unauthorized served 403:forbidden served 404:not_found
-followServiceLogs 401:unauthorized served 403:forbidden served 404:not_found
-signalService 401:unauthorized served 403:forbidden served 404:not_found
-readFile 401:unauthorized served 403:forbidden served 404:not_found
-writeFile 401:unauthorized served 403:forbidden served 404:not_found
-listFiles 401:unauthorized served 403:forbidden served 404:not_found
-deleteFiles 401:unauthorized served 403:forbidden served 404:not_found
-renameFile 401:unauthorized served 403:forbidden served 404:not_found
-copyFiles 401:unauthorized served 403:forbidden served 404:not_found
-changeFileMode 401:unauthorized served 403:forbidden served 404:not_found
-changeFileOwner 401:unauthorized served 403:forbidden served 404:not_found
-watchFiles 401:unauthorized served 403:forbidden served 404:not_found
-exec 401:unauthorized served 403:forbidden served 404:not_found
-execOverHttp 401:unauthorized served 403:forbidden served 404:not_found
-control 401:unauthorized served 403:forbidden served 404:not_found
-attachProcess 401:unauthorized served 403:forbidden served 404:not_found
-listProcesses 401:unauthorized served 403:forbidden served 404:not_found
-killProcess 401:unauthorized served 403:forbidden served 404:not_found
-proxyPort 401:unauthorized served 403:forbidden served 404:not_found
-reportResume 401:unauthorized 403:forbidden served 403:forbidden 404:not_found
-postPortNotices 401:unauthorized 403:forbidden served 403:forbidden 404:not_found
-listSpritePorts 401:unauthorized served served served 404:not_found
-watchSpritePorts 401:unauthorized served served 403:forbidden 404:not_found
-listTokens 401:unauthorized served 403:forbidden served 404:not_found
-createToken 401:unauthorized served 403:forbidden served 404:not_found
-deleteToken 401:unauthorized served 403:forbidden served 404:not_found
-readOwnOrganization 401:unauthorized served 403:forbidden served 404:not_found
-listOrganizations 401:unauthorized 403:forbidden 403:forbidden served 404:not_found
-createOrganization 401:unauthorized 403:forbidden 403:forbidden served 404:not_found
-readOrganization 401:unauthorized 403:forbidden 403:forbidden served 404:not_found
-updateOrganization 401:unauthorized 403:forbidden 403:forbidden served 404:not_found
-deleteOrganization 401:unauthorized 403:forbidden 403:forbidden served 404:not_found
-listHosts 401:unauthorized 403:forbidden 403:forbidden served 404:not_found
-forgetHost 401:unauthorized 403:forbidden 403:forbidden served 404:not_found
+health served served served served served served
+metrics 404:not_found 404:not_found 404:not_found 404:not_found served served
+openapi served served served served served 404:not_found
+createSprite 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+listSprites 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+readSprite 401:unauthorized served served served served 404:not_found
+updateSprite 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+deleteSprite 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+watchSprites 401:unauthorized served 403:forbidden 403:forbidden 403:forbidden 404:not_found
+listConnections 401:unauthorized served served served served 404:not_found
+createApiKeyConnection 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+readConnection 401:unauthorized served served 403:forbidden served 404:not_found
+updateConnection 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+replaceConnection 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+deleteConnection 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+provisionConnection 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+authorizeConnection 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+completeConnection 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+landOnCallback served served served served served 404:not_found
+listGateway 401:unauthorized served served served served 404:not_found
+watchGateway 401:unauthorized 403:forbidden served served 403:forbidden 404:not_found
+gateway 401:unauthorized served served served 403:forbidden 404:not_found
+explainCall 401:unauthorized served served served served 404:not_found
+listProviders 401:unauthorized served served served served 404:not_found
+gatewayGuide 401:unauthorized served served 403:forbidden served 404:not_found
+readGatewayUsage 401:unauthorized served served 403:forbidden served 404:not_found
+createApp 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+listApps 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+readApp 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+deleteApp 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+listMachines 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+readMachine 401:unauthorized served served served served 404:not_found
+readMachineLog 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+suspendMachine 401:unauthorized served served served served 404:not_found
+waitMachine 401:unauthorized served served served served 404:not_found
+startMachine 401:unauthorized served served served served 404:not_found
+stopMachine 401:unauthorized served served served served 404:not_found
+adoptMachine 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+setMachineRole 401:unauthorized served served served served 404:not_found
+openChannel 401:unauthorized 403:forbidden served served 403:forbidden 404:not_found
+listServices 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+readService 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+putService 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+deleteService 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+startService 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+stopService 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+restartService 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+followServiceLogs 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+signalService 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+readFile 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+writeFile 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+listFiles 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+deleteFiles 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+renameFile 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+copyFiles 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+changeFileMode 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+changeFileOwner 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+watchFiles 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+exec 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+execOverHttp 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+control 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+attachProcess 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+listProcesses 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+killProcess 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+proxyPort 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+reportResume 401:unauthorized 403:forbidden served served 403:forbidden 404:not_found
+postPortNotices 401:unauthorized 403:forbidden served served 403:forbidden 404:not_found
+listSpritePorts 401:unauthorized served served 403:forbidden served 404:not_found
+watchSpritePorts 401:unauthorized served served 403:forbidden 403:forbidden 404:not_found
+listTokens 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+createToken 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+deleteToken 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+readOwnOrganization 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+listOrganizations 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+createOrganization 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+readOrganization 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+updateOrganization 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+deleteOrganization 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+listHosts 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+forgetHost 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 `;
 
 interface Place {
@@ -144,16 +145,23 @@ test('the platform does not start while an operation does not say where it is se
 });
 
 test('each operation is served at its listeners and at no other', async () => {
-  const platform = await openTestPlatform({ metrics: { listen: { host: '127.0.0.1', port: 0 } } });
+  const platform = await openTestPlatform({
+    agentCommand: machineCommand(),
+    metrics: { listen: { host: '127.0.0.1', port: 0 } },
+  });
   await platform.admin.createSprite({ organization: 'acme', name: 'one' });
   const sprite = await platform.admin.createToken({ organization: 'acme', sprite: 'one' });
+  const one = { organization: 'acme', sprite: 'one' };
+  await platform.admin.startMachine(one);
+  const { dir } = await platform.admin.readMachine(one);
+  const machine = new Secret(readFileSync(join(dir, 'token'), 'utf8'));
   const tcp = { host: '127.0.0.1', port: Number(new URL(platform.url).port) };
   const operator = { socketPath: join(platform.dir, OPERATOR_SOCKET) };
   const metrics = { host: '127.0.0.1', port: Number(platform.log.find(({ message }) => message === 'metrics')?.port) };
   const lines: string[] = [];
   for (const [id, operation] of Object.entries<Operation>(platformOperations)) {
     const words = [];
-    for (const token of [undefined, platform.token, sprite]) words.push(await judge(tcp, operation, token));
+    for (const token of [undefined, platform.token, sprite, machine]) words.push(await judge(tcp, operation, token));
     for (const place of [operator, metrics]) words.push(await judge(place, operation));
     lines.push([id, ...words].join(' '));
   }

@@ -14,8 +14,9 @@ export function toOperationName({ method, path }: Operation): string {
 const platformAccess = {
   none: 'nobody is asked',
   any: 'organization, sprite',
+  every: 'organization, sprite, machine',
   organization: 'organization',
-  sprite: 'sprite',
+  agent: 'sprite, machine',
   operator: "none: the platform's own socket",
 } as const;
 

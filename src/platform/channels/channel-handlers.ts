@@ -39,7 +39,7 @@ export function createChannelHandlers(deps: ChannelHandlerDeps): Handlers<typeof
 
 /** A process in the machine may hold the token of the sprite. Only the agent has that of the machine, but where the machine is run elsewhere. */
 function checkToken(principal: Principal, machine: MachineRow): void {
-  if (principal.type === 'sprite' && principal.token.machine_id === machine.id) return;
+  if (principal.type === 'machine') return;
   if (principal.type === 'sprite' && machine.config.external === true) return;
   throw new RemoraError('forbidden', 'the channel takes the token of this machine');
 }

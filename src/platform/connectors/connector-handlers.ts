@@ -2,7 +2,7 @@
 import type { ConnectionResponse, connectorOperations } from '../../contract/connectors.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Call, Handlers } from '../../http/handler.ts';
-import { organizationOf, type Principal } from '../tokens/principal.ts';
+import { organizationOf, type Principal, spriteOf } from '../tokens/principal.ts';
 import { createCompiledPolicies } from './compiled-policies.ts';
 import type { ConnectorService } from './connector-service.ts';
 import { listConnections } from './list-connections.ts';
@@ -37,7 +37,7 @@ export function createConnectorHandlers(deps: ConnectorHandlerDeps): Handlers<ty
       const rows = await service.list(organizationOf(principal).id, query.provider);
       const { usable, denied } = await splitByUse(rows, principal, policyOf);
       const connections = await listConnections(usable, (row) => toResponse(row).connection);
-      if (principal.type !== 'sprite') return { connections };
+      if (spriteOf(principal) === undefined) return { connections };
       return { connections, denied: denied.map(({ id, provider }) => ({ id, provider })) };
     },
     async createApiKeyConnection({ principal, body }) {

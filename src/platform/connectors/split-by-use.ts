@@ -2,7 +2,7 @@
 // several turns of the event loop, because each is read for it and may be a megabyte.
 import { type CompiledPolicy, isGranted } from '../../core/gateway/access-policy.ts';
 import { mapInTurns } from '../../core/map-in-turns.ts';
-import type { Principal } from '../tokens/principal.ts';
+import { type Principal, spriteOf } from '../tokens/principal.ts';
 import type { ConnectorRow } from './records/connector-store.ts';
 
 /** What a row costs beside its policy. */
@@ -14,8 +14,8 @@ export async function splitByUse(
   principal: Principal,
   policyOf: (stored: string | null) => CompiledPolicy,
 ): Promise<{ readonly usable: readonly ConnectorRow[]; readonly denied: readonly ConnectorRow[] }> {
-  if (principal.type !== 'sprite') return { usable: rows, denied: [] };
-  const { sprite } = principal;
+  const sprite = spriteOf(principal);
+  if (sprite === undefined) return { usable: rows, denied: [] };
   const usable: ConnectorRow[] = [];
   const denied: ConnectorRow[] = [];
   await mapInTurns(

@@ -17,7 +17,7 @@ import { splitByUse } from '../connectors/split-by-use.ts';
 import { parseStoredPolicy } from '../connectors/stored-policy.ts';
 import { toUsageSnippet } from '../connectors/usage-snippet.ts';
 import type { SpriteStore } from '../sprites/sprite-store.ts';
-import { checkOwnSprite, organizationOf, type Principal } from '../tokens/principal.ts';
+import { checkOwnSprite, organizationOf, type Principal, spriteOf } from '../tokens/principal.ts';
 import { type DryRun, toDryRunAnswer, toDryRunTarget, toForwarded } from './dry-run.ts';
 import { findConnector, type NamedConnector } from './find-connector.ts';
 import { toProviderRecord, type WaysToConnect } from './provider-record.ts';
@@ -46,7 +46,8 @@ export function createDiscoveryHandlers(deps: DiscoveryDeps): Handlers<Rows, Pri
 
   async function identityOf(principal: Principal, named: string | undefined): Promise<SpriteIdentity | null> {
     if (named !== undefined) checkOwnSprite(principal, ({ name }) => name === named);
-    if (principal.type === 'sprite') return principal.sprite;
+    const own = spriteOf(principal);
+    if (own !== undefined) return own;
     if (named === undefined) return null;
     const found = await deps.sprites.findByName(organizationOf(principal).id, named);
     if (found === undefined) throw new RemoraError('not_found', `there is no sprite ${named}`);

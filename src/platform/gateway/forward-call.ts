@@ -23,7 +23,7 @@ import type { ConnectorStore } from '../connectors/records/connector-store.ts';
 import { recheckIncarnation } from '../fencing/fencing.ts';
 import { parseIncarnationHeaders } from '../fencing/parse-incarnation-headers.ts';
 import type { Caller } from '../tokens/caller-store.ts';
-import type { Principal } from '../tokens/principal.ts';
+import { type Principal, spriteOf } from '../tokens/principal.ts';
 import type { RecheckToken } from '../tokens/recheck-token.ts';
 import { toProviderCall } from '../upstream/provider-call.ts';
 import { findConnector } from './find-connector.ts';
@@ -76,7 +76,7 @@ export function createForwardCall(deps: ForwardCallDeps): ForwardCall {
 
   return async (record, { request, principal, upgrade }, response) => {
     // Refused calls count too: each writes a line of the log, and most read the database.
-    using _ofSprite = ofSprite.admit(principal.type === 'sprite' ? principal.sprite.id : principal.organization.id);
+    using _ofSprite = ofSprite.admit(spriteOf(principal)?.id ?? principal.organization.id);
     const target = parseGatewayTarget(request.method ?? '', request.url ?? '', request.rawHeaders);
     if (target.type === 'reject') {
       throw new RemoraError(target.code, target.message, { details: target.details });
@@ -85,7 +85,8 @@ export function createForwardCall(deps: ForwardCallDeps): ForwardCall {
     Object.assign(record, { provider, connector_id, path: withoutQuery(target.path) });
     const incarnation = parseIncarnationHeaders(request.headers);
     const judge = async (caller: Caller) => {
-      if (caller.type === 'sprite' && incarnation !== undefined) recheckIncarnation(caller.incarnation, incarnation);
+      if (caller.type !== 'organization' && incarnation !== undefined)
+        recheckIncarnation(caller.incarnation, incarnation);
       const found = await findConnector(deps, caller.organization.id, provider, connector_id);
       const decision = decide(policyOf(found.row.access_policy), toSpriteIdentity(caller), target.path);
       Object.assign(record, { isKnown: true, rule: decision.rule });
@@ -135,5 +136,6 @@ export function createForwardCall(deps: ForwardCallDeps): ForwardCall {
 
 /** What an access policy knows of a caller. Null for the token of an organization: policies name sprites only. */
 function toSpriteIdentity(principal: Principal): SpriteIdentity | null {
-  return principal.type === 'sprite' ? { name: principal.sprite.name, labels: principal.sprite.labels } : null;
+  const sprite = spriteOf(principal);
+  return sprite === undefined ? null : { name: sprite.name, labels: sprite.labels };
 }

@@ -7,7 +7,7 @@ import type { Changes } from '../changes.ts';
 import { createCompiledPolicies } from '../connectors/compiled-policies.ts';
 import { splitByUse } from '../connectors/split-by-use.ts';
 import type { SpriteStore } from '../sprites/sprite-store.ts';
-import { isCaller, organizationOf, type Principal } from '../tokens/principal.ts';
+import { isCaller, organizationOf, type Principal, spriteOf } from '../tokens/principal.ts';
 import { createChangeFeed } from './change-feed.ts';
 import { toConnectorsDigest } from './connectors-digest.ts';
 import { createForwardCall, type ForwardCallDeps } from './forward-call.ts';
@@ -59,7 +59,8 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
 
   return {
     async watchGateway({ principal, query }, sink) {
-      if (principal.type === 'sprite') await feed.follow(principal.sprite.id, query.since, sink);
+      const sprite = spriteOf(principal);
+      if (sprite !== undefined) await feed.follow(sprite.id, query.since, sink);
     },
     async listGateway({ principal }) {
       const rows = await deps.connectors.list(organizationOf(principal).id, undefined);

@@ -7,7 +7,7 @@ import type { Handlers } from '../../http/handler.ts';
 import type { Fencing } from '../fencing/fencing.ts';
 import type { IncarnationStore } from '../fencing/incarnation-store.ts';
 import { parseIncarnationHeaders } from '../fencing/parse-incarnation-headers.ts';
-import type { Principal } from '../tokens/principal.ts';
+import { isCaller, type Principal } from '../tokens/principal.ts';
 import type { MachineService } from './moves/machine-service.ts';
 import { findMachineFor } from './records/find-machine.ts';
 import type { MachineStore } from './records/machine-store.ts';
@@ -44,7 +44,7 @@ export function createResumeReportHandlers(
       if (replaced !== undefined) {
         const audit = {
           machine: machine.id,
-          token: principal.type === 'sprite' ? principal.token.id : null,
+          token: isCaller(principal) ? principal.token.id : null,
           from: toIncarnation(replaced),
           to: taken.generation,
         };
@@ -53,7 +53,7 @@ export function createResumeReportHandlers(
       }
       if (body.version !== undefined) await deps.machines.setAgentVersion(machine.id, body.version);
       // Only a report with the token of this machine comes from the instance that the platform started; one with a sprite's token may not.
-      const isOfInstance = principal.type === 'sprite' && principal.token.machine_id === machine.id;
+      const isOfInstance = principal.type === 'machine';
       if (isOfInstance || machine.config.external === true) {
         await deps.machineService.reported(machine.id);
       }

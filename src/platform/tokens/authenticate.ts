@@ -1,4 +1,4 @@
-// Authenticates requests: the token names the principal. When a sprite's request names the incarnation of its machine, it must be the
+// Authenticates requests: the token names the principal. When the request of a sprite or a machine names the incarnation of its machine, it must be the
 // one that is served.
 import type { IncomingMessage } from 'node:http';
 import type { Operation } from '../../contract/operation.ts';
@@ -36,7 +36,7 @@ const BEARER = /^bearer ([\x21-\x7e]{1,512})$/i;
 
 /**
  * Returns the function that the edge calls. It throws `unauthorized`, with one message for every cause, `forbidden`, and
- * `too_many_requests` before the database is asked; for a sprite also what `parseIncarnationHeaders` and `Fencing.admit` throw.
+ * `too_many_requests` before the database is asked; for a sprite and a machine also what `parseIncarnationHeaders` and `Fencing.admit` throw.
  */
 export function createAuthenticate(
   deps: AuthenticateDeps,
@@ -60,7 +60,7 @@ export function createAuthenticate(
     checkServedOverTcp(principal, operation);
     checkAccess(principal, operation.access);
     checkReadOnly(principal, operation);
-    if (principal.type !== 'sprite') return principal;
+    if (principal.type !== 'sprite' && principal.type !== 'machine') return principal;
     if (operation.judgesIncarnation === true) return principal;
     const claimed = parseIncarnationHeaders(request.headers);
     if (claimed !== undefined) await deps.fencing.admit(principal.sprite.id, principal.incarnation, claimed);

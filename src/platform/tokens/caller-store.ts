@@ -72,11 +72,12 @@ function toCaller(stored: StoredCaller | undefined, now_ms: number): Caller | un
   const { generation, incarnation, nonces } = stored;
   const times = { created_at, updated_at, last_running_at, last_warming_at };
   const sprite = { id: stored.id, organization_id, name, labels, url_settings, ...times };
-  return {
-    type: 'sprite',
+  const own = {
     organization,
     sprite: parseSprite({ ...sprite, machine_id, machine_state, app, agent_version }),
     token,
     incarnation: generation === null ? undefined : parseKnownIncarnation({ generation, incarnation, nonces }),
   };
+  if (stored.of_machine === null) return { type: 'sprite', ...own };
+  return stored.of_machine === machine_id ? { type: 'machine', machine_id, ...own } : undefined;
 }

@@ -1,4 +1,4 @@
-// Who is calling (nobody, an organization, one of its sprites, or the operator), and the checks of what each may do.
+// Who is calling (nobody, an organization, one of its sprites, the machine of one, or the operator), and the checks of what each may do.
 import type { Access, Operation } from '../../contract/operation.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { isServedAt } from '../../http/served-at.ts';
@@ -19,6 +19,15 @@ export type Principal =
       readonly token: TokenIdentity;
       /** The known incarnation of its machine when the call was admitted; undefined when none is known. */
       readonly incarnation: KnownIncarnation | undefined;
+    }
+  /** The agent of a machine, by the token that the platform made for it. It calls for the sprite of the machine too. */
+  | {
+      readonly type: 'machine';
+      readonly organization: Organization;
+      readonly sprite: SpriteRow;
+      readonly machine_id: string;
+      readonly token: TokenIdentity;
+      readonly incarnation: KnownIncarnation | undefined;
     };
 
 /** The token that a call came with. */
@@ -34,10 +43,15 @@ export function checkAccess(principal: Principal, access: Access | undefined): v
   switch (access) {
     case 'none':
       return;
-    case 'any':
-      if (principal.type !== 'anonymous') return;
+    case 'every':
+      if (principal.type !== 'anonymous' && principal.type !== 'operator') return;
       break;
-    case 'sprite':
+    case 'any':
+      if (principal.type === 'organization' || principal.type === 'sprite') return;
+      break;
+    case 'agent':
+      if (principal.type === 'sprite' || principal.type === 'machine') return;
+      break;
     case 'organization':
     case 'operator':
     case undefined:
@@ -49,7 +63,7 @@ export function checkAccess(principal: Principal, access: Access | undefined): v
   if (principal.type === 'anonymous') throw noToken();
   throw new RemoraError(
     'forbidden',
-    `the token of ${principal.type === 'sprite' ? 'a sprite' : 'an organization'} does not open this`,
+    `the token of ${principal.type === 'organization' ? 'an' : 'a'} ${principal.type} does not open this`,
   );
 }
 
@@ -87,9 +101,15 @@ function noToken(): RemoraError {
   return new RemoraError('unauthorized', 'send Authorization: Bearer and a token');
 }
 
+/** The sprite that calls itself or through the agent of its machine; undefined for a caller that is no sprite. */
+export function spriteOf(principal: Principal): SpriteRow | undefined {
+  return 'sprite' in principal ? principal.sprite : undefined;
+}
+
 /** Throws unless the sprite is the caller's own, with the same error whether or not it exists. An organization may use all of its own. */
 export function checkOwnSprite(principal: Principal, isOwn: (sprite: SpriteRow) => boolean): void {
-  if (principal.type === 'sprite' && !isOwn(principal.sprite)) {
-    throw new RemoraError('forbidden', 'the token of a sprite opens only what belongs to that sprite');
-  }
+  const sprite = spriteOf(principal);
+  if (sprite === undefined || isOwn(sprite)) return;
+  const { type } = principal;
+  throw new RemoraError('forbidden', `the token of a ${type} opens only what belongs to that ${type}`);
 }

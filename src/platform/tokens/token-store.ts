@@ -67,7 +67,7 @@ const POSITION = /^(\d{1,15})-(\w{1,64})$/;
 export function createTokenStore(sql: Sql): TokenStore {
   return {
     async create(token, now_ms) {
-      const text = `${token.sprite_id === null ? 'remora_org' : 'remora_sprite'}_${randomToken(TOKEN_BYTES)}`;
+      const text = `${toPrefix(token)}_${randomToken(TOKEN_BYTES)}`;
       const hash = toTokenHash(text);
       const id = `tok_${randomHex(10)}`;
       const { organization_id, sprite_id, access = 'full', name = null, user_id = null } = token;
@@ -103,6 +103,11 @@ export function createTokenStore(sql: Sql): TokenStore {
       await sql.run('DELETE FROM tokens WHERE machine_id = $1', [machine_id]);
     },
   };
+}
+
+function toPrefix({ sprite_id, machine_id = null }: NewToken): string {
+  if (machine_id !== null) return 'remora_machine';
+  return sprite_id === null ? 'remora_org' : 'remora_sprite';
 }
 
 /** A position as text, which callers pass back unchanged. */

@@ -2,7 +2,7 @@
 import type { gatewayUsageOperations } from '../../../contract/gateway-usage.ts';
 import type { Clock } from '../../../core/clock.ts';
 import type { Handlers } from '../../../http/handler.ts';
-import { checkOwnSprite, organizationOf, type Principal } from '../../tokens/principal.ts';
+import { checkOwnSprite, organizationOf, type Principal, spriteOf } from '../../tokens/principal.ts';
 import { toUsageDays } from './usage-days.ts';
 import type { UsageStore } from './usage-store.ts';
 
@@ -20,7 +20,7 @@ export function createUsageHandlers(deps: UsageHandlerDeps): Handlers<typeof gat
         organization_id: organizationOf(principal).id,
         ...toUsageDays(days, deps.clock.wall_ms()),
         connector_id,
-        sprite: principal.type === 'sprite' ? principal.sprite.name : sprite,
+        sprite: spriteOf(principal)?.name ?? sprite,
       });
       return { usage: [...usage] };
     },

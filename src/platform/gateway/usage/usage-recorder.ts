@@ -7,6 +7,7 @@ import type { Log } from '../../../core/log.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import type { ExchangeOutcome } from '../../../http/exchange-outcome.ts';
 import type { Caller } from '../../tokens/caller-store.ts';
+import { spriteOf } from '../../tokens/principal.ts';
 import { toUsageDay } from './usage-days.ts';
 import { type UsageCounts, type UsageKey, type UsageStore, usageSums } from './usage-store.ts';
 
@@ -50,7 +51,7 @@ export function createUsageRecorder({ usage, clock, log }: UsageRecorderOptions)
 
   function sumOf({ caller, provider = '', connector_id = '' }: CallRecord) {
     const day = toUsageDay(clock.wall_ms());
-    const sprite = caller.type === 'sprite' ? caller.sprite.name : '';
+    const sprite = spriteOf(caller)?.name ?? '';
     const key = { organization_id: caller.organization.id, day, connector_id, sprite, provider };
     const text = JSON.stringify(key);
     const zero = { calls: 0, refused: 0, request_bytes: 0, response_bytes: 0, input_tokens: 0, output_tokens: 0 };
@@ -113,7 +114,7 @@ export function createUsageRecorder({ usage, clock, log }: UsageRecorderOptions)
 
 function toFields(record: CallRecord, error: unknown): object {
   const { caller, method, provider, connector_id: connector, path, rule, outcome, usage } = record;
-  const sprite = caller.type === 'sprite' ? caller.sprite.name : undefined;
+  const sprite = spriteOf(caller)?.name;
   const who = { organization: caller.organization.slug, token: caller.token.id, sprite };
   const what = { provider, connector, method, path, rule };
   if (outcome === undefined) {

@@ -10,7 +10,7 @@ export interface MachinePath {
 
 /**
  * Throws the same `not_found` for a machine that does not exist, of another app, and of another organization. Throws `forbidden`
- * when a sprite names a machine other than its own, whether or not it exists.
+ * when a sprite or a machine names a machine other than its own, whether or not it exists.
  */
 export async function findMachineFor(
   principal: Principal,
@@ -19,7 +19,10 @@ export async function findMachineFor(
 ): Promise<MachineRow> {
   const organization = organizationOf(principal);
   const row = await machines.find(path.machine_id);
-  checkOwnSprite(principal, (own) => row?.sprite_id === own.id);
+  checkOwnSprite(
+    principal,
+    (own) => row?.sprite_id === own.id && row.id === (principal.type === 'machine' ? principal.machine_id : row.id),
+  );
   if (row === undefined || row.organization_id !== organization.id || row.app !== path.app_name) {
     throw new RemoraError('not_found', 'there is no such machine');
   }
