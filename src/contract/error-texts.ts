@@ -24,7 +24,7 @@ export const errorTexts: Readonly<Record<ErrorCode, string>> = {
   hook_failed: 'a pre-suspend hook failed or took too long; the machine stays awake',
   already_exists: 'the name is taken',
   invalid_state: 'the state does not allow this, now or at all',
-  limit_reached: 'the organization has as many running or warm sprites as it may; `details` has limit and count',
+  limit_reached: 'the organization has as many of these as it may; `details` has the limit',
   external_machine: 'the machine is run elsewhere: move it where it runs',
   incarnation_conflict:
     'another copy of this machine was first; `remora machine adopt MACHINE` has this one served from its next report',
@@ -41,6 +41,8 @@ export const errorTexts: Readonly<Record<ErrorCode, string>> = {
   not_eligible: 'the machine cannot be suspended; `details` has each condition that is not met',
   upgrade_required: 'the operation is served on an upgraded connection only; `Upgrade` names the protocol',
   too_many_requests: 'a rate or a number is used up; repeat after `Retry-After`',
+  concurrent_sprite_limit_exceeded:
+    'the organization has as many running or warm sprites as it may; `limit`, `current_count` and `retry_after_seconds` say more',
   headers_too_large: 'the headers are longer than the limit',
   internal: 'a fault of Remora; the log has the cause',
   not_implemented: 'the operation is known and not served here',

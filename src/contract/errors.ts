@@ -40,6 +40,7 @@ export const errorStatus = {
   not_eligible: 422,
   upgrade_required: 426,
   too_many_requests: 429,
+  concurrent_sprite_limit_exceeded: 429,
   headers_too_large: 431,
   internal: 500,
   not_implemented: 501,

@@ -3,7 +3,7 @@ import type { ErrorCode } from './errors.ts';
 
 export const reachErrors = [
   'read_only',
-  'limit_reached',
+  'concurrent_sprite_limit_exceeded',
   'other_host',
   'too_many_requests',
   'not_isolated',

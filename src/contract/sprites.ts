@@ -24,11 +24,17 @@ export const urlSettings = z.object({
 });
 export type UrlSettings = z.infer<typeof urlSettings>;
 
+/** The words of the Sandbox API, and the one that clients of the Sprites API have for `organization`. */
+const privateAccessRequest = z
+  .enum(['admins', 'organization', 'org_users'])
+  .transform((word) => (word === 'org_users' ? 'organization' : word))
+  .pipe(z.enum(['admins', 'organization']));
+
 /** Sandbox API, UrlSettingsRequest. `private_access` is Remora's own field (DECISIONS.md, "private_access in a request"). */
 export const urlSettingsRequest = z
   .object({
     auth: z.enum(['sprite', 'public']).default('sprite'),
-    private_access: z.enum(['admins', 'organization']).optional(),
+    private_access: privateAccessRequest.optional(),
   })
   .refine(({ auth, private_access }) => auth === 'sprite' || private_access === undefined, {
     path: ['private_access'],

@@ -4,6 +4,8 @@ import type { ErrorCode } from '../contract/errors.ts';
 export interface RemoraErrorOptions {
   /** The caller gets it as `details`. */
   readonly details?: unknown;
+  /** Further fields of the answer beside `error` and `message`, where clients read them there. */
+  readonly fields?: Readonly<Record<string, unknown>>;
   /** Written to the log only; never reaches a caller. */
   readonly cause?: unknown;
   /** When the caller may try again, in milliseconds; becomes `Retry-After`. */
@@ -14,6 +16,7 @@ export class RemoraError extends Error {
   override readonly name = 'RemoraError';
   readonly code: ErrorCode;
   readonly details: unknown;
+  readonly fields: Readonly<Record<string, unknown>> | undefined;
   readonly retryAfter_ms: number | undefined;
 
   /** @param message what the caller reads: what is wrong and what to do. */
@@ -21,6 +24,7 @@ export class RemoraError extends Error {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.details = options.details;
+    this.fields = options.fields;
     this.retryAfter_ms = options.retryAfter_ms;
   }
 }

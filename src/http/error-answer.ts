@@ -46,8 +46,8 @@ export function toErrorAnswer(error: unknown, mapError?: MapError): ErrorAnswer 
 /** Undefined for an error that neither Remora nor the application knows. */
 export function toKnownError(error: unknown, mapError?: MapError): KnownError | undefined {
   if (!(error instanceof RemoraError)) return mapError?.(error);
-  const { code, message, details, retryAfter_ms } = error;
-  return { status: errorStatus[code], code, message, details, retryAfter_ms };
+  const { code, message, details, fields, retryAfter_ms } = error;
+  return { status: errorStatus[code], code, message, details, fields, retryAfter_ms };
 }
 
 function detailOf(details: unknown, name: string): string {

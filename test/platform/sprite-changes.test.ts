@@ -1,5 +1,6 @@
 // Sprites after their creation: changed, deleted, and limited in how many run or are warm.
 import { existsSync } from 'node:fs';
+import { parseAPIError } from '@fly/sprites';
 import { describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { machineCommand, openTestPlatform, readReport } from '../support/open-platform.ts';
@@ -55,6 +56,8 @@ describe('an update', () => {
     const made = await platform.call({ method: 'POST', path: '/v1/sprites', body: { name: 'dev-1', url_settings } });
     expect([made.status, made.json.url_settings]).toEqual([201, url_settings]);
     const put = (body: unknown) => platform.call({ method: 'PUT', path, body });
+    const asClients = await put({ url_settings: { private_access: 'org_users' } });
+    expect(asClients.json.url_settings).toEqual({ auth: 'sprite', private_access: 'organization' });
     const changed = await put({ url_settings: { private_access: 'admins' } });
     expect(changed.json.url_settings).toEqual({ auth: 'sprite', private_access: 'admins' });
     const wrong = await put({ url_settings: { auth: 'public', private_access: 'admins' } });
@@ -131,16 +134,33 @@ describe('the limits', () => {
     await platform.admin.setLimits('acme', { running_limit: 2, warm_limit: 1 });
     expect((await platform.call({ path: '/v1/sprites' })).json).toMatchObject({ running_limit: 2, warm_limit: 1 });
     const both = await Promise.all(['dev-1', 'dev-2', 'dev-3'].map((name) => move(name, 'start')));
-    expect(both.map(({ status }) => status).sort()).toEqual([200, 200, 409]);
-    const refused = both.find(({ status }) => status === 409);
-    expect(refused?.json).toMatchObject({ error: 'limit_reached', details: { running_limit: 2, running: 2 } });
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 200, 429]);
+    const refused = both.find(({ status }) => status === 429);
+    expect(refused?.json).toMatchObject({
+      error: 'concurrent_sprite_limit_exceeded',
+      limit: 2,
+      current_count: 2,
+      retry_after_seconds: 30,
+      details: { running_limit: 2, running: 2 },
+    });
+    const error = parseAPIError(429, refused?.text, Object.fromEntries(refused?.headers ?? []));
+    expect(error?.isConcurrentLimitExceeded()).toBe(true);
+    expect(error).toMatchObject({ limit: 2, currentCount: 2, retryAfterSeconds: 30, retryAfterHeader: 30 });
     const running = ['dev-1', 'dev-2', 'dev-3'].filter((_, index) => both[index]?.status === 200);
     const [first = '', second = ''] = running;
     expect((await move(first, 'start')).status).toBe(200);
     expect((await move(first, 'suspend')).status).toBe(200);
     await reach(first, 'suspended');
     const warm = await move(second, 'suspend');
-    expect(warm.json).toMatchObject({ error: 'limit_reached', details: { warm_limit: 1, warm: 1 } });
+    expect([warm.status, warm.json]).toEqual([
+      429,
+      expect.objectContaining({
+        error: 'concurrent_sprite_limit_exceeded',
+        limit: 1,
+        current_count: 1,
+        details: { warm_limit: 1, warm: 1 },
+      }),
+    ]);
     expect(await sprite(second)).toMatchObject({ status: 'running' });
   });
 });

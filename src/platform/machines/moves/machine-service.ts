@@ -43,11 +43,11 @@ export interface MachineService extends AsyncDisposable {
   reconcile(): Promise<void>;
   /** Finishes the moves that an earlier process began, and starts the machines that are to run. Called once, after the platform listens. */
   carryOn(): void;
-  /** Accepts a suspend; the freeze follows. Throws `invalid_state`, `limit_reached`, or `not_eligible` with every condition. */
+  /** Accepts a suspend; the freeze follows. Throws `invalid_state`, `concurrent_sprite_limit_exceeded`, or `not_eligible` with every condition. */
   suspend(id: string): Promise<void>;
   /**
    * Boots, thaws, or cancels a suspend. A boot forgets the known incarnation of the machine. Resolves with the state before, once the
-   * machine runs and, after a boot, its agent has reported. Throws `limit_reached`, and `start_failed` with the end of its log.
+   * machine runs and, after a boot, its agent has reported. Throws `concurrent_sprite_limit_exceeded`, and `start_failed` with the end of its log.
    */
   start(id: string): Promise<MachineStatus>;
   /** Resolves once the stop is recorded; `ended` resolves when nothing of the machine runs. A frozen machine loses its memory. */

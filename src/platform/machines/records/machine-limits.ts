@@ -7,15 +7,18 @@ import type { Sql } from '../../storage/storage.ts';
 import { createMachineStore, type MachineRow } from './machine-store.ts';
 
 export interface MachineLimits {
-  /** Throws `limit_reached` when one more machine may not run. One that counts as running already may. */
+  /** Throws `concurrent_sprite_limit_exceeded` when one more machine may not run. One that counts as running already may. */
   checkRunning(row: MachineRow): Promise<void>;
-  /** Throws `limit_reached` when one more machine may not be kept suspended. */
+  /** Throws `concurrent_sprite_limit_exceeded` when one more machine may not be kept suspended. */
   checkWarm(row: MachineRow): Promise<void>;
 }
 
 /** A machine counts in the new state as soon as it begins to move there, and in the old one until it has arrived. */
 const RUNNING: readonly MachineStatus[] = ['running', 'starting', 'suspending'];
 const WARM: readonly MachineStatus[] = ['suspended', 'suspending'];
+
+/** Nobody knows when a place will be free: often enough to take it soon, and rarely enough to cost nothing. */
+const RETRY_MS = 30_000;
 
 /** `sql` is that of the transaction. */
 export function createMachineLimits(sql: Sql): MachineLimits {
@@ -27,9 +30,8 @@ export function createMachineLimits(sql: Sql): MachineLimits {
       if (limit === null || RUNNING.includes(state)) return;
       const running = await machines.count(organization_id, RUNNING);
       if (running < limit) return;
-      throw new RemoraError('limit_reached', `${running} sprites are running, and the organization may run ${limit}`, {
-        details: { running_limit: limit, running },
-      });
+      const message = `${running} sprites are running, and the organization may run ${limit}; stop one, or wait`;
+      throw exceeded(message, { limit, current_count: running }, { running_limit: limit, running });
     },
     async checkWarm({ organization_id, state }) {
       const limit = (await organizations.find(organization_id))?.warm_limit ?? null;
@@ -37,7 +39,20 @@ export function createMachineLimits(sql: Sql): MachineLimits {
       const warm = await machines.count(organization_id, WARM);
       if (warm < limit) return;
       const message = `${warm} sprites are warm, and the organization may keep ${limit}; stop one, or this one`;
-      throw new RemoraError('limit_reached', message, { details: { warm_limit: limit, warm } });
+      throw exceeded(message, { limit, current_count: warm }, { warm_limit: limit, warm });
     },
   };
+}
+
+interface Counted {
+  readonly limit: number;
+  readonly current_count: number;
+}
+
+function exceeded(message: string, counted: Counted, details: Readonly<Record<string, number>>): RemoraError {
+  return new RemoraError('concurrent_sprite_limit_exceeded', message, {
+    details,
+    fields: { ...counted, retry_after_seconds: RETRY_MS / 1_000 },
+    retryAfter_ms: RETRY_MS,
+  });
 }
