@@ -8,7 +8,7 @@ export const exitCode = {
   usage: 2,
   /** Nobody listens on the socket or at the address. */
   unreachable: 3,
-  /** The connection to a program was lost before its end, as with ssh. */
+  /** The connection was lost in the middle of what it is for, as with ssh. */
   lost: 255,
 } as const;
 
@@ -20,4 +20,9 @@ export class UsageError extends Error {
 /** Nobody answers at the path or address that the message names. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
+}
+
+/** The connection was lost in the middle; the message says of what. */
+export class LostError extends Error {
+  override readonly name = 'LostError';
 }

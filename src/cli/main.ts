@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import type { Invocation, Output } from './command.ts';
 import { commands } from './commands.ts';
-import { exitCode, UnreachableError, UsageError } from './exit-code.ts';
+import { exitCode, LostError, UnreachableError, UsageError } from './exit-code.ts';
 import { toCommandHelp, toKindHelp, toOverview } from './help.ts';
 import { insideKinds } from './inside/inside-commands.ts';
 import { kinds } from './operator/operator-commands.ts';
@@ -29,6 +29,7 @@ export async function runCli(words: readonly string[], options: CliOptions = {})
       return exitCode.usage;
     }
     out.note(`error: ${toPlainSystemError(error)}`);
+    if (error instanceof LostError) return exitCode.lost;
     return error instanceof UnreachableError ? exitCode.unreachable : exitCode.failed;
   }
 }

@@ -2,9 +2,10 @@
 import type { Command } from '../command.ts';
 import type { Kinds } from '../help.ts';
 import { execWords } from './exec/exec-words.ts';
+import { copyWords } from './files/copy-words.ts';
 import { toInsideCommand } from './inside-command.ts';
 
-export const insideCommands: readonly Command[] = [...execWords].map(toInsideCommand);
+export const insideCommands: readonly Command[] = [...execWords, ...copyWords].map(toInsideCommand);
 
 /** The first words, for the overview. */
 export const insideKinds: Kinds = [];

@@ -29,7 +29,7 @@ export interface SpriteDoor extends AsyncDisposable {
   /** Undefined for the sprite of this machine. */
   readonly sprite: string | undefined;
   readonly client: Client<typeof insideOperations>;
-  /** Any answer, also a refusal. */
+  /** Any answer, also a refusal. Throws UpstreamError where nobody answers, and what breaks the exchange or its body as it is. */
   request(request: RawRequest): Promise<Dispatcher.ResponseData>;
   /**
    * Resolves when the handshake is done, with a socket that is paused, so that no frame is missed. `target` is below the sprite, such as
@@ -70,14 +70,19 @@ function openDoor(entrance: Entrance): SpriteDoor {
     async request({ method, path, query = {}, headers: own, body, signal }) {
       const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
       const search = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
-      return await dispatcher.request({
-        origin: host,
-        path: `${base}${path}${search}`,
-        method,
-        headers: { ...headers(), ...own },
-        body: body ?? null,
-        ...(signal === undefined ? {} : { signal }),
-      });
+      try {
+        return await dispatcher.request({
+          origin: host,
+          path: `${base}${path}${search}`,
+          method,
+          headers: { ...headers(), ...own },
+          body: body ?? null,
+          ...(signal === undefined ? {} : { signal }),
+        });
+      } catch (error) {
+        const failure = toConnectionFailure(error);
+        throw failure instanceof UpstreamError && !failure.sent ? failure : error;
+      }
     },
     openWebSocket(target, signal) {
       const address = `${base}${target}`;
