@@ -80,11 +80,21 @@ export type SpriteListResponse = z.infer<typeof spriteListResponse>;
 
 const labels = z.array(z.string().min(1).max(128)).max(64);
 
+/** What clients of the Sprites API ask of the machine (DECISIONS.md, "Configuration of a new sprite"). */
+export const spriteConfigRequest = z.strictObject({
+  ram_mb: z.int().min(1).max(1_048_576).optional(),
+  cpus: z.int().min(1).max(1_024).optional(),
+  region: z.string().min(1).max(64).optional(),
+  storage_gb: z.number().positive().optional(),
+});
+export type SpriteConfigRequest = z.infer<typeof spriteConfigRequest>;
+
 /** Sandbox API, Request bodies for sprites. `labels` is Remora's own field (DECISIONS.md, "Labels of a sprite"). */
 export const createSpriteRequest = z.object({
   name: spriteName,
   url_settings: urlSettingsRequest.optional(),
   labels: labels.optional(),
+  config: spriteConfigRequest.optional(),
   /** The machine is run elsewhere, with an agent that has the sprite's token (DECISIONS.md, "External machine"). */
   external: z.boolean().optional(),
   /** Remora's own field: the app of its machine; the one named like the organization when absent. */
@@ -124,7 +134,7 @@ export const spriteOperations = {
     servedAt: ['tcp', 'operator'],
     access: 'organization',
     body: createSpriteRequest,
-    unsupported: ['config', 'environment', 'wait_for_capacity', 'runtime'],
+    unsupported: ['environment', 'wait_for_capacity', 'runtime'],
     answer: { kind: 'json', status: 201, schema: sprite },
     errors: ['invalid_request', 'unsupported_field', 'unauthorized', 'not_found', 'already_exists'],
   }),

@@ -50,7 +50,7 @@ test('it is told what is not done here, and nothing is made', async () => {
     .createSprite('dev-1', { config: { ramMB: 512 }, environment: { A: '1' }, waitForCapacity: true, runtime: 'dev' })
     .catch((error: unknown) => error);
   expect(refused).toMatchObject({ statusCode: 400, errorCode: 'unsupported_field' });
-  expect(String(refused)).toMatch(/body\.config, body\.environment, body\.wait_for_capacity, body\.runtime/);
+  expect(String(refused)).toMatch(/body\.environment, body\.wait_for_capacity, body\.runtime/);
   await expect(client.getSprite('dev-1')).rejects.toMatchObject({ statusCode: 404 });
   const nothing = { config: {}, environment: {}, waitForCapacity: false, runtime: 'default' } as const;
   expect((await client.createSprite('dev-1', nothing)).status).toBe('cold');
@@ -62,6 +62,29 @@ test('it is told what is not done here, and nothing is made', async () => {
   ]) {
     expect((await platform.call({ path: '/v1/sprites', headers: { accept } })).status, accept).toBe(200);
   }
+});
+
+test('the memory that it asks for is that of the machine, and what this platform cannot do is refused by name', async () => {
+  const { platform, client } = await openClient();
+  const refused = await client
+    .createSprite('dev-1', { ramMB: 512, cpus: 4, region: 'ams', storageGB: 10 })
+    .catch((error: unknown) => error);
+  expect(refused).toMatchObject({ statusCode: 400, errorCode: 'unsupported_field' });
+  expect(String(refused)).toMatch(/body\.config\.cpus: .*body\.config\.region: .*body\.config\.storage_gb: /);
+  expect(String(refused)).not.toContain('ram_mb');
+  const { json } = await platform.call({
+    method: 'POST',
+    path: '/v1/sprites',
+    body: { name: 'a', config: { gpu: 1 } },
+  });
+  expect(json.error).toBe('invalid_request');
+  await client.createSprite('dev-1', { ramMB: 512, cpus: 1, region: 'local' });
+  const machine = await platform.admin.readMachine({ organization: 'acme', sprite: 'dev-1' });
+  const read = await platform.call({ path: `/v1/apps/acme/machines/${machine.id}` });
+  expect(read.json.config).toEqual({ driver: 'process', guest: { memory_mb: 512, cpus: 1 } });
+  const elsewhere = { name: 'far', external: true, config: { ram_mb: 512 } };
+  const answer = await platform.call({ method: 'POST', path: '/v1/sprites', body: elsewhere });
+  expect(answer.json).toMatchObject({ error: 'unsupported_field' });
 });
 
 test('a connector is not told a new key in silence', async () => {

@@ -8,6 +8,7 @@ import { parsePageToken, toPageToken } from './page-token.ts';
 import { type SpriteSurroundings, toSpriteRecord } from './sprite-record.ts';
 import type { SpriteService } from './sprite-service.ts';
 import type { SpriteStore } from './sprite-store.ts';
+import { toMachineConfig } from './to-machine-config.ts';
 
 export interface SpriteHandlerDeps {
   readonly sprites: SpriteStore;
@@ -22,7 +23,8 @@ export function createSpriteHandlers(deps: SpriteHandlerDeps): Handlers<typeof s
   return {
     async createSprite({ principal, body }) {
       const organization = organizationOf(principal);
-      return toSpriteRecord(await service.create(organization, body), organization, around);
+      const config = toMachineConfig(body.config, body.external === true);
+      return toSpriteRecord(await service.create(organization, { ...body, config }), organization, around);
     },
     async updateSprite({ principal, params, body }) {
       const organization = organizationOf(principal);

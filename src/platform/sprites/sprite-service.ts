@@ -14,6 +14,7 @@ import type { Organization } from '../organizations/organization-store.ts';
 import type { Sql, Storage } from '../storage/storage.ts';
 import { checkOwnSprite, organizationOf, type Principal } from '../tokens/principal.ts';
 import { createSpriteStore, type SpriteRow, type SpriteStore } from './sprite-store.ts';
+import { CPUS, REGION } from './to-machine-config.ts';
 
 export interface NewSpriteOptions {
   readonly name: string;
@@ -48,10 +49,9 @@ export interface SpriteServiceDeps {
   readonly clock: Clock;
 }
 
-const REGION = 'local';
 /** The one that there is. */
 const DRIVER = 'process';
-const DEFAULT_GUEST = { memory_mb: DEFAULT_MEMORY_MB, cpus: 1 } as const;
+const DEFAULT_GUEST = { memory_mb: DEFAULT_MEMORY_MB, cpus: CPUS } as const;
 
 export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
   const { storage, sprites, machines, changes, clock } = deps;
