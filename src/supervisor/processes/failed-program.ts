@@ -10,6 +10,7 @@ export function createFailedProgram(fault: StartFault, kind: OutputKind, target:
     pid: 0,
     exited: Promise.resolve(fault.exit_code),
     drained: Promise.resolve(),
+    closed: Promise.resolve(),
     write: () => true,
     endInput: nothing,
     pause: nothing,
@@ -17,5 +18,6 @@ export function createFailedProgram(fault: StartFault, kind: OutputKind, target:
     resize: nothing,
     signal: nothing,
     end: async () => undefined,
+    release: nothing,
   };
 }

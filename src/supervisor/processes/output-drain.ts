@@ -9,14 +9,15 @@ const POLL_MS = 50;
 
 export class OutputDrain {
   readonly #streams: readonly Readable[];
-  readonly #ended: Promise<unknown>;
+  /** Resolves when nothing holds the pipes open any more. */
+  readonly ended: Promise<unknown>;
   #isPaused = false;
   #isOver = false;
   #active_ms = performance.now();
 
   constructor(streams: readonly Readable[]) {
     this.#streams = streams;
-    this.#ended = Promise.all(streams.map((stream) => new Promise<void>((resolve) => stream.once('close', resolve))));
+    this.ended = Promise.all(streams.map((stream) => new Promise<void>((resolve) => stream.once('close', resolve))));
   }
 
   get isOver(): boolean {
@@ -43,8 +44,13 @@ export class OutputDrain {
   /** Call it when the process has ended. Resolves when the output is over. */
   async finish(): Promise<void> {
     this.onData();
-    await Promise.race([this.#ended, this.#untilQuiet()]);
+    await Promise.race([this.ended, this.#untilQuiet()]);
     this.#isOver = true;
+  }
+
+  /** Reads nothing more. */
+  release(): void {
+    for (const stream of this.#streams) stream.destroy();
   }
 
   async #untilQuiet(): Promise<void> {

@@ -63,6 +63,7 @@ export function startPipedProgram(
     pid,
     exited,
     drained,
+    closed: drain.ended,
     write: (bytes) => stdin?.writable !== true || stdin.write(bytes),
     endInput: () => void stdin?.end(),
     pause: () => drain.pause(),
@@ -74,6 +75,7 @@ export function startPipedProgram(
       ending.hasten(grace_ms);
       await ending.done;
     },
+    release: () => drain.release(),
   };
 }
 

@@ -14,6 +14,8 @@ export interface Program {
   readonly exited: Promise<number>;
   /** Resolves once it has ended and all that it printed is passed on. */
   readonly drained: Promise<void>;
+  /** Resolves when no process that it has left in the background can print any more. */
+  readonly closed: Promise<unknown>;
   /** False when nothing more should be written until there is room. */
   write(bytes: Buffer): boolean;
   endInput(): void;
@@ -25,4 +27,6 @@ export interface Program {
   signal(name: NodeJS.Signals): void;
   /** Ends everything that it has started; it is killed after `grace_ms`. */
   end(grace_ms: number): Promise<void>;
+  /** Reads nothing more of what it has left in the background. */
+  release(): void;
 }

@@ -28,6 +28,8 @@ export class Sessions implements AsyncDisposable {
   readonly #ended = new Map<string, Session>();
   readonly #mark: SessionsMark;
   readonly #ports: PortNotes;
+  /** What may print, also from the background after the end of its session: its pipes are read here. */
+  readonly #open = new Set<Program>();
 
   constructor(options: SessionsOptions) {
     this.#options = options;
@@ -37,7 +39,7 @@ export class Sessions implements AsyncDisposable {
   }
 
   get isEmpty(): boolean {
-    return this.#running.size === 0;
+    return this.#running.size === 0 && this.#open.size === 0;
   }
 
   /** Throws `too_many_requests`. */
@@ -58,7 +60,7 @@ export class Sessions implements AsyncDisposable {
       command,
       workdir: setting.dir,
       created: new Date(),
-      start: (target) => start(command, setting, target, this.#options.log),
+      start: async (target) => this.#keep(await start(command, setting, target, this.#options.log)),
       followPorts: (listener) => this.#ports.follow(listener),
       onOver: () => this.#remember(session),
     });
@@ -79,15 +81,23 @@ export class Sessions implements AsyncDisposable {
     return session;
   }
 
+  #keep(program: Program): Program {
+    this.#open.add(program);
+    void program.closed.then(() => this.#open.delete(program));
+    return program;
+  }
+
   #remember(session: Session): void {
     this.#running.delete(session.id);
-    this.#mark.set(!this.isEmpty);
+    this.#mark.set(this.#running.size > 0);
     this.#ended.set(session.id, session);
     setTimeout(() => this.#ended.delete(session.id), REMEMBERED_MS).unref();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all(this.list().map((session) => session.end(CLOSE_MS)));
+    // A pipe that is read keeps this process from ending.
+    for (const program of this.#open) program.release();
   }
 }
 

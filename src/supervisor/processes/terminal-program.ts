@@ -47,6 +47,7 @@ export function startTerminalProgram(
     exited,
     // The exit comes after all output.
     drained: exited.then(() => cgroup?.remove()),
+    closed: exited,
     write: (bytes) => isOver || !socket.writable || socket.write(bytes),
     endInput: () => undefined,
     pause: () => void socket.pause(),
@@ -60,5 +61,6 @@ export function startTerminalProgram(
       ending.hasten(grace_ms);
       await ending.done;
     },
+    release: () => undefined,
   };
 }

@@ -97,13 +97,16 @@ test('a process may run on for a while without a connection', async () => {
   await eventually(async () => (await list()).sessions.length === 0, 10_000);
 });
 
-test('what a process leaves in the background neither holds up its end nor is ended', async () => {
-  const { socket } = await startSupervisor();
+test('what a process leaves in the background neither holds up its end nor that of the supervisor, nor is ended', async () => {
+  const { socket, child, ended } = await startSupervisor();
   const mark = `MARK=back-${process.pid}-${Date.now()}`;
   expect(await runExec(socket, sh('sleep 63 & echo done'), { env: mark })).toMatchObject({
     exit_code: 0,
     stdout: 'done\n',
   });
+  expect(findPids(mark)).toHaveLength(1);
+  child.kill('SIGTERM');
+  expect(await ended).toBe(0);
   expect(findPids(mark)).toHaveLength(1);
   for (const pid of findPids(mark)) process.kill(pid, 'SIGKILL');
 });
