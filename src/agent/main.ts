@@ -1,16 +1,13 @@
 // Runs the daemon as a process: reads the settings, opens the log, serves until a signal, and drains.
-import { existsSync, readFileSync } from 'node:fs';
 import { flushCompileCache } from 'node:module';
-import { parse as parseToml } from 'smol-toml';
-import { toErrorMessage } from '../core/error-message.ts';
 import type { Log } from '../core/log.ts';
 import { takeInheritedSockets } from '../http/inherited-sockets.ts';
-import { mayOthersRead } from '../linux/may-others-read.ts';
 import { notifySystemd } from '../linux/sd-notify.ts';
 import { takeVariable } from '../linux/take-variable.ts';
 import { openAgent } from './agent.ts';
 import { createLog } from './agent-log.ts';
-import { type Config, ConfigError, type ConfigWarning, loadConfig } from './config/load-config.ts';
+import type { Config, ConfigWarning } from './config/load-config.ts';
+import { readSettings } from './config/read-settings.ts';
 import { whyNoDescriptors } from './hot-restart/descriptors.ts';
 import { readRestartState } from './hot-restart/read-restart-state.ts';
 import type { RestartState } from './hot-restart/restart-state.ts';
@@ -19,7 +16,6 @@ import { replaceProcess } from './replace-process.ts';
 
 /** What the end of the process may take beyond the drain of its callers, for databases to close and hooks to end. */
 const GRACE_MS = 2_000;
-const DEFAULT_CONFIG = '/etc/remora/agent.toml';
 
 const NOT_ERASED: ConfigWarning = {
   setting: 'REMORA_TOKEN',
@@ -93,26 +89,10 @@ function readConfig(
   token: string | undefined,
   warnings: readonly ConfigWarning[],
 ): Config {
-  const path = configPath ?? env.REMORA_CONFIG ?? (existsSync(DEFAULT_CONFIG) ? DEFAULT_CONFIG : undefined);
-  const loaded = loadConfig({
-    ...(path === undefined ? {} : { file: readToml(path) }),
-    env: { ...env, REMORA_TOKEN: token },
-    flags,
-    readFile: (file) => readFileSync(file, 'utf8'),
-    exists: existsSync,
-    mayOthersRead,
-  });
+  const loaded = readSettings({ configPath, env: { ...env, REMORA_TOKEN: token }, flags });
   const config = { ...loaded, warnings: [...warnings, ...loaded.warnings] };
   const why = config.resumeRng === 'reexec' ? whyNoDescriptors() : undefined;
   if (why === undefined) return config;
   const message = `sockets cannot be handed to a new image of the process: ${why}; it is kept`;
   return { ...config, warnings: [...config.warnings, { setting: 'resume.rng', message }] };
-}
-
-function readToml(path: string): Record<string, unknown> {
-  try {
-    return parseToml(readFileSync(path, 'utf8'));
-  } catch (error) {
-    throw new ConfigError([`${path}: ${toErrorMessage(error)}`]);
-  }
 }

@@ -68,7 +68,10 @@ export const commands: readonly Command[] = [
       },
       'log-level': { type: 'string', value: 'LEVEL', summary: 'trace, debug, info, warn, error or silent' },
     },
-    notes: ['It ends by itself when no service is defined and nothing runs; the agent starts it again.'],
+    notes: [
+      'It ends by itself when no service is defined and nothing runs; the agent starts it again.',
+      'With a socket of systemd it reads the settings of the agent.',
+    ],
     load: () => import('./commands/supervisor.ts'),
   },
   platformCommand,

@@ -10,6 +10,7 @@ import { listenOnPath } from '../http/listen-on-path.ts';
 import type { UnixUser } from '../linux/users.ts';
 import { mapFileError } from './files/file-error.ts';
 import { rawFileOperations } from './files/raw-file-operations.ts';
+import { LeftGroups } from './processes/left-groups.ts';
 import { supervisedProcessOperations } from './processes/supervised-operations.ts';
 import { createLazyRoom } from './room.ts';
 import { hasServices } from './services/service-store.ts';
@@ -64,7 +65,10 @@ export async function openSupervisor(options: SupervisorOptions): Promise<Runnin
   stack.defer(() => edge.drain(DRAIN_MS));
   const server = edge.createServer('supervisor');
   stack.use(await listen(server, options));
-  const idle = stack.use(watchIdle(server, () => rooms.some((room) => room.isBusy), options.idle_ms));
+  // systemd ends all of the unit with this process, what commands have left in the background too.
+  const left = options.inherited.length > 0 ? new LeftGroups() : undefined;
+  const isBusy = () => left?.hasProcesses() === true || rooms.some((room) => room.isBusy);
+  const idle = stack.use(watchIdle(server, isBusy, options.idle_ms));
   if (hasServices(stateDir)) {
     // Each call about services gets the same error; programs and files work without them.
     await services.open().catch((err: unknown) => log.error({ err }, 'the services cannot be started'));

@@ -12,6 +12,8 @@ export interface SystemdMachine extends AsyncDisposable {
   readonly tree: string;
   /** Runs a script as root. Throws with its output when it fails. */
   run(script: string): Promise<string>;
+  /** Ends everything in it and boots it again. */
+  restart(): Promise<void>;
 }
 
 const NPM = '/usr/local/lib/npm';
@@ -30,12 +32,17 @@ export async function openSystemdMachine(): Promise<SystemdMachine> {
   const modes = ['--register=no', '--keep-unit', '--resolv-conf=off', '--link-journal=no', '-b'];
   // systemd-nspawn keeps files in /run, which may lie on a file system that it refuses.
   const inside = 'mount -t tmpfs tmpfs /run && exec systemd-nspawn "$@"';
-  const container = spawn(
-    'unshare',
-    ['-m', '--propagation', 'private', 'sh', '-c', inside, 'sh', '-q', '-D', tree, ...binds, ...modes],
-    { stdio: ['ignore', 'ignore', 'inherit'], env: { ...process.env, SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: '1' } },
-  );
-  const ended = once(container, 'exit');
+  const boot = () =>
+    spawn(
+      'unshare',
+      ['-m', '--propagation', 'private', 'sh', '-c', inside, 'sh', '-q', '-D', tree, ...binds, ...modes],
+      {
+        stdio: ['ignore', 'ignore', 'inherit'],
+        env: { ...process.env, SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: '1' },
+      },
+    );
+  let container = boot();
+  let ended = once(container, 'exit');
   const first = () =>
     Number(readFileSync(`/proc/${container.pid}/task/${container.pid}/children`, 'utf8').split(' ')[0]);
 
@@ -51,7 +58,12 @@ export async function openSystemdMachine(): Promise<SystemdMachine> {
     return said;
   }
 
-  async function end() {
+  async function booted() {
+    await eventually(() => first() > 0, START_LIMIT_MS);
+    await eventually(() => run('systemctl is-system-running').then(Boolean, isDegraded), START_LIMIT_MS);
+  }
+
+  async function powerOff() {
     try {
       process.kill(first(), POWER_OFF);
     } catch {
@@ -60,17 +72,27 @@ export async function openSystemdMachine(): Promise<SystemdMachine> {
     const late = setTimeout(() => container.kill('SIGKILL'), 20_000);
     if (container.exitCode === null && container.signalCode === null) await ended;
     clearTimeout(late);
+  }
+
+  async function restart() {
+    await powerOff();
+    container = boot();
+    ended = once(container, 'exit');
+    await booted();
+  }
+
+  async function end() {
+    await powerOff();
     rmSync(dirname(tree), { recursive: true, force: true });
   }
 
   try {
-    await eventually(() => first() > 0, START_LIMIT_MS);
-    await eventually(() => run('systemctl is-system-running').then(Boolean, isDegraded), START_LIMIT_MS);
+    await booted();
   } catch (error) {
     await end();
     throw error;
   }
-  return { tree, run, [Symbol.asyncDispose]: end };
+  return { tree, run, restart, [Symbol.asyncDispose]: end };
 }
 
 /** A unit that has nothing to do in a container may have failed. */

@@ -12,6 +12,10 @@ import { openSystemdMachine, type SystemdMachine } from '../support/systemd-mach
 
 const top = new URL('../../', import.meta.url).pathname;
 const ignore = () => undefined;
+const units = 'remora.socket remora-supervisor.socket remora';
+/** Prints who runs it, and leaves a child in a session of its own. */
+const web = { cmd: 'sh', args: ['-c', 'id -un; setsid sleep 1001 & exec sleep 1000'] };
+const json = `-H 'content-type: application/json'`;
 
 /** The commands of a page under a heading, by a text that they hold. */
 function linesWith(page: string, text: string): string {
@@ -29,7 +33,7 @@ describe.skipIf(isWithoutDebian())('the install lines, in a minimal Debian', () 
 
   const pasted = (lines: string) => machine.run(`cd checkout && { ${lines}\n}`);
   const ask = (path: string, options = '') =>
-    machine.run(`curl -sS --max-time 10 ${options} --unix-socket /run/remora/remora.sock http://localhost${path}`);
+    machine.run(`curl -sS --max-time 10 ${options} --unix-socket /run/remora/remora.sock 'http://localhost${path}'`);
   const readStatus = async () => JSON.parse(await ask('/v1/status'));
   const findRng = async () =>
     (await readStatus()).details.resume.blind_spots.find((text: string) => text.startsWith('rng: '));
@@ -79,7 +83,8 @@ describe.skipIf(isWithoutDebian())('the install lines, in a minimal Debian', () 
       dependencies: JSON.parse(readFileSync(join(top, 'package.json'), 'utf8')).dependencies,
     };
     expect(version).toBe(`v${dependencies.node}\n`);
-    const packages = (await machine.run('ls /opt/remora/node_modules')).split('\n');
+    const found = await machine.run('cd /opt/remora/node_modules && ls -d * @*/*');
+    const packages = found.split('\n');
     expect(packages).toEqual(expect.arrayContaining(Object.keys(dependencies)));
     for (const name of ['vitest', 'typescript', 'openai', 'fastify']) expect(packages).not.toContain(name);
     expect(await machine.run('/opt/remora/bin/remora --version')).toMatch(/^\d+\.\d+\.\d+\n$/);
@@ -100,10 +105,100 @@ describe.skipIf(isWithoutDebian())('the install lines, in a minimal Debian', () 
     expect(await ask('/v1/health')).toBe('{"status":"ok"}\n');
     await restarted;
     expect((await readStatus()).pid).not.toBe(pid);
-    await machine.run('systemctl stop remora.socket remora');
+    await machine.run(`systemctl stop ${units}`);
     expect(await machine.run('ls /run/remora')).toBe('');
-    await machine.run('systemctl start remora.socket remora');
+    await machine.run(`systemctl start ${units}`);
     expect(await readStatus()).toMatchObject({ identity: { sprite: 'web' } });
+  });
+
+  const service = async () => JSON.parse(await ask('/v1/services/web')).state;
+  const running = () =>
+    eventually(async () => ((await service())?.status === 'running' ? service() : undefined), 30_000);
+  /** The processes of the service, without those that have just been killed. */
+  const pids = async () => {
+    const said = await machine.run(
+      `for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline 2> /dev/null | grep -q '^sleep 100[01] ' && echo \${p#/proc/}; done || true`,
+    );
+    return said.split('\n').filter((pid) => pid !== '');
+  };
+
+  it('run services, commands and file operations as the user of the sprite, in groups of their own', async () => {
+    expect(await machine.run('stat -c "%a %U" /run/remora/supervisor.sock')).toBe('600 root\n');
+    expect(await machine.run('systemctl is-active remora-supervisor || true')).toBe('inactive\n');
+    const said = await ask(
+      '/v1/services/web?duration=2s',
+      `-X PUT ${json} -d '${JSON.stringify(web).replaceAll("'", "'\\''")}'`,
+    );
+    expect(said).toContain('"data":"sprite"');
+    const { pid } = await running();
+    expect(await machine.run(`cat /proc/${pid}/cgroup`)).toMatch(/remora-supervisor\.service\/remora-service-/);
+    expect(await machine.run(`stat -c %U /proc/${pid}`)).toBe('sprite\n');
+    expect(await ask('/v1/exec?cmd=sh&cmd=-c&cmd=echo+$(id+-un)+$(pwd)', '-X POST --output -')).toContain(
+      'sprite /home/sprite\n',
+    );
+    const octets = `-X PUT -H 'content-type: application/octet-stream' -d hello`;
+    const written = await ask('/v1/fs/write?path=a/b&workingDir=/home/sprite&mkdirParents=true', octets);
+    expect(JSON.parse(written)).toMatchObject({ path: '/home/sprite/a/b', size: 5 });
+    expect(await machine.run('stat -c "%U %n" /home/sprite/a/b')).toBe('sprite /home/sprite/a/b\n');
+    const terminal = `
+      const { WebSocket } = require('/opt/remora/node_modules/ws');
+      const socket = new WebSocket('ws+unix:/run/remora/remora.sock:/v1/exec?cmd=tty&tty=true');
+      socket.on('message', (data) => process.stdout.write(data));`;
+    expect(await machine.run(`/opt/remora/node_modules/.bin/node -e "${terminal}"`)).toMatch(/\/dev\/pts\/\d/);
+  });
+
+  it('keep a service through restarts of the agent, and run it once after those of the supervisor', async () => {
+    const before = await running();
+    const old = await pids();
+    expect(old).toHaveLength(2);
+    await machine.run('systemctl restart remora');
+    expect(await running()).toEqual(before);
+    expect(await pids()).toEqual(old);
+    for (const how of ['restart remora-supervisor', 'kill --kill-who=main --signal=KILL remora-supervisor']) {
+      const last = await pids();
+      await machine.run(`systemctl ${how}`);
+      await eventually(async () => (await pids()).every((pid) => !last.includes(pid)), 30_000);
+      await running();
+      expect(await pids()).toHaveLength(2);
+    }
+  });
+
+  it('end everything with the supervisor', async () => {
+    await ask('/v1/exec?cmd=sh&cmd=-c&cmd=setsid+sleep+1000+%26', '-X POST --output -');
+    expect(await pids()).toHaveLength(3);
+    await machine.run('systemctl stop remora-supervisor');
+    expect(await pids()).toEqual([]);
+    expect(await machine.run('ls /sys/fs/cgroup/system.slice')).not.toContain('remora-supervisor.service');
+    await running();
+    expect(await pids()).toHaveLength(2);
+  });
+
+  it('start services at the boot, without a call', async () => {
+    await machine.restart();
+    await eventually(async () => (await pids()).length === 2, 60_000);
+    expect((await running()).restart_count).toBe(0);
+  });
+
+  it('say what is missing', async () => {
+    await machine.run('systemctl stop remora-supervisor.socket remora-supervisor');
+    expect(JSON.parse(await ask('/v1/services'))).toMatchObject({
+      error: 'start_failed',
+      message: expect.stringContaining('systemctl enable --now remora-supervisor.socket'),
+    });
+    expect(await pids()).toEqual([]);
+    const withUser = async (line: string) => {
+      await machine.run(`sed -i 's/^REMORA_USER=.*/${line}/' /etc/remora/agent.env && systemctl restart remora`);
+      return JSON.parse(await ask('/v1/services'));
+    };
+    expect(await withUser('')).toMatchObject({
+      error: 'not_configured',
+      message: expect.stringContaining('set REMORA_USER'),
+    });
+    await machine.run('echo REMORA_USER=nobody-here >> /etc/remora/agent.env && systemctl restart remora');
+    expect(JSON.parse(await ask('/v1/services')).message).toContain('there is no such user');
+    expect(await withUser('REMORA_USER=sprite')).toMatchObject([{ name: 'web' }]);
+    expect(await pids()).toHaveLength(2);
+    await ask('/v1/services/web', '-X DELETE');
   });
 
   it('add the socket that only reads', async () => {

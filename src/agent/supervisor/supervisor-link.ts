@@ -90,6 +90,7 @@ function isAbsent(error: Error): boolean {
 }
 
 function toFailure(cause: Error): RemoraError {
+  if (cause instanceof RemoraError) return cause;
   const message = 'the supervisor does not start; supervisor/supervisor.log in the state directory says why';
   return new RemoraError('start_failed', message, { cause });
 }

@@ -12,11 +12,13 @@ import type { EdgeHandlers } from '../../http/handler.ts';
 import { PassOn } from '../../http/pass-on.ts';
 import { streamExchange } from '../../http/streaming-proxy.ts';
 import { toTunnel } from '../../http/to-tunnel.ts';
+import { mayChangeUser } from '../../linux/processes/capabilities.ts';
 import type { Caller } from '../access/authenticator.ts';
 import { isWork } from './call-kinds.ts';
 import { InsideCalls } from './inside-calls.ts';
 import { SessionWatch } from './session-watch.ts';
 import { createSupervisorLink, type SupervisorLink } from './supervisor-link.ts';
+import { whyOff } from './why-off.ts';
 
 export interface SupervisorPartOptions {
   readonly config: {
@@ -59,19 +61,19 @@ export function createSupervisorPart({ config, env, uid, log }: SupervisorPartOp
   let link: SupervisorLink | undefined;
 
   const calls = new InsideCalls();
-  const isOff = uid === ROOT && config.user === undefined;
-  const sessions = new SessionWatch({ stateDir: config.stateDir, link: () => (isOff ? undefined : open()) });
+  const why = () => (link === undefined ? whyOff(config.user, uid) : undefined);
+  const sessions = new SessionWatch({
+    stateDir: config.stateDir,
+    link: () => (why() === undefined ? open() : undefined),
+  });
 
   function open(): SupervisorLink {
-    if (isOff) {
-      throw new RemoraError(
-        'not_configured',
-        'services, files and processes are off, because root runs the agent; set REMORA_USER to the user of this sprite',
-      );
-    }
+    const off = why();
+    if (off !== undefined) throw new RemoraError('not_configured', off);
     link ??= createSupervisorLink({
       path,
       async start() {
+        if (uid === ROOT && !mayChangeUser()) throw noRights(path);
         const { startSupervisor } = await import('./start-supervisor.ts');
         const { socket: agentSocket, stateDir, user, home, logLevel } = config;
         startSupervisor({ path, agentSocket, stateDir, user, home, logLevel, env });
@@ -123,4 +125,10 @@ export function createSupervisorPart({ config, env, uid, log }: SupervisorPartOp
       await link?.[Symbol.asyncDispose]();
     },
   };
+}
+
+/** In its own unit the agent cannot start a supervisor that is of any use. */
+function noRights(path: string): RemoraError {
+  const message = `nothing serves at ${path}, and the agent has no right to run programs as other users`;
+  return new RemoraError('start_failed', `${message}; run \`systemctl enable --now remora-supervisor.socket\``);
 }

@@ -1,5 +1,5 @@
 // `remora supervisor`: runs what people ask for in this sprite, until a signal or until nothing needs it.
-import { isAbsolute, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { createLog } from '../../agent/agent-log.ts';
 import { MACHINE_VARIABLES } from '../../core/supervisor-wire.ts';
 import { takeInheritedSockets } from '../../http/inherited-sockets.ts';
@@ -22,15 +22,17 @@ export async function run(invocation: Invocation): Promise<number> {
   // Each file that needs another mode gets it when it is made; programs begin with this mask.
   process.umask(0o022);
   using signals = openStopSignals(env);
-  const log = createLog(invocation.text('log-level') ?? 'info', await openLogDestination(2, env));
-  const listed = toUser(invocation.text('user') ?? env.REMORA_USER, env);
-  const user = { ...listed, home: toPath(invocation, 'home', env.REMORA_HOME || listed.home) };
   const inheritedSockets = takeInheritedSockets(env, process.pid);
-  const socket = toPath(invocation, 'socket', inheritedSockets.length > 0 ? '' : undefined);
+  const isUnit = inheritedSockets.length > 0;
+  const given = isUnit ? await readUnitSettings(invocation) : readFlags(invocation);
+  const log = createLog(given.logLevel, await openLogDestination(2, env));
+  const listed = toUser(given.user, env);
+  const user = { ...listed, home: resolve(given.home || listed.home) };
+  const socket = isUnit ? '' : toPath(invocation, 'socket');
   await using supervisor = await openSupervisor({
     socket,
     inherited: inheritedSockets,
-    stateDir: toPath(invocation, 'state-dir'),
+    stateDir: given.stateDir,
     user,
     baseEnv: toBaseEnvironment(env, user),
     log,
@@ -41,17 +43,42 @@ export async function run(invocation: Invocation): Promise<number> {
   return exitCode.ok;
 }
 
-function toPath({ text }: Invocation, flag: string, fallback?: string): string {
-  const given = text(flag) ?? fallback;
-  if (given === undefined) throw new UsageError(`remora supervisor needs --${flag}`);
-  return given === '' || isAbsolute(given) ? given : resolve(given);
+interface Given {
+  readonly stateDir: string;
+  readonly user: string | undefined;
+  readonly home: string | undefined;
+  readonly logLevel: string;
+}
+
+/** What an agent that starts the supervisor says. */
+function readFlags(invocation: Invocation): Given {
+  const { env, text } = invocation;
+  return {
+    stateDir: toPath(invocation, 'state-dir'),
+    user: text('user') ?? env.REMORA_USER,
+    home: text('home') ?? env.REMORA_HOME,
+    logLevel: text('log-level') ?? 'info',
+  };
+}
+
+/** Under systemd nobody says what the agent is set to: it is read where the agent reads it. */
+async function readUnitSettings({ env, text }: Invocation): Promise<Given> {
+  const { readSettings } = await import('../../agent/config/read-settings.ts');
+  const flags = { state_dir: text('state-dir'), user: text('user'), home: text('home'), log_level: text('log-level') };
+  return readSettings({ env, flags });
+}
+
+function toPath({ text }: Invocation, flag: string): string {
+  const given = text(flag);
+  if (given === undefined || given === '') throw new UsageError(`remora supervisor needs --${flag}`);
+  return resolve(given);
 }
 
 /** Under root a user must be named, so that programs do not run as root by an oversight. */
 function toUser(given: string | undefined, env: NodeJS.ProcessEnv): UnixUser {
   const uid = process.getuid?.() ?? ROOT;
   if (given === undefined || given === '') {
-    if (uid === ROOT) throw new UsageError('remora supervisor needs --user NAME when root runs it');
+    if (uid === ROOT) throw new UsageError('remora supervisor needs --user NAME or REMORA_USER when root runs it');
     return findUser(String(uid)) ?? toUnlisted(uid, env);
   }
   const user = findUser(given);

@@ -49,6 +49,13 @@ export function openCgroup(name: string): Cgroup | undefined {
   }
 }
 
+/** The groups inside that of this process whose names begin so. */
+export function listCgroups(prefix: string): readonly Cgroup[] {
+  const own = findOwnCgroup();
+  const names = own === undefined ? [] : childrenOf(own).filter((path) => basename(path).startsWith(prefix));
+  return names.map(createCgroup);
+}
+
 /** Undefined unless `path` leads to a group of that name, so that a path from a file cannot name the group of others. */
 export function findCgroup(path: string, name: string): Cgroup | undefined {
   return basename(path) === name && existsSync(join(path, 'cgroup.kill')) ? createCgroup(path) : undefined;

@@ -9,6 +9,7 @@ import { signalProcess } from '../../linux/processes/signal-process.ts';
 import { FamilyEnd } from '../services/family-end.ts';
 import { toLaunch } from '../services/launch.ts';
 import { toExitStatus } from './exit-status.ts';
+import { EXEC_GROUP } from './left-groups.ts';
 import { OutputDrain } from './output-drain.ts';
 import type { OutputKind } from './output-ring.ts';
 import type { Program, ProgramTarget } from './program.ts';
@@ -22,7 +23,7 @@ export function startPipedProgram(
   target: ProgramTarget,
   log: Log,
 ): Program {
-  const cgroup = openCgroup(`remora-exec-${randomHex(8)}`);
+  const cgroup = openCgroup(`${EXEC_GROUP}${randomHex(8)}`);
   const launch = toLaunch({ cmd, args, env, user, cgroup: cgroup?.path });
   const child = spawn(launch.command, launch.args, {
     cwd: dir,

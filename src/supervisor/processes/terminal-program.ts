@@ -7,6 +7,7 @@ import { readIdentity } from '../../linux/processes/process-identity.ts';
 import { signalProcess } from '../../linux/processes/signal-process.ts';
 import { FamilyEnd } from '../services/family-end.ts';
 import { toLaunch } from '../services/launch.ts';
+import { EXEC_GROUP } from './left-groups.ts';
 import type { Program, ProgramTarget } from './program.ts';
 import type { ProgramSetting } from './program-setting.ts';
 import type { Command } from './read-command.ts';
@@ -22,7 +23,7 @@ export function startTerminalProgram(
   target: ProgramTarget,
   log: Log,
 ): Program {
-  const cgroup = openCgroup(`remora-exec-${randomHex(8)}`);
+  const cgroup = openCgroup(`${EXEC_GROUP}${randomHex(8)}`);
   const launch = toLaunch({ cmd, args, env, user, cgroup: cgroup?.path, isTerminal: true });
   const own = { ...launch.env, TERM: env.TERM ?? 'xterm-256color' };
   const terminal = openTerminal(launch.command, launch.args, { ...size, cwd: dir, env: own, encoding: null });
