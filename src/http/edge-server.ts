@@ -65,6 +65,7 @@ export function createEdgeServer({ listener, upgrades, serve, shutdown, log }: E
     sendError(response, new RemoraError('expectation_failed', 'the only expectation met here is 100-continue'));
   });
   server.on('upgrade', (request: IncomingMessage, _socket, head: Buffer) => {
+    framing.onSwitched(request);
     const { response, upgrade } = openUpgrade(request, head, shutdown.signal);
     onRequest(request, response, upgrade);
   });

@@ -1,7 +1,7 @@
 // Puts a joiner between a socket and its parser: it makes one piece of the small chunks in each read. A read of many small chunks
 // costs more time than its bytes are worth, even joined. So only one such read is taken in each turn of the event loop, over all
 // connections, which leaves the rest of the turn to everything else. What a joiner lets wait goes on in the same way.
-import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
 
 export interface Joiner {
   push(read: Buffer): Buffer;
@@ -35,7 +35,7 @@ export interface JoinedReads {
 }
 
 /** Sends every later read of `socket` through `joiner`. */
-export function joinReads(socket: Socket, joiner: Joiner): JoinedReads {
+export function joinReads(socket: Readable, joiner: Joiner): JoinedReads {
   const push = socket.push.bind(socket);
   const held: (Buffer | null)[] = [];
   let isBlocked = false;

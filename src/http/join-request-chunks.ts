@@ -13,6 +13,8 @@ export interface Framing {
    * read in another way than the joiner. A connection that is no longer followed is closed after its answer.
    */
   check(request: IncomingMessage, response: ServerResponse): RemoraError | undefined;
+  /** Call it when the connection of this request is switched to another protocol. */
+  onSwitched(request: IncomingMessage): void;
   /** Call it once for each request that was checked, when its answer is over. */
   onAnswered(request: IncomingMessage): void;
 }
@@ -47,6 +49,11 @@ export function joinRequestChunks(server: Server): Framing {
       if (!isKnown || joiner?.isAtEnd === true) response.shouldKeepAlive = false;
       if (isKnown) return undefined;
       return new RemoraError('invalid_request', 'where this request begins and ends cannot be told for certain');
+    },
+    onSwitched(request) {
+      const followed = followedOf(request);
+      followed?.joiner.onSwitched();
+      followed?.resume();
     },
     onAnswered(request) {
       const followed = followedOf(request);

@@ -56,6 +56,12 @@ export class RequestJoiner {
     return rest;
   }
 
+  /** What follows is of another protocol, and passes as it is. */
+  onSwitched(): void {
+    this.#isOff = true;
+    this.#isFine = false;
+  }
+
   /** A request that `next` returned has been answered. */
   onAnswered(): void {
     this.#unanswered -= 1;
