@@ -7,8 +7,14 @@
 export const STREAM_WINDOW_BYTES = 256 * 1024;
 export const SESSION_WINDOW_BYTES = 16 * 1024 * 1024;
 export const SESSION_MEMORY_MB = 16;
+/** So much of one channel may wait for its readers; then nothing more is read from it. */
+export const HELD_BYTES = 16 * 1024 * 1024;
+/** So much of all channels of a platform; then nothing more is read from those that hold more than their share. */
+export const HELD_BY_ALL_BYTES = 256 * 1024 * 1024;
 export const MAX_STREAMS = 256;
 export const HEADER_LIST_BYTES = 16 * 1024;
+/** So many informational answers to one CONNECT. */
+export const MAX_INFORMATIONAL = 16;
 export const PING_INTERVAL_MS = 15_000;
 /** So many pings without an answer, and the other end counts as gone. */
 export const MISSED_PINGS = 2;

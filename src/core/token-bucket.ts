@@ -8,8 +8,8 @@ export interface TokenBucketOptions {
 }
 
 export interface TokenBucket {
-  /** Takes one token if there is one. */
-  take(): boolean;
+  /** Takes so many tokens if they are there, one where nothing else is said. */
+  take(count?: number): boolean;
   /** Gives back a token that was taken and does not count. */
   give(): void;
   /** How long until there is a token; 0 when there is one now. */
@@ -27,10 +27,10 @@ export function createTokenBucket({ capacity, refillPerSecond, now_ms }: TokenBu
   }
 
   return {
-    take() {
+    take(count = 1) {
       fill();
-      if (tokens < 1) return false;
-      tokens -= 1;
+      if (tokens < count) return false;
+      tokens -= count;
       return true;
     },
     give() {

@@ -58,7 +58,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const accessLog = createAccessLog(metrics, log);
 
   const { machineService, spriteService } = openMachines({ options, stores, machinesDir, addresses, changes, clock });
-  const channels = stack.use(openChannels(stores.incarnations, changes, log));
+  const channels = stack.use(openChannels(stores.incarnations, changes, log, clock));
   const gatewayDeps = { options, stores, catalogue, vault, changes, metrics, platformUrl, clock };
   const { connecting, gateway } = stack.use(await openGateway(gatewayDeps));
   const edge = createPlatformEdge({

@@ -6,6 +6,7 @@ import { onTestFinished } from 'vitest';
 import { dialChannel } from '../../src/agent/channel/dial-channel.ts';
 import { type ChannelTarget, serveChannel } from '../../src/agent/channel/serve-channel.ts';
 import { CHANNEL_PROTOCOL } from '../../src/contract/channel.ts';
+import { HELD_BYTES } from '../../src/core/channel-limits.ts';
 import { type ChannelSession, openChannelSession } from '../../src/platform/channels/channel-session.ts';
 
 export interface ChannelPair {
@@ -54,6 +55,7 @@ export async function openChannelPair({ targets, pingInterval_ms }: ChannelPairO
     life: { generation: 1, incarnation: 'ab'.repeat(16) },
     socket,
     ...pings,
+    isFull: (session) => session.held_bytes > HELD_BYTES,
     onClose(_session, reason) {
       closed.platform = reason;
     },

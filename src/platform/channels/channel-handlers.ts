@@ -12,7 +12,7 @@ import type { Principal } from '../tokens/principal.ts';
 import type { Channels } from './channels.ts';
 
 export interface ChannelHandlerDeps {
-  readonly channels: Pick<Channels, 'attach'>;
+  readonly channels: Pick<Channels, 'admit' | 'attach'>;
   readonly machines: MachineStore;
   readonly incarnations: Pick<IncarnationStore, 'load'>;
 }
@@ -26,6 +26,7 @@ export function createChannelHandlers(deps: ChannelHandlerDeps): Handlers<typeof
       const claimed = parseIncarnationHeaders(request.headers);
       if (claimed?.nonce === undefined) throw needsReport();
       await checkServed(machine.sprite_id, claimed, deps.incarnations);
+      deps.channels.admit(machine.id);
       upgrade.accept([]);
       deps.channels.attach({
         machine_id: machine.id,

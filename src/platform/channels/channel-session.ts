@@ -7,6 +7,7 @@ import { AGENT_AUTHORITY } from '../../contract/channel.ts';
 import type { MachineIncarnation } from '../../contract/resume-reports.ts';
 import {
   HEADER_LIST_BYTES,
+  MAX_INFORMATIONAL,
   MAX_STREAMS,
   MISSED_PINGS,
   PING_INTERVAL_MS,
@@ -18,6 +19,8 @@ import { RemoraError } from '../../core/remora-error.ts';
 import { joinAnswerChunks } from '../../http/join-answer-chunks.ts';
 import { pingSession } from '../../http/session-pings.ts';
 import { toStreamSocket } from '../../http/stream-socket.ts';
+import { HeldBytes } from './held-bytes.ts';
+import { meterConnection } from './metered-connection.ts';
 
 export interface ChannelSession {
   readonly machine_id: string;
@@ -33,6 +36,8 @@ export interface ChannelSession {
   connect(authority: string, signal?: AbortSignal): Promise<Duplex>;
   /** How many streams are open. */
   readonly streams: number;
+  /** How much memory waits for readers. */
+  readonly held_bytes: number;
   /** Cuts every stream. */
   close(reason: string): void;
 }
@@ -43,8 +48,10 @@ export interface ChannelSessionOptions {
   readonly life: MachineIncarnation;
   readonly socket: Duplex;
   readonly pingInterval_ms?: number | undefined;
-  /** Runs once, when nothing can be opened any more. */
-  readonly onClose: (session: ChannelSession, reason: string) => void;
+  /** Whether so much waits for readers that nothing more may be read for now. */
+  readonly isFull: (session: ChannelSession) => boolean;
+  /** Runs once, when nothing can be opened any more. `isFault`: for what came over it, which no agent sends. */
+  readonly onClose: (session: ChannelSession, reason: string, isFault: boolean) => void;
 }
 
 /** How long the agent may take to answer a CONNECT. */
@@ -52,17 +59,31 @@ const CONNECT_MS = 10_000;
 /** The agent keeps a quiet connection for 65 s; the platform leaves first, so that no call meets a connection that is just closed. */
 const KEEP_ALIVE_MS = 30_000;
 
+/** What node:http2 says of a peer that breaks the rules. */
+const PROTOCOL_ERRORS = ['ERR_HTTP2_ERROR', 'ERR_HTTP2_TOO_MANY_INVALID_FRAMES'];
+
 export function openChannelSession(options: ChannelSessionOptions): ChannelSession {
   const { machine_id, sprite_id, life, socket } = options;
+  const held = new HeldBytes();
+  const connection = meterConnection(socket, { onRefused: cut, isFull: () => options.isFull(opened) });
   const session = connectHttp2('http://channel', {
-    createConnection: () => socket,
+    createConnection: () => connection,
     settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES, maxHeaderListSize: HEADER_LIST_BYTES },
     maxSessionMemory: SESSION_MEMORY_MB,
     peerMaxConcurrentStreams: MAX_STREAMS,
     maxReservedRemoteStreams: 0,
   });
   let reason = 'the agent closed it';
+  let isFault = false;
   let streams = 0;
+
+  /** The other end is no agent, or not as one is. */
+  function cut(why: string): void {
+    if (session.destroyed) return;
+    reason = why;
+    isFault = true;
+    session.destroy();
+  }
 
   async function connect(authority: string, signal?: AbortSignal): Promise<Duplex> {
     if (session.closed || session.destroyed) throw toGone(reason);
@@ -74,6 +95,12 @@ export function openChannelSession(options: ChannelSessionOptions): ChannelSessi
     stream.once('close', () => {
       streams -= 1;
     });
+    let informational = 0;
+    stream.on('headers', () => {
+      informational += 1;
+      if (informational > MAX_INFORMATIONAL) cut('too many informational answers');
+    });
+    held.follow(stream);
     try {
       await answered(
         stream,
@@ -109,6 +136,9 @@ export function openChannelSession(options: ChannelSessionOptions): ChannelSessi
     get streams() {
       return streams;
     },
+    get held_bytes() {
+      return held.total;
+    },
     close(why) {
       reason = why;
       session.destroy();
@@ -117,12 +147,14 @@ export function openChannelSession(options: ChannelSessionOptions): ChannelSessi
 
   session.once('connect', () => session.setLocalWindowSize(SESSION_WINDOW_BYTES));
   session.on('stream', (stream) => stream.on('error', ignore).close(constants.NGHTTP2_REFUSED_STREAM));
-  session.on('error', (error) => {
+  session.on('error', (error: NodeJS.ErrnoException) => {
+    if (isFault) return;
     reason = error.message;
+    isFault = PROTOCOL_ERRORS.includes(error.code ?? '');
   });
   session.once('close', () => {
     opened.dispatcher.destroy(toGone(reason)).catch(ignore);
-    options.onClose(opened, reason);
+    options.onClose(opened, reason, isFault);
   });
   pingSession(session, { interval_ms: options.pingInterval_ms ?? PING_INTERVAL_MS, missed: MISSED_PINGS }, () => {
     reason = 'the agent answers no ping';

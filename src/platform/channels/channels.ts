@@ -2,9 +2,11 @@
 // served.
 import type { Duplex } from 'node:stream';
 import type { MachineIncarnation } from '../../contract/resume-reports.ts';
+import { HELD_BY_ALL_BYTES, HELD_BYTES } from '../../core/channel-limits.ts';
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { type ChannelSession, openChannelSession } from './channel-session.ts';
+import { DialLimit } from './dial-limit.ts';
 
 export interface NewChannel {
   readonly machine_id: string;
@@ -14,6 +16,8 @@ export interface NewChannel {
 }
 
 export interface Channels extends AsyncDisposable {
+  /** Throws `too_many_requests` while the machine may not open a channel. */
+  admit(machine_id: string): void;
   /** Takes a connection that was switched. An older channel of the machine is closed. */
   attach(channel: NewChannel): void;
   /** Undefined while the machine is not connected. */
@@ -32,16 +36,35 @@ export interface ChannelsOptions {
   /** Whether this incarnation of the machine is the one that is served. */
   readonly isServed: (sprite_id: string, life: MachineIncarnation) => Promise<boolean>;
   readonly log: Log;
+  /** Monotonic milliseconds. */
+  readonly now_ms: () => number;
   readonly pingInterval_ms?: number | undefined;
 }
 
-export function createChannels({ isServed, log, pingInterval_ms }: ChannelsOptions): Channels {
+export function createChannels({ isServed, log, now_ms, pingInterval_ms }: ChannelsOptions): Channels {
   const open = new Map<string, ChannelSession>();
   const waiting = new Map<string, Set<(channel: ChannelSession) => void>>();
 
-  function onClose(channel: ChannelSession, reason: string): void {
-    const { machine_id } = channel;
+  const dials = new DialLimit(now_ms);
+
+  /** One that holds more than its share waits, and the others do not. */
+  function isFull(channel: ChannelSession): boolean {
+    const own_bytes = channel.held_bytes;
+    if (own_bytes > HELD_BYTES) return true;
+    if (own_bytes * open.size <= HELD_BY_ALL_BYTES) return false;
+    const all_bytes = [...open.values()].reduce((sum, { held_bytes }) => sum + held_bytes, 0);
+    return all_bytes > HELD_BY_ALL_BYTES;
+  }
+
+  function onClose(channel: ChannelSession, reason: string, isFault: boolean): void {
+    const { machine_id, sprite_id } = channel;
     if (open.get(machine_id) === channel) open.delete(machine_id);
+    if (isFault) {
+      dials.onFault(machine_id);
+      const audit = { audit: 'channel_cut', machine: machine_id, sprite: sprite_id, reason };
+      log.warn(audit, 'the channel of a machine was cut for what came over it');
+      return;
+    }
     log.debug({ machine: machine_id, reason }, 'the channel of a machine is closed');
   }
 
@@ -58,9 +81,10 @@ export function createChannels({ isServed, log, pingInterval_ms }: ChannelsOptio
   }
 
   return {
+    admit: (machine_id) => dials.take(machine_id),
     attach({ machine_id, sprite_id, life, socket }) {
       open.get(machine_id)?.close('the machine has opened another one');
-      const channel = openChannelSession({ machine_id, sprite_id, life, socket, pingInterval_ms, onClose });
+      const channel = openChannelSession({ machine_id, sprite_id, life, socket, pingInterval_ms, isFull, onClose });
       open.set(machine_id, channel);
       log.debug({ machine: machine_id, ...life }, 'the channel of a machine is open');
       const waiters = waiting.get(machine_id);

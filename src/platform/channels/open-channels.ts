@@ -1,4 +1,5 @@
 // Opens the channels of this platform process, and closes each when its machine stands still or another incarnation is served.
+import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
 import type { Changes } from '../changes.ts';
 import type { IncarnationStore } from '../fencing/incarnation-store.ts';
@@ -8,6 +9,7 @@ export function openChannels(
   incarnations: Pick<IncarnationStore, 'load'>,
   changes: Pick<Changes, 'subscribe'>,
   log: Log,
+  clock: Clock,
 ): Channels {
   const channels = createChannels({
     async isServed(sprite_id, { generation, incarnation }) {
@@ -15,6 +17,7 @@ export function openChannels(
       return known?.generation === generation && known.incarnation === incarnation;
     },
     log,
+    now_ms: clock.mono_ms,
   });
   const recheck = () => void channels.recheck();
   changes.subscribe('incarnation_replaced', recheck);

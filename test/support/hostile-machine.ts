@@ -1,0 +1,100 @@
+// A machine whose root speaks HTTP/2 to the platform by hand: it reports and dials as an agent does, and then sends what it likes.
+import type { Duplex } from 'node:stream';
+import { onTestFinished } from 'vitest';
+import { dialChannel } from '../../src/agent/channel/dial-channel.ts';
+import { randomHex } from '../../src/core/urandom.ts';
+import type { PlayedMachine } from './channel-tenants.ts';
+import { ACK, END_HEADERS, type Frame, frameTypes, readFrames, STATUS_OK, toFrame } from './http2-frames.ts';
+
+export interface HostileMachine {
+  readonly socket: Duplex;
+  /** With which it has dialled. */
+  readonly identity: Record<string, string>;
+  /** The number of the next stream that the platform opens. */
+  stream(): Promise<number>;
+  /** What the platform sends on its streams, as text. */
+  readonly said: Map<number, string>;
+  /** Accepts the next stream. */
+  accept(): Promise<number>;
+  /** Writes `block` again and again, for as long as the platform takes it. Resolves after `limit_bytes`, or when the channel is cut. */
+  pour(block: Buffer, limit_bytes?: number): Promise<void>;
+}
+
+const POUR_BYTES = 64 * 1024 * 1024;
+
+/** The headers with which this machine may dial: those of an incarnation that it has just reported. */
+export async function reportMachine(url: string, { app, id, token }: PlayedMachine, generation = 1) {
+  const incarnation = randomHex(16);
+  const identity = { 'remora-generation': String(generation), 'remora-incarnation': incarnation };
+  const answer = await fetch(`${url}/v1/apps/${app}/machines/${id}/resumed`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...identity },
+    body: JSON.stringify({ generation, incarnation, reason: 'restore', gap_ms: 1, wall_skew_ms: 1, holds: [] }),
+  });
+  const { nonce } = (await answer.json()) as { nonce: string };
+  return { ...identity, 'remora-nonce': nonce };
+}
+
+export async function dialAs(url: string, { app, id, token }: PlayedMachine, identity: Record<string, string>) {
+  return await dialChannel({
+    baseUrl: url,
+    app,
+    machine: id,
+    headers: { ...identity, authorization: `Bearer ${token}` },
+    deadline_ms: 10_000,
+    signal: new AbortController().signal,
+  });
+}
+
+export async function openHostileMachine(url: string, machine: PlayedMachine): Promise<HostileMachine> {
+  const identity = await reportMachine(url, machine);
+  const socket = await dialAs(url, machine, identity);
+  onTestFinished(() => void socket.destroy());
+  socket.on('error', () => undefined);
+  const opened: number[] = [];
+  const waiting: ((stream: number) => void)[] = [];
+  const said = new Map<number, string>();
+  readFrames(socket, ({ type, flags, stream, payload }: Frame) => {
+    if (type === frameTypes.settings && (flags & ACK) === 0) socket.write(toFrame(frameTypes.settings, ACK, 0));
+    if (type === frameTypes.ping && (flags & ACK) === 0) socket.write(toFrame(frameTypes.ping, ACK, 0, payload));
+    if (type === frameTypes.data) said.set(stream, (said.get(stream) ?? '') + payload.toString('latin1'));
+    if (type !== frameTypes.headers) return;
+    const take = waiting.shift();
+    if (take === undefined) opened.push(stream);
+    else take(stream);
+  });
+  socket.write(toFrame(frameTypes.settings, 0, 0));
+  const next = (): Promise<number> => {
+    const first = opened.shift();
+    if (first !== undefined) return Promise.resolve(first);
+    return new Promise((resolve) => waiting.push(resolve));
+  };
+  return {
+    socket,
+    identity,
+    said,
+    stream: next,
+    async accept() {
+      const stream = await next();
+      socket.write(toFrame(frameTypes.headers, END_HEADERS, stream, STATUS_OK));
+      return stream;
+    },
+    async pour(block, limit_bytes = POUR_BYTES) {
+      let sent_bytes = 0;
+      while (sent_bytes < limit_bytes && !socket.destroyed) {
+        sent_bytes += block.length;
+        if (socket.write(block)) continue;
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(done, 2_000);
+          function done() {
+            clearTimeout(timer);
+            socket.off('drain', done).off('close', done);
+            resolve();
+          }
+          socket.once('drain', done).once('close', done);
+        });
+        if (socket.writableNeedDrain) return;
+      }
+    },
+  };
+}
