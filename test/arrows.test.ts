@@ -96,6 +96,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'platform/channels': ['platform/fencing', 'platform/machines/records', 'platform/tokens'],
   'platform/sprite-api': [
     'platform/channels',
+    'platform/machines/drivers',
     'platform/machines/moves',
     'platform/machines/records',
     'platform/sprites',

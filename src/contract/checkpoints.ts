@@ -1,18 +1,19 @@
 // Checkpoints of a sprite, and the stream that creating or restoring one answers with (Sandbox API, Checkpoint records and
 // Checkpoint stream events; the paths are those of the Sprites API).
 import { z } from 'zod';
-import { defineOperation } from './operation.ts';
+import { definePlatformOperation } from './operation.ts';
 import { spriteParams } from './sprites.ts';
 import { dateTime } from './time.ts';
 
 export const checkpointId = z.string().regex(/^v\d{1,15}$/, 'expected v and a number');
 
-/** Sandbox API, CheckpointInfo. An empty `health` means healthy. */
+/** Sandbox API, CheckpointInfo. An empty `health` means healthy; `is_auto` is of the Sprites API: nobody asked for this one by itself. */
 export const checkpointInfo = z.object({
   id: checkpointId,
   create_time: dateTime,
   comment: z.string().optional(),
   source_id: z.string().optional(),
+  is_auto: z.boolean().optional(),
   health: z.enum(['', 'mount_failed']).optional(),
 });
 export type CheckpointInfo = z.infer<typeof checkpointInfo>;
@@ -35,65 +36,77 @@ export type CheckpointEvent = z.infer<typeof checkpointEvent>;
 export const checkpointParams = spriteParams.extend({ id: checkpointId });
 
 const tag = 'Checkpoints';
-const access = 'any';
+const servedAt = ['tcp', 'operator'] as const;
+/** Who may change what is in a sprite: full access to its organization, for reading too. */
+const rights = { access: 'organization', readOnly: false } as const;
+/** Why the files of a machine cannot be kept or replaced. */
+const reach = ['read_only', 'other_host', 'external_machine', 'too_many_requests', 'not_isolated'] as const;
+/** What only operations that copy files answer. */
+const copy = ['limit_reached', 'storage_full', 'shutting_down'] as const;
 const source = 'Sandbox API, Checkpoint records; Sprites API';
 const progress = { kind: 'stream', status: 200, schema: checkpointEvent } as const;
 
 export const checkpointOperations = {
-  createCheckpoint: defineOperation({
+  createCheckpoint: definePlatformOperation({
     method: 'POST',
     path: '/v1/sprites/{name}/checkpoint',
     summary: 'Make a checkpoint and report its progress',
     source,
     tag,
-    access,
+    servedAt,
+    ...rights,
     params: spriteParams,
     body: createCheckpointRequest.optional(),
     answer: progress,
-    errors: ['invalid_request', 'unauthorized', 'not_found', 'conflict'],
+    errors: ['invalid_request', 'unauthorized', 'not_found', 'conflict', ...reach, ...copy],
   }),
-  listCheckpoints: defineOperation({
+  listCheckpoints: definePlatformOperation({
     method: 'GET',
     path: '/v1/sprites/{name}/checkpoints',
     summary: 'The checkpoints of a sprite',
     source,
     tag,
-    access,
+    servedAt,
+    ...rights,
     params: spriteParams,
+    query: z.object({ history: checkpointId.optional() }),
     answer: { kind: 'json', status: 200, schema: checkpointListResponse },
-    errors: ['unauthorized', 'not_found'],
+    errors: ['invalid_request', 'unauthorized', 'not_found', ...reach],
   }),
-  readCheckpoint: defineOperation({
+  readCheckpoint: definePlatformOperation({
     method: 'GET',
     path: '/v1/sprites/{name}/checkpoints/{id}',
     summary: 'One checkpoint',
     source,
     tag,
-    access,
+    servedAt,
+    ...rights,
     params: checkpointParams,
     answer: { kind: 'json', status: 200, schema: checkpointInfo },
-    errors: ['unauthorized', 'not_found'],
+    errors: ['unauthorized', 'not_found', ...reach],
   }),
-  deleteCheckpoint: defineOperation({
+  deleteCheckpoint: definePlatformOperation({
     method: 'DELETE',
     path: '/v1/sprites/{name}/checkpoints/{id}',
     summary: 'Delete a checkpoint',
     source,
     tag,
-    access,
+    servedAt,
+    ...rights,
     params: checkpointParams,
     answer: { kind: 'empty', status: 204 },
-    errors: ['unauthorized', 'not_found', 'conflict'],
+    errors: ['unauthorized', 'not_found', 'conflict', ...reach],
   }),
-  restoreCheckpoint: defineOperation({
+  restoreCheckpoint: definePlatformOperation({
     method: 'POST',
     path: '/v1/sprites/{name}/checkpoints/{id}/restore',
     summary: 'Restore a checkpoint and report the progress',
     source,
     tag,
-    access,
+    servedAt,
+    ...rights,
     params: checkpointParams,
     answer: progress,
-    errors: ['unauthorized', 'not_found', 'conflict'],
+    errors: ['unauthorized', 'not_found', 'conflict', 'start_failed', ...reach, ...copy],
   }),
 } as const;

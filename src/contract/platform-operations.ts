@@ -1,6 +1,7 @@
 // Every operation that the platform serves. An operation without `access` would be open to the tokens of an organization only.
 import { appOperations } from './apps.ts';
 import { channelOperations } from './channel.ts';
+import { checkpointOperations } from './checkpoints.ts';
 import { connectorOperations } from './connectors.ts';
 import { fileOperations } from './files.ts';
 import { gatewayOperations } from './gateway.ts';
@@ -48,6 +49,7 @@ export const platformOperations = {
   ...serviceOperations,
   ...fileOperations,
   ...processOperations,
+  ...checkpointOperations,
   ...proxyOperations,
   ...resumeReportOperations,
   ...portNoticeOperations,

@@ -24,6 +24,7 @@ import type { PlatformOptions } from './platform-options.ts';
 import { endPorts } from './port-notices/end-ports.ts';
 import { openPortWatches } from './port-notices/open-port-watches.ts';
 import { createNoticeHandlers } from './port-notices/port-notice-handlers.ts';
+import { createCheckpointHandlers } from './sprite-api/checkpoint-handlers.ts';
 import { createReachMachine } from './sprite-api/reach-machine.ts';
 import { createSpriteApiHandlers } from './sprite-api/sprite-api-handlers.ts';
 import { createSpriteHandlers } from './sprites/sprite-handlers.ts';
@@ -130,6 +131,14 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       }),
       log,
     ),
+    ...createCheckpointHandlers({
+      sprites: spriteService,
+      machines,
+      machineService,
+      trustMachines: options.trustMachines ?? false,
+      clock,
+      log,
+    }),
     ...createResumeReportHandlers({
       machines,
       machineService,

@@ -81,6 +81,7 @@ const known: Readonly<Record<string, unknown>> = {
   redirect_uri: undefined,
   continuation_token: undefined,
   instance_id: undefined,
+  history: undefined,
   timeout: 1,
   signal: 'SIGTERM',
 };
@@ -98,7 +99,7 @@ function toCalls(
   const isOAuth = of.path.startsWith('/v1/oauth/{');
   const named: Readonly<Record<string, string>> = {
     name: 'x',
-    id: of.path.startsWith('/v1/tokens/') ? token_id : 'x',
+    id: of.path.startsWith('/v1/tokens/') ? token_id : of.path.includes('/checkpoints/') ? 'v0' : 'x',
     provider: isOAuth ? 'hub' : 'openai',
     connector_id: 'x',
     path: 'v1/models',

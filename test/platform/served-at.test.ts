@@ -75,6 +75,11 @@ control 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 attachProcess 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 listProcesses 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 killProcess 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+createCheckpoint 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+listCheckpoints 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+readCheckpoint 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+deleteCheckpoint 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+restoreCheckpoint 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 proxyPort 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 reportResume 401:unauthorized 403:forbidden served served 403:forbidden 404:not_found
 postPortNotices 401:unauthorized 403:forbidden served served 403:forbidden 404:not_found

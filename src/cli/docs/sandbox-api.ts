@@ -40,6 +40,8 @@ const remarks: Readonly<Record<string, string>> = {
     'github, gitlab, google, linear, notion, slack, slack_user; tried against a stand-in, not against the providers themselves',
   'POST `/v1/oauth/{provider}/callback`': 'state once, PKCE, exact redirect URI; renewal once for all who wait',
   'DELETE `/v1/oauth/connections/{id}`': 'ends the credential at the provider where there is a way',
+  'POST `/v1/sprites/{name}/checkpoint`': 'files and definitions of services, of a machine in any state',
+  'POST `/v1/sprites/{name}/checkpoints/{id}/restore`': 'what is there is kept first',
   'DELETE `/v1/sprites/{name}`': 'with its machine, files and tokens',
 };
 

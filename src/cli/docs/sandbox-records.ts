@@ -87,7 +87,7 @@ export const sandboxRecords: Readonly<Record<string, SandboxRecord>> = {
   'service log event': { schema: serviceLogEvent, ...services },
   NetworkPolicyRule: { schema: networkPolicyRule, of: networkPolicyOperations },
   NetworkPolicyRequest: { schema: networkPolicyRequest, of: networkPolicyOperations },
-  CheckpointInfo: { schema: checkpointInfo, ...checkpoints },
+  CheckpointInfo: { schema: checkpointInfo, ...checkpoints, remarks: { is_auto: ours } },
   CreateCheckpointRequest: { schema: createCheckpointRequest, ...checkpoints },
   'checkpoint stream event': { schema: checkpointEvent, ...checkpoints },
   Entry: { schema: files.fileEntry, ...inFiles },

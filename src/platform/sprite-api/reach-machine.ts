@@ -3,19 +3,14 @@ import { RemoraError } from '../../core/remora-error.ts';
 import type { ChannelSession } from '../channels/channel-session.ts';
 import type { Channels } from '../channels/channels.ts';
 import type { MachineService } from '../machines/moves/machine-service.ts';
-import type { MachineRow, MachineStore } from '../machines/records/machine-store.ts';
-import type { SpriteService } from '../sprites/sprite-service.ts';
 import type { Principal } from '../tokens/principal.ts';
+import { findTrustedMachine, type TrustedMachineDeps } from './trusted-machine.ts';
 
-export interface ReachMachineDeps {
-  readonly sprites: Pick<SpriteService, 'findFor'>;
-  readonly machines: Pick<MachineStore, 'findBySprite'>;
+export interface ReachMachineDeps extends TrustedMachineDeps {
   readonly machineService: Pick<MachineService, 'start'>;
   readonly channels: Pick<Channels, 'find' | 'wait'>;
   /** The id of this platform process. */
   readonly host: string;
-  /** Machines of the driver `process` may be reached into, although they share kernel and files with the platform. */
-  readonly trustMachines: boolean;
 }
 
 /** How long the agent of a machine that runs, or has just been woken, may take to connect. */
@@ -32,25 +27,14 @@ export type ReachMachine = (principal: Principal, sprite: string) => Promise<Cha
 export function createReachMachine(deps: ReachMachineDeps): ReachMachine {
   const { channels, machineService } = deps;
   return async (principal, name) => {
-    const sprite = await deps.sprites.findFor(principal, name);
-    const machine = await deps.machines.findBySprite(sprite.id);
-    if (machine === undefined) throw new RemoraError('not_found', 'there is no such sprite');
+    const machine = await findTrustedMachine(deps, principal, name);
     if (machine.config.external === true) return await channels.wait(machine.id, AWAY_MS);
-    if (!deps.trustMachines) throw notIsolated(machine);
     const open = channels.find(machine.id);
     if (machine.state === 'running' && open !== undefined) return open;
     if (machine.state !== 'running' || machine.host === null) await machineService.start(machine.id);
     else if (machine.host !== deps.host) throw otherHost(machine.host);
     return await channels.wait(machine.id, CONNECT_MS);
   };
-}
-
-function notIsolated({ config }: MachineRow): RemoraError {
-  const driver = config.driver ?? 'process';
-  const message =
-    `a machine of the driver ${driver} shares kernel and files with the platform; ` +
-    'start the platform with --trust-machines to reach into it all the same';
-  return new RemoraError('not_isolated', message);
 }
 
 function otherHost(host: string): RemoraError {

@@ -9,6 +9,7 @@ import { randomFraction } from '../../../core/urandom.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { InstanceEnd, MachineDriver, StopOptions } from '../drivers/machine-driver.ts';
 import type { MachineStore } from '../records/machine-store.ts';
+import { type CheckpointMoves, createCheckpointMoves } from './machine-checkpoints.ts';
 import { createExits } from './machine-exits.ts';
 import type { OnMove } from './machine-move.ts';
 import { createMachineRecords } from './machine-records.ts';
@@ -58,6 +59,7 @@ export interface MachineService extends AsyncDisposable {
   wait(id: string, wanted: WaitFor): Promise<void>;
   /** Stops a machine and deletes its record and files. Its waiters get `invalid_state`. */
   destroy(id: string): Promise<void>;
+  readonly checkpoints: CheckpointMoves;
 }
 
 export function createMachineService(deps: MachineServiceDeps): MachineService {
@@ -115,6 +117,8 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     signal,
     log,
   });
+  const { endNow } = stops;
+  const checkpoints = createCheckpointMoves({ ...deps, records, mutex, endNow, start: starts.start, signal });
   const reconciliation = createReconciliation({ host, machines, driver, records });
   const recordReport = createReportRecorder({ ...deps, pendingStarts, waiters });
 
@@ -131,7 +135,8 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     suspend: suspends.suspend,
     start: starts.start,
     stop: stops.stop,
-    destroy: stops.destroy,
+    destroy: (id) => checkpoints.without(id, () => stops.destroy(id)),
+    checkpoints,
     reported: recordReport,
     wait: (id, wanted) => waiters.wait(id, () => records.ownRow(id), wanted),
     async [Symbol.asyncDispose]() {
@@ -140,6 +145,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
       const reason = new RemoraError('shutting_down', 'the platform is stopping', { retryAfter_ms: 1_000 });
       waiters.end(undefined, reason);
       closing.abort(reason);
+      await checkpoints[Symbol.asyncDispose]();
       await driver[Symbol.asyncDispose]();
     },
   };

@@ -25,7 +25,8 @@ export interface MachineStops {
   isStopping(id: string): boolean;
   /** See `MachineService.stop`. */
   stop(id: string, options: StopOptions): Promise<{ readonly ended: Promise<void> }>;
-  /** Ends a machine as its deletion does, and keeps its record. */
+  /** Ends a machine as its deletion does, and keeps its record. `endNow`: the caller has the turn of the machine. */
+  endNow(id: string): Promise<void>;
   end(id: string): Promise<void>;
   /** See `MachineService.destroy`. */
   destroy(id: string): Promise<void>;
@@ -58,6 +59,7 @@ export function createStops(deps: StopsDeps): MachineStops {
       await machines.want(id, 'stopped');
       return { ended: mutex.run(id, () => endNow(id, options)) };
     },
+    endNow: (id) => endNow(id, DESTROY),
     end: (id) => mutex.run(id, () => endNow(id, DESTROY)),
     async destroy(id) {
       // Claimed first, so that no other host can start it meanwhile.

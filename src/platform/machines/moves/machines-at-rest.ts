@@ -17,6 +17,15 @@ export function createMachinesAtRest(): MachineService {
     reported: refuse,
     wait: refuse,
     destroy: refuse,
+    checkpoints: {
+      list: refuse,
+      read: refuse,
+      make: refuse,
+      restore: refuse,
+      remove: refuse,
+      without: refuse,
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    },
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
