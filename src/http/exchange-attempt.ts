@@ -99,10 +99,11 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
     }
     this.#status = status;
     this.#finish();
-    const { upgrade, key, idle_ms = TUNNEL_IDLE_MS } = tunnel;
+    const { upgrade, key, observer, idle_ms = TUNNEL_IDLE_MS } = tunnel;
     const headers = toTexts(controller.rawHeaders);
     try {
-      const running = switchToTunnel({ upgrade, key, upstream: socket, headers, policy, from, signal, idle_ms });
+      const limits = { signal, idle_ms, observer };
+      const running = switchToTunnel({ upgrade, key, upstream: socket, headers, policy, from, ...limits });
       running.then((outcome) => this.#resolve({ status, ...outcome }), this.#reject);
     } catch (error) {
       this.#reject(error);

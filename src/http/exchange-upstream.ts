@@ -1,6 +1,7 @@
 // Where the streaming proxy sends an exchange, and within which limits.
 import type { Dispatcher } from 'undici';
 import type { HeaderPolicy } from './header-policy.ts';
+import type { TunnelObserver } from './tunnel.ts';
 import type { Upgrade } from './upgrade.ts';
 import type { UpstreamKind } from './upstream-error.ts';
 
@@ -41,4 +42,5 @@ export interface ExchangeTunnel {
   readonly key: string;
   /** How long a tunnel may be without a byte either way; default ten minutes, 0 = no limit. */
   readonly idle_ms?: number;
+  readonly observer?: TunnelObserver;
 }

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { RemoraError } from '../core/remora-error.ts';
 import { isAccepted } from '../core/websocket/websocket-handshake.ts';
 import type { HeaderPolicy } from './header-policy.ts';
-import { runTunnel, type TunnelOutcome } from './tunnel.ts';
+import { runTunnel, type TunnelObserver, type TunnelOutcome } from './tunnel.ts';
 import type { Upgrade } from './upgrade.ts';
 import type { UpstreamKind } from './upstream-error.ts';
 
@@ -19,16 +19,17 @@ export interface Switch {
   readonly from: UpstreamKind;
   readonly signal: AbortSignal | undefined;
   readonly idle_ms: number;
+  readonly observer?: TunnelObserver | undefined;
 }
 
 /** Throws `upstream_failed` for a 101 that does not answer this handshake; the caller has received nothing then. */
 export function switchToTunnel(options: Switch): Promise<TunnelOutcome> {
-  const { upgrade, upstream, headers, signal } = options;
+  const { upgrade, upstream, headers, signal, idle_ms, observer } = options;
   if (!isAccepted(headers, options.key)) {
     upstream.on('error', () => undefined).destroy();
     throw new RemoraError('upstream_failed', `the ${options.from} answered the handshake with one that is not its own`);
   }
   const early = upgrade.accept(options.policy.response(headers));
   const signals = signal === undefined ? [upgrade.stopping] : [upgrade.stopping, signal];
-  return runTunnel({ caller: upgrade.socket, early, upstream, signals, idle_ms: options.idle_ms });
+  return runTunnel({ caller: upgrade.socket, early, upstream, signals, idle_ms, observer });
 }

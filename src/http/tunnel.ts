@@ -22,6 +22,12 @@ const FLUSH_MS = 30_000;
 const LINGER_MS = 2_000;
 const TIMER_CAP_MS = 2 ** 31 - 1;
 
+/** Gets the bytes as they pass. It must neither keep nor change nor throw. */
+export interface TunnelObserver {
+  fromCaller?(chunk: Buffer): void;
+  fromUpstream?(chunk: Buffer): void;
+}
+
 export interface TunnelEnds {
   readonly caller: Socket;
   /** Bytes that the caller sent before the switch. */
@@ -31,6 +37,7 @@ export interface TunnelEnds {
   readonly signals: readonly AbortSignal[];
   /** How long the tunnel may be without a byte either way; 0 = no limit. */
   readonly idle_ms: number;
+  readonly observer?: TunnelObserver | undefined;
 }
 
 /** `complete`: one side sent a close frame. `cut`: Remora ended the tunnel, and `reason` says why. */
@@ -107,6 +114,7 @@ class Tunnel {
     this.#idle?.refresh();
     this.#request_bytes += chunk.length;
     this.#up.push(chunk);
+    this.#ends.observer?.fromCaller?.(chunk);
     if (!this.#toUpstream.write(chunk)) this.#caller.pause();
   }
 
@@ -125,6 +133,7 @@ class Tunnel {
 
   #send(chunk: Buffer): void {
     this.#response_bytes += chunk.length;
+    this.#ends.observer?.fromUpstream?.(chunk);
     if (!this.#toCaller.write(chunk)) this.#upstream.pause();
   }
 

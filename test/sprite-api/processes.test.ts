@@ -60,13 +60,36 @@ test('the log has the token, the program and the exit code of a process, and not
   const options = { env: { SECRET: 'hunter2' }, cwd: '/usr' };
   await sprite.execFile('/bin/echo', ['hunter2'], options);
   await expect(sprite.execFileHTTP('sh', ['-c', 'exit 4 # hunter2'], options)).rejects.toThrow('4');
-  const lines = () => machine.platform.log.filter(({ audit }) => audit === 'exec');
-  await eventually(() => lines().length === 2);
-  const token = expect.stringMatching(/./);
-  expect(lines()).toMatchObject([
-    { operation: 'exec', sprite: 'dev-1', command: 'echo', token },
-    { operation: 'execOverHttp', sprite: 'dev-1', command: 'sh', exit_code: 4, token },
-  ]);
+  const terminal = sprite.spawn('sh', ['-c', "printf '\\003x'; stty -echo; exit 5 # hunter2"], {
+    ...options,
+    tty: true,
+  });
+  await untilExit(terminal);
+  const { url, token } = machine.platform;
+  const controlled = new SpritesClient(token.reveal(), { baseURL: url, controlMode: true }).sprite('dev-1');
+  const connection = await controlled.getControlConnection();
+  const failing = await connection.startOp('exec', { cmd: ['/bin/sh', '-c', 'exit 9 # hunter2'] });
+  expect(await failing.wait()).toBe(9);
+  const fine = await connection.startOp('exec', { cmd: ['true'] });
+  expect(await fine.wait()).toBe(0);
+  await connection.startOp('exec', { cmd: ['/bin/sleep', '60'] });
+  const lines = (audit: string) => machine.platform.log.filter((line) => line.audit === audit);
+  await eventually(() => lines('exec_begun').length === 6);
+  controlled.closeControlConnection();
+  await eventually(() => lines('exec').length === 6);
+  const known = { sprite: 'dev-1', token: expect.stringMatching(/./) };
+  const ran = [
+    { operation: 'exec', command: 'echo' },
+    { operation: 'execOverHttp', command: 'sh' },
+    { operation: 'exec', command: 'sh' },
+    { operation: 'control', command: 'sh' },
+    { operation: 'control', command: 'true' },
+    { operation: 'control', command: 'sleep' },
+  ];
+  expect(lines('exec_begun')).toMatchObject(ran.map((line) => ({ ...line, ...known })));
+  const codes = [0, 4, 5, 9, 0, undefined];
+  expect(lines('exec').map(({ exit_code }) => exit_code)).toEqual(codes);
+  expect(lines('exec')).toMatchObject(ran.map((line) => ({ ...line, ...known })));
   expect(JSON.stringify(machine.platform.log)).not.toContain('hunter2');
 });
 

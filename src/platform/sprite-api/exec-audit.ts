@@ -1,5 +1,5 @@
-// What the log says of a process that somebody runs in a sprite: by which token and which program, never its arguments, its variables or
-// anything else of the query.
+// What the log says of a process that somebody runs in a sprite: by which token, which program and with which exit code, never its
+// arguments, its variables or anything else of the query.
 import { basename } from 'node:path';
 import type { Log } from '../../core/log.ts';
 import { isCaller, type Principal } from '../tokens/principal.ts';
@@ -7,30 +7,35 @@ import { isCaller, type Principal } from '../tokens/principal.ts';
 const NAME_MAX = 100;
 
 export interface RunProcess {
+  readonly operation: string;
   readonly principal: Principal;
   readonly sprite: string | undefined;
-  /** The target of the request. */
-  readonly target: string;
-  /** Undefined where it is not known, such as for a process over a WebSocket, which this platform does not read. */
-  readonly exit_code?: number | undefined;
+  /** Undefined where it could not be read. */
+  readonly command: string | undefined;
 }
 
-export function auditExec(
-  log: Pick<Log, 'info'>,
-  operation: string,
-  { principal, sprite, target, exit_code }: RunProcess,
-) {
+/** One line when it is asked for, so that one that never ends is known too. */
+export function auditExecBegin(log: Pick<Log, 'info'>, process: RunProcess): void {
+  log.info({ audit: 'exec_begun', ...toFields(process) }, 'a process is asked for in a sprite');
+}
+
+/** One line when it is over. `exit_code` is undefined when the connection was over before it, or the call was refused. */
+export function auditExec(log: Pick<Log, 'info'>, process: RunProcess, exit_code: number | undefined): void {
+  const known = exit_code === undefined ? {} : { exit_code };
+  log.info({ audit: 'exec', ...toFields(process), ...known }, 'a process was run in a sprite');
+}
+
+function toFields({ operation, principal, sprite, command }: RunProcess) {
   const token = isCaller(principal) ? principal.token.id : 'operator';
-  const command = toCommandName(target);
-  const known = { ...(command === undefined ? {} : { command }), ...(exit_code === undefined ? {} : { exit_code }) };
-  log.info({ audit: 'exec', operation, token, sprite, ...known }, 'a process is run in a sprite');
+  const known = command === undefined ? {} : { command: command.slice(0, NAME_MAX) };
+  return { operation, token, sprite, ...known };
 }
 
-/** The name of the program without its directory; undefined where the query has none. */
-export function toCommandName(target: string): string | undefined {
+/** What of the target of a request says which program is run, and whether in a terminal. The supervisor reads it in the same way. */
+export function readExecTarget(target: string): { readonly command: string | undefined; readonly isTerminal: boolean } {
   const start = target.indexOf('?');
-  if (start < 0) return undefined;
-  const query = new URLSearchParams(target.slice(start + 1));
-  const word = query.get('cmd') ?? query.get('path');
-  return word === null ? undefined : basename(word).slice(0, NAME_MAX);
+  const query = new URLSearchParams(start < 0 ? '' : target.slice(start + 1));
+  const { path, tty } = Object.fromEntries(query);
+  const word = query.get('cmd') ?? path;
+  return { command: word === undefined ? undefined : basename(word), isTerminal: tty === 'true' || tty === '1' };
 }

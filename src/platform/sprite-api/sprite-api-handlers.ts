@@ -12,8 +12,11 @@ import type { EdgeHandlers } from '../../http/handler.ts';
 import { PassOn } from '../../http/pass-on.ts';
 import { streamExchange } from '../../http/streaming-proxy.ts';
 import { toTunnel } from '../../http/to-tunnel.ts';
+import type { TunnelObserver } from '../../http/tunnel.ts';
 import type { Principal } from '../tokens/principal.ts';
-import { auditExec } from './exec-audit.ts';
+import { ControlReader } from './control-reader.ts';
+import { auditExec, auditExecBegin, readExecTarget } from './exec-audit.ts';
+import { ExitReader } from './exit-reader.ts';
 import { proxyPort } from './proxy-port.ts';
 import type { ReachMachine } from './reach-machine.ts';
 
@@ -32,14 +35,17 @@ const SPRITE_PATH = /^\/v1\/sprites\/[^/?]+/;
 
 type SpriteApiHandlers = EdgeHandlers<typeof passedOperations & typeof proxyOperations, Principal>;
 
-/** Operations that run a process whose end this platform does not read. */
-const audited = ['exec', 'control'] as const;
-
 export function createSpriteApiHandlers(reach: ReachMachine, log: Pick<Log, 'info'>): SpriteApiHandlers {
   type Run = PassOn<Principal>['run'];
-  const passAny: Run = async ({ request, params, principal, upgrade }, response) => {
+
+  async function pass(
+    { request, params, principal, upgrade }: Parameters<Run>[0],
+    response: Parameters<Run>[1],
+    observe?: () => TunnelObserver,
+  ): Promise<void> {
     const tunnel = toTunnel(request, upgrade, 0);
     const { dispatcher } = await reach(principal, params.name ?? '');
+    const observer = observe?.();
     await streamExchange(request, response, {
       dispatcher: () => dispatcher,
       origin: 'http://agent',
@@ -47,31 +53,54 @@ export function createSpriteApiHandlers(reach: ReachMachine, log: Pick<Log, 'inf
       headers,
       from: 'machine',
       bodyCap_bytes: NO_CAP,
-      ...(tunnel === undefined ? {} : { tunnel }),
+      ...(tunnel === undefined ? {} : { tunnel: { ...tunnel, ...(observer === undefined ? {} : { observer }) } }),
     });
+  }
+
+  const toRun = (operation: string, { principal, params, request }: Parameters<Run>[0]) => {
+    const { isTerminal, ...target } = readExecTarget(request.url ?? '');
+    return { run: { operation, principal, sprite: params.name, ...target }, isTerminal };
   };
-  const passOn = new PassOn<Principal>(passAny);
-  const passAudited = (operation: string) =>
-    new PassOn<Principal>(async (call, response) => {
-      const { principal, params, request } = call;
-      auditExec(log, operation, { principal, sprite: params.name, target: request.url ?? '' });
-      await passAny(call, response);
+  const exec: Run = async (call, response) => {
+    const { run, isTerminal } = toRun('exec', call);
+    const exit = new ExitReader(isTerminal);
+    let isBegun = false;
+    const observe = () => {
+      isBegun = true;
+      auditExecBegin(log, run);
+      return { fromUpstream: (chunk: Buffer) => exit.push(chunk) };
+    };
+    await pass(call, response, observe).finally(() => isBegun && auditExec(log, run, exit.exit_code));
+  };
+  const control: Run = async (call, response) => {
+    const { run } = toRun('control', call);
+    const reader = new ControlReader({
+      onStart: ({ command }) => auditExecBegin(log, { ...run, command }),
+      onEnd: ({ command }, exit_code) => auditExec(log, { ...run, command }, exit_code),
     });
-  const execOverHttp = new PassOn<Principal>(async ({ request, params, principal }, response) => {
+    const fromCaller = (chunk: Buffer) => reader.fromCaller(chunk);
+    const fromUpstream = (chunk: Buffer) => reader.fromMachine(chunk);
+    await pass(call, response, () => ({ fromCaller, fromUpstream })).finally(() => reader.end());
+  };
+  const execOverHttp: Run = async (call, response) => {
+    const { request, params, principal } = call;
+    const { run } = toRun('execOverHttp', call);
     const channel = await reach(principal, params.name ?? '');
     const connect = () => channel.connect(AGENT_AUTHORITY);
+    auditExecBegin(log, run);
     let exit_code: number | undefined;
     try {
       exit_code = await execOverWebSocket(request, response, { connect, path: '/v1/exec', from: 'machine' });
     } finally {
-      const target = request.url ?? '';
-      auditExec(log, 'execOverHttp', { principal, sprite: params.name, target, exit_code });
+      auditExec(log, run, exit_code);
     }
-  });
+  };
+  const passOn = new PassOn<Principal>((call, response) => pass(call, response));
   const handlers = {
     ...Object.fromEntries(Object.keys(passedOperations).map((id) => [id, passOn])),
-    ...Object.fromEntries(audited.map((id) => [id, passAudited(id)])),
-    execOverHttp,
+    exec: new PassOn(exec),
+    control: new PassOn(control),
+    execOverHttp: new PassOn(execOverHttp),
   };
   return {
     ...(handlers as unknown as EdgeHandlers<typeof passedOperations, Principal>),

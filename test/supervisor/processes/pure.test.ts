@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { toChunks } from '../../../src/http/exec-chunks.ts';
 import { toExecTarget } from '../../../src/http/exec-target.ts';
-import { toCommandName } from '../../../src/platform/sprite-api/exec-audit.ts';
+import { readExecTarget } from '../../../src/platform/sprite-api/exec-audit.ts';
 import { ByteRate } from '../../../src/supervisor/processes/byte-rate.ts';
 import { toExitStatus } from '../../../src/supervisor/processes/exit-status.ts';
 import { parseInput } from '../../../src/supervisor/processes/input-frame.ts';
@@ -120,10 +120,11 @@ test('a terminal over plain HTTP is refused', () => {
 });
 
 test.each([
-  ['/v1/exec?cmd=%2Fbin%2Fls&cmd=secret', 'ls'],
-  ['/v1/exec?path=ls', 'ls'],
-  ['/v1/exec', undefined],
-  ['/v1/exec?env=A%3Db', undefined],
-])('the log names %s as %s', (target, name) => {
-  expect(toCommandName(target)).toBe(name);
+  ['/v1/exec?cmd=%2Fbin%2Fls&cmd=secret', 'ls', false],
+  ['/v1/exec?path=ls', 'ls', false],
+  ['/v1/exec?path=ls&path=%2Fbin%2Frm&tty=false&tty=1', 'rm', true],
+  ['/v1/exec', undefined, false],
+  ['/v1/exec?env=A%3Db', undefined, false],
+])('the log names %s as %s, in a terminal: %s', (target, command, isTerminal) => {
+  expect(readExecTarget(target)).toEqual({ command, isTerminal });
 });
