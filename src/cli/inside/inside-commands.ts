@@ -4,8 +4,14 @@ import type { Kinds } from '../help.ts';
 import { execWords } from './exec/exec-words.ts';
 import { copyWords } from './files/copy-words.ts';
 import { toInsideCommand } from './inside-command.ts';
+import { proxyWords } from './proxy/proxy-words.ts';
+import { serviceWords } from './services/service-words.ts';
 
-export const insideCommands: readonly Command[] = [...execWords, ...copyWords].map(toInsideCommand);
+export const insideCommands: readonly Command[] = [...execWords, ...copyWords, ...serviceWords, ...proxyWords].map(
+  toInsideCommand,
+);
 
 /** The first words, for the overview. */
-export const insideKinds: Kinds = [];
+export const insideKinds: Kinds = [
+  ['services', 'list, show, create, start, stop, restart, delete, logs, signal', 'inside'],
+];

@@ -139,7 +139,8 @@ describe('ends', () => {
     for (const [words, message] of [
       [[], 'expected -- COMMAND'],
       [['-t', '-T', 'true'], 'exclude each other'],
-      [['-e', 'A', 'true'], '--env takes NAME=VALUE'],
+      [['-e', 'A-', 'true'], '--env takes NAME=VALUE'],
+      [['-e', 'NO_SUCH_VARIABLE', 'true'], 'there is no variable NO_SUCH_VARIABLE here'],
       [['--attach', 'x', 'true'], '--attach takes no command'],
       [['--attach', 'x', '--keep'], '--keep is for a new program'],
       [['-s', 'Not/One', 'true'], 'is no name of a sprite'],

@@ -1,6 +1,7 @@
 // The commands that run programs in a sprite, as data.
 import { jsonFlag } from '../../json-flag.ts';
 import type { InsideWord } from '../inside-command.ts';
+import { variableFlag } from '../variables.ts';
 
 export const execWords: readonly InsideWord[] = [
   {
@@ -14,7 +15,7 @@ export const execWords: readonly InsideWord[] = [
       'no-tty': { type: 'boolean', short: 'T', summary: 'without a terminal, also where this command has one' },
       'no-stdin': { type: 'boolean', short: 'n', summary: 'read nothing here; the input of the program is empty' },
       workdir: { type: 'string', short: 'w', value: 'DIR', summary: 'where it runs (the home of the user)' },
-      env: { type: 'string', short: 'e', value: 'NAME=VALUE', multiple: true, summary: 'a variable; may be repeated' },
+      env: variableFlag,
       keep: { type: 'boolean', short: 'k', summary: 'let it run on when it is left or the connection is lost' },
       detach: { type: 'boolean', short: 'd', summary: 'let it run on, leave at once, and print its id' },
       attach: {

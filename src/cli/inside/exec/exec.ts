@@ -2,6 +2,7 @@
 import type { Invocation } from '../../command.ts';
 import { exitCode, UsageError } from '../../exit-code.ts';
 import { askInside } from '../sprite-door.ts';
+import { toVariables } from '../variables.ts';
 import { toExecTarget } from './exec-target.ts';
 import { Session, type SessionEnd } from './session.ts';
 
@@ -51,16 +52,13 @@ function wantsTerminal({ has }: Invocation, hasInput: boolean): boolean {
 
 function toTarget({ operands, text, texts, has, env }: Invocation, isTerminal: boolean, hasInput: boolean): string {
   if (operands.length === 0) throw new UsageError('exec: expected -- COMMAND ARGS…');
-  for (const pair of texts('env')) {
-    if (!/^[A-Za-z_][A-Za-z0-9_]*=/.test(pair)) throw new UsageError('exec: --env takes NAME=VALUE');
-  }
   const { columns, rows } = process.stdout;
   const hasType = isTerminal && env.TERM !== undefined && env.TERM !== '' && process.stdout.isTTY;
   return toExecTarget({
     words: operands,
     terminal: isTerminal ? { size: process.stdout.isTTY ? [columns, rows] : undefined } : undefined,
     workdir: text('workdir'),
-    env: [...(hasType ? [`TERM=${env.TERM}`] : []), ...texts('env')],
+    env: [...(hasType ? [`TERM=${env.TERM}`] : []), ...toVariables(texts('env'), env)],
     hasInput,
     isKept: has('keep') || has('detach'),
   });

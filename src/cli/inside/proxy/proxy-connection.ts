@@ -1,0 +1,59 @@
+// One connection to a port here, carried to a port in a sprite.
+import type { Socket } from 'node:net';
+import { pipeline } from 'node:stream';
+import { createWebSocketStream, type WebSocket } from 'ws';
+import { z } from 'zod';
+import { type ProxyRequest, proxyResponse } from '../../../contract/proxy.ts';
+import type { SpriteDoor } from '../sprite-door.ts';
+import { watchConnection } from '../watch-connection.ts';
+
+const refusal = z.object({ status: z.literal('error'), message: z.string() });
+
+/** Resolves when it is over. Throws when the port in the sprite cannot be reached. `local` is closed then. */
+export async function carryConnection(door: SpriteDoor, local: Socket, port: number): Promise<void> {
+  const gone = new AbortController();
+  local.once('close', () => gone.abort()).on('error', () => gone.abort());
+  try {
+    const socket = await door.openWebSocket('/proxy', gone.signal);
+    using _watched = watchConnection(
+      socket,
+      () => socket.isPaused,
+      () => socket.terminate(),
+    );
+    await connect(socket, port, gone.signal);
+    await join(socket, local);
+  } catch (error) {
+    // Who has hung up does not ask why it did not work.
+    if (!gone.signal.aborted) throw error;
+  } finally {
+    local.destroy();
+  }
+}
+
+/** Names the port, and resolves when the far end is connected to it; frames after that wait. */
+async function connect(socket: WebSocket, port: number, gone: AbortSignal): Promise<void> {
+  const answer = new Promise<string>((resolve, reject) => {
+    socket.once('message', (data: Buffer) => {
+      socket.pause();
+      resolve(data.toString());
+    });
+    socket.once('close', (_code, reason) => reject(new Error(reason.toString() || 'the connection was lost')));
+  });
+  gone.addEventListener('abort', () => socket.terminate(), { once: true });
+  socket.send(JSON.stringify({ port } satisfies ProxyRequest));
+  socket.resume();
+  const value: unknown = JSON.parse(await answer);
+  if (proxyResponse.safeParse(value).success) return;
+  socket.terminate();
+  throw new Error(refusal.safeParse(value).data?.message ?? 'the answer is not what was expected');
+}
+
+/** Either end closes the other. */
+async function join(socket: WebSocket, local: Socket): Promise<void> {
+  const stream = createWebSocketStream(socket);
+  socket.resume();
+  const over = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+  pipeline(stream, local, () => over[0].resolve());
+  pipeline(local, stream, () => over[1].resolve());
+  await Promise.all(over.map(({ promise }) => promise));
+}
