@@ -75,14 +75,28 @@ export function openChannelSession(options: ChannelSessionOptions): ChannelSessi
   });
   let reason = 'the agent closed it';
   let isFault = false;
+  let isOver = false;
   let streams = 0;
 
   /** The other end is no agent, or not as one is. */
   function cut(why: string): void {
     if (session.destroyed) return;
-    reason = why;
     isFault = true;
+    end(why);
+  }
+
+  /** The session closes in a later turn, and nobody may find it until then. */
+  function end(why: string): void {
+    if (!isOver) reason = why;
     session.destroy();
+    onOver();
+  }
+
+  function onOver(): void {
+    if (isOver) return;
+    isOver = true;
+    opened.dispatcher.destroy(toGone(reason)).catch(ignore);
+    options.onClose(opened, reason, isFault);
   }
 
   async function connect(authority: string, signal?: AbortSignal): Promise<Duplex> {
@@ -139,10 +153,7 @@ export function openChannelSession(options: ChannelSessionOptions): ChannelSessi
     get held_bytes() {
       return held.total;
     },
-    close(why) {
-      reason = why;
-      session.destroy();
-    },
+    close: end,
   };
 
   session.once('connect', () => session.setLocalWindowSize(SESSION_WINDOW_BYTES));
@@ -152,12 +163,9 @@ export function openChannelSession(options: ChannelSessionOptions): ChannelSessi
     reason = error.message;
     isFault = PROTOCOL_ERRORS.includes(error.code ?? '');
   });
-  session.once('close', () => {
-    opened.dispatcher.destroy(toGone(reason)).catch(ignore);
-    options.onClose(opened, reason, isFault);
-  });
+  session.once('close', onOver);
   pingSession(session, { interval_ms: options.pingInterval_ms ?? PING_INTERVAL_MS, missed: MISSED_PINGS }, () => {
-    reason = 'the agent answers no ping';
+    end('the agent answers no ping');
   });
   return opened;
 }
