@@ -119,7 +119,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       machinesDir,
       log,
     }),
-    ...createChannelHandlers({ channels: deps.channels, machines, incarnations }),
+    ...createChannelHandlers({ channels: deps.channels, machines, incarnations, log }),
     ...createSpriteApiHandlers(
       createReachMachine({
         sprites: spriteService,
