@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, constants, fstatSync, ftruncateSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+import { NODE_FLAGS } from '../../core/node-flags.ts';
 import { MACHINE_VARIABLES } from '../../core/supervisor-wire.ts';
 import { makeDirectory } from '../../linux/make-directory.ts';
 
@@ -33,7 +34,7 @@ export function startSupervisor(options: StartSupervisorOptions): void {
     const flags = ['--socket', options.path, '--state-dir', options.stateDir, '--log-level', options.logLevel];
     const user = options.user === undefined ? [] : ['--user', options.user];
     const home = options.home === undefined ? [] : ['--home', options.home];
-    const child = spawn(process.execPath, [PROGRAM, 'supervisor', ...flags, ...user, ...home], {
+    const child = spawn(process.execPath, [...NODE_FLAGS, PROGRAM, 'supervisor', ...flags, ...user, ...home], {
       detached: true,
       stdio: ['ignore', log, log],
       env: { ...pick(options.env), REMORA_SOCKET: options.agentSocket },

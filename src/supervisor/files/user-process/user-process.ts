@@ -3,6 +3,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import type { Log } from '../../../core/log.ts';
+import { NODE_FLAGS } from '../../../core/node-flags.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import type { UserProcessMessage, UserProcessOptions } from './user-process-message.ts';
 
@@ -83,7 +84,7 @@ export class UserProcess implements AsyncDisposable {
     const { socket, user, log } = this.#settings;
     const options: UserProcessOptions = { socket, user: { name: user.name, uid: user.uid, gid: user.gid } };
     const child = fork(new URL('./main.ts', import.meta.url), [JSON.stringify(options)], {
-      execArgv: [],
+      execArgv: [...NODE_FLAGS],
       // Nothing of the supervisor's environment is the user's.
       env: {},
       cwd: '/',
