@@ -52,6 +52,7 @@ const two = { names: ['file'], file: 'two', services: 'two' };
 
 const makeSteps = [
   'copy the files',
+  'copy what stands still',
   'write the files to the disk',
   'write the record',
   'take the number',

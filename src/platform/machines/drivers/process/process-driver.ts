@@ -117,9 +117,11 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
     }
     // A platform that was killed while it froze the machine may have left the group held.
     cgroup?.hold(false);
-    if (note.isHeld === true) thawMembers({ instance_id, leader, cgroup });
+    const isHeld = note.isHeld === true;
+    if (isHeld) thawMembers({ instance_id, leader, cgroup });
     writeProcessNote(options.dir, id, { instance_id, ...leader, cgroup: cgroup?.path });
-    const state = areStopped(readMembers({ instance_id, leader, cgroup }, table)) ? 'suspended' : 'running';
+    const isStopped = !isHeld && areStopped(readMembers({ instance_id, leader, cgroup }, table));
+    const state = isStopped ? 'suspended' : 'running';
     instances.begin(id, { instance_id, leader: followProcess(leader, closing.signal), cgroup, state });
     return { id, instance_id, state };
   }

@@ -85,6 +85,7 @@ export function createProcessCheckpoints(options: ProcessCheckpointsOptions): Pr
         const base = wasCopied ? early : current === undefined ? undefined : places.of(current);
         const limit = options.isRunning(id) ? AbortSignal.timeout(stillLimit_ms) : undefined;
         using _ = await options.holdStill(id);
+        stepOf(id)('copy what stands still');
         await keepServices(places.services, target.services);
         const last = { ...job, target: target.tree, index: target.index, base, isLive: false };
         return await tree.run(last, onProgress, limit).catch((error: unknown) => {
