@@ -1,6 +1,6 @@
 // Which names a sprite may resolve (Sandbox API, Network policy records; the paths are those of the Sprites API).
 import { z } from 'zod';
-import { defineOperation } from './operation.ts';
+import { definePlatformOperation } from './operation.ts';
 import { spriteParams } from './sprites.ts';
 
 /** Sandbox API, NetworkPolicyRule: all fields are optional. `domain` may begin with `*.`; `include` names a preset. */
@@ -19,27 +19,29 @@ const tag = 'Network policy';
 const source = 'Sandbox API, Network policy records; Sprites API';
 
 export const networkPolicyOperations = {
-  readNetworkPolicy: defineOperation({
+  readNetworkPolicy: definePlatformOperation({
     method: 'GET',
     path: '/v1/sprites/{name}/policy/network',
     summary: 'The network policy of a sprite',
     source,
     tag,
+    servedAt: ['tcp', 'operator'],
     access: 'any',
     params: spriteParams,
     answer: { kind: 'json', status: 200, schema: networkPolicyRequest },
-    errors: ['unauthorized', 'not_found'],
+    errors: ['unauthorized', 'forbidden', 'not_found'],
   }),
-  setNetworkPolicy: defineOperation({
+  setNetworkPolicy: definePlatformOperation({
     method: 'POST',
     path: '/v1/sprites/{name}/policy/network',
     summary: 'Replace the network policy of a sprite',
     source,
     tag,
+    servedAt: ['tcp', 'operator'],
     access: 'organization',
     params: spriteParams,
     body: networkPolicyRequest,
     answer: { kind: 'empty', status: 204 },
-    errors: ['invalid_request', 'unauthorized', 'not_found'],
+    errors: ['invalid_request', 'unauthorized', 'read_only', 'not_found', 'not_implemented'],
   }),
 } as const;

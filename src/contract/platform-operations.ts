@@ -10,6 +10,7 @@ import { gatewayUsageOperations } from './gateway-usage.ts';
 import { hostOperations } from './hosts.ts';
 import { statusOperations } from './local/status.ts';
 import { machineOperations } from './machines.ts';
+import { networkPolicyOperations } from './network-policy.ts';
 import { oauthOperations } from './oauth.ts';
 import { definePlatformOperation, type PlatformOperations } from './operation.ts';
 import { organizationOperations } from './organizations.ts';
@@ -18,6 +19,7 @@ import { processOperations } from './processes.ts';
 import { proxyOperations } from './proxy.ts';
 import { resumeReportOperations } from './resume-reports.ts';
 import { serviceOperations } from './services.ts';
+import { spritePolicyOperations } from './sprite-policies.ts';
 import { spriteWatchOperations } from './sprite-watch.ts';
 import { spriteOperations } from './sprites.ts';
 import { tokenOperations } from './tokens.ts';
@@ -51,6 +53,8 @@ export const platformOperations = {
   ...processOperations,
   ...checkpointOperations,
   ...proxyOperations,
+  ...networkPolicyOperations,
+  ...spritePolicyOperations,
   ...resumeReportOperations,
   ...portNoticeOperations,
   ...tokenOperations,

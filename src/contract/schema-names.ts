@@ -32,6 +32,7 @@ import * as replication from './replication.ts';
 import * as resumeReports from './resume-reports.ts';
 import * as services from './services.ts';
 import * as signOn from './sign-on.ts';
+import * as spritePolicies from './sprite-policies.ts';
 import * as spriteWatch from './sprite-watch.ts';
 import * as sprites from './sprites.ts';
 import * as tokens from './tokens.ts';
@@ -41,6 +42,7 @@ const modules: readonly Readonly<Record<string, unknown>>[] = [
   accessPolicy,
   sprites,
   spriteWatch,
+  spritePolicies,
   connectors,
   oauth,
   gateway,

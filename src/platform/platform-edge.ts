@@ -27,6 +27,7 @@ import { createNoticeHandlers } from './port-notices/port-notice-handlers.ts';
 import { createCheckpointHandlers } from './sprite-api/checkpoint-handlers.ts';
 import { createReachMachine } from './sprite-api/reach-machine.ts';
 import { createSpriteApiHandlers } from './sprite-api/sprite-api-handlers.ts';
+import { createPolicyHandlers } from './sprites/policy-handlers.ts';
 import { createSpriteHandlers } from './sprites/sprite-handlers.ts';
 import type { SpriteSurroundings } from './sprites/sprite-record.ts';
 import { createSpriteWatchHandlers } from './sprites/watch/sprite-watch-handlers.ts';
@@ -100,6 +101,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       pageKey: deps.vault.derive('page tokens'),
       around: deps.around,
     }),
+    ...createPolicyHandlers(spriteService),
     ...createSpriteWatchHandlers({
       sprites,
       recheck: createRecheckToken({ callers: stores.callers, clock }),

@@ -6,7 +6,6 @@ import { checkpointOperations } from '../../src/contract/checkpoints.ts';
 import { extensionHookOperations } from '../../src/contract/extension-webhooks.ts';
 import { providerOperations } from '../../src/contract/extensions.ts';
 import { fileOperations } from '../../src/contract/files.ts';
-import { networkPolicyOperations } from '../../src/contract/network-policy.ts';
 import { oauthOperations } from '../../src/contract/oauth.ts';
 import type { Operations } from '../../src/contract/operation.ts';
 import { platformOperations } from '../../src/contract/platform-operations.ts';
@@ -24,7 +23,6 @@ const everything: Operations = {
   ...oauthOperations,
   ...nodeOperations,
   ...serviceOperations,
-  ...networkPolicyOperations,
   ...checkpointOperations,
   ...fileOperations,
   ...processOperations,

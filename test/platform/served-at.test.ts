@@ -81,6 +81,14 @@ readCheckpoint 401:unauthorized served 403:forbidden 403:forbidden served 404:no
 deleteCheckpoint 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 restoreCheckpoint 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 proxyPort 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+readNetworkPolicy 401:unauthorized served served 403:forbidden served 404:not_found
+setNetworkPolicy 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+readPrivilegesPolicy 401:unauthorized served served 403:forbidden served 404:not_found
+setPrivilegesPolicy 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+deletePrivilegesPolicy 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+readResourcesPolicy 401:unauthorized served served 403:forbidden served 404:not_found
+setResourcesPolicy 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+deleteResourcesPolicy 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 reportResume 401:unauthorized 403:forbidden served served 403:forbidden 404:not_found
 postPortNotices 401:unauthorized 403:forbidden served served 403:forbidden 404:not_found
 listSpritePorts 401:unauthorized served served 403:forbidden served 404:not_found

@@ -85,8 +85,16 @@ export const sandboxRecords: Readonly<Record<string, SandboxRecord>> = {
   ServiceResponse: { schema: serviceResponse, ...services },
   ServiceState: { schema: serviceState, ...services },
   'service log event': { schema: serviceLogEvent, ...services },
-  NetworkPolicyRule: { schema: networkPolicyRule, of: networkPolicyOperations },
-  NetworkPolicyRequest: { schema: networkPolicyRequest, of: networkPolicyOperations },
+  NetworkPolicyRule: {
+    schema: networkPolicyRule,
+    of: networkPolicyOperations,
+    missing: 'no rule is enforced, so that setting one is 501',
+  },
+  NetworkPolicyRequest: {
+    schema: networkPolicyRequest,
+    of: networkPolicyOperations,
+    missing: 'no rule is enforced, so that setting one is 501',
+  },
   CheckpointInfo: { schema: checkpointInfo, ...checkpoints, remarks: { is_auto: ours } },
   CreateCheckpointRequest: { schema: createCheckpointRequest, ...checkpoints },
   'checkpoint stream event': { schema: checkpointEvent, ...checkpoints },

@@ -1,0 +1,65 @@
+// The policies of sprites. Nothing here can enforce one yet, so that none is kept: a policy that restricts nothing is what holds, and
+// every other one is refused.
+import type { NetworkPolicyRule, networkPolicyOperations } from '../../contract/network-policy.ts';
+import type { spritePolicyOperations } from '../../contract/sprite-policies.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { Handlers } from '../../http/handler.ts';
+import type { Principal } from '../tokens/principal.ts';
+import type { SpriteService } from './sprite-service.ts';
+
+type Rows = typeof networkPolicyOperations & typeof spritePolicyOperations;
+
+export function createPolicyHandlers({ findFor }: Pick<SpriteService, 'findFor'>): Handlers<Rows, Principal> {
+  /** Throws `not_found`, or `forbidden` when a sprite asks for another one. */
+  const check = async ({ principal, params }: { principal: Principal; params: { name: string } }) => {
+    await findFor(principal, params.name);
+  };
+  return {
+    async readNetworkPolicy(call) {
+      await check(call);
+      return { rules: [] };
+    },
+    async setNetworkPolicy(call) {
+      await check(call);
+      call.body.rules.forEach(checkRule);
+      if (call.body.rules.length > 0) throw notEnforced('network', 'a network of its own and a resolver');
+    },
+    async readPrivilegesPolicy(call) {
+      await check(call);
+      return {};
+    },
+    async setPrivilegesPolicy(call) {
+      await check(call);
+      const { profile = '', devices = [], noNewPrivileges = false } = call.body;
+      if (profile !== '' || devices.length > 0 || noNewPrivileges)
+        throw notEnforced('privileges', 'a kernel of its own');
+    },
+    deletePrivilegesPolicy: check,
+    async readResourcesPolicy(call) {
+      await check(call);
+      return {};
+    },
+    async setResourcesPolicy(call) {
+      await check(call);
+      if (call.body.memory !== undefined) throw notEnforced('resources', 'a group with a memory limit');
+    },
+    deleteResourcesPolicy: check,
+  };
+}
+
+/** Throws `invalid_request` for a rule that says too little or too much. */
+function checkRule({ action, domain, include }: NetworkPolicyRule, index: number): void {
+  const isPreset = include !== undefined && action === undefined && domain === undefined;
+  const isOwn = include === undefined && action !== undefined && domain !== undefined;
+  if (isPreset || isOwn) return;
+  const field = `body.rules.${index}`;
+  const message = 'expected either include, or both action and domain';
+  throw new RemoraError('invalid_request', `${field}: ${message}`, { details: { fields: [{ field, message }] } });
+}
+
+function notEnforced(kind: string, missing: string): RemoraError {
+  const message =
+    `a ${kind} policy cannot be enforced here: the machine of this sprite has not ${missing}; ` +
+    'it is not kept, and nothing is restricted';
+  return new RemoraError('not_implemented', message, { details: { missing } });
+}
