@@ -5,6 +5,7 @@ import { type Client, createClient } from '../../client/client.ts';
 import { toConnectionFailure, toRefusal } from '../../client/failure.ts';
 import { readText } from '../../client/read-answer.ts';
 import { UpstreamError } from '../../client/upstream-error.ts';
+import { checkpointOperations } from '../../contract/checkpoints.ts';
 import { insideOperations } from '../../contract/local/inside.ts';
 import { toPlainError } from '../agent-client.ts';
 import type { Invocation } from '../command.ts';
@@ -29,6 +30,8 @@ export interface SpriteDoor extends AsyncDisposable {
   /** Undefined for the sprite of this machine. */
   readonly sprite: string | undefined;
   readonly client: Client<typeof insideOperations>;
+  /** What the platform itself does for a sprite. Nobody serves it where `sprite` is undefined. */
+  readonly platform: Client<typeof checkpointOperations>;
   /** Any answer, also a refusal. Throws UpstreamError where nobody answers, and what breaks the exchange or its body as it is. */
   request(request: RawRequest): Promise<Dispatcher.ResponseData>;
   /**
@@ -67,6 +70,7 @@ function openDoor(entrance: Entrance): SpriteDoor {
   return {
     sprite,
     client: createClient(toOperations(prefix), options),
+    platform: createClient(checkpointOperations, options),
     async request({ method, path, query = {}, headers: own, body, signal }) {
       const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
       const search = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
