@@ -84,6 +84,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       find: (port) => parts.ports.listening().get(port),
       isOwn: createOwnProcessCheck(options.env),
       begin: (port) => parts.supervisor.calls.begin(`port ${port}`),
+      waitForService: (port) => parts.supervisor.waitForService(port, parts.ports),
     }),
   ];
   await start(base, parts, listeners, options);

@@ -15,6 +15,16 @@ export function toPortAuthority(port: number): string {
   return `port:${port}`;
 }
 
+/**
+ * What a refused CONNECT to a port says of the service that has this port: the error code, its name, and its state. Without such a service
+ * there is only the status.
+ */
+export const PORT_REFUSAL = {
+  error: 'remora-error',
+  service: 'remora-service',
+  state: 'remora-service-state',
+} as const;
+
 export const channelOperations = {
   openChannel: definePlatformOperation({
     method: 'GET',

@@ -51,6 +51,7 @@ export const errorStatus = {
   not_ready: 503,
   not_configured: 503,
   not_reachable: 503,
+  service_stopped: 503,
   policy_unavailable: 503,
   shutting_down: 503,
   suspending: 503,

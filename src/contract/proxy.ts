@@ -28,6 +28,6 @@ export const proxyOperations = {
     params: spriteParams,
     answer: { kind: 'raw' },
     upgrade: 'websocket',
-    errors: ['unauthorized', 'not_found', 'upgrade_required', ...reachErrors],
+    errors: ['unauthorized', 'not_found', 'upgrade_required', 'service_stopped', ...reachErrors],
   }),
 } as const;

@@ -15,6 +15,8 @@ export const MAX_STREAMS = 256;
 export const HEADER_LIST_BYTES = 16 * 1024;
 /** So many informational answers to one CONNECT. */
 export const MAX_INFORMATIONAL = 16;
+/** How long a connection to a port waits for the service of that port to listen. */
+export const SERVICE_WAIT_MS = 60_000;
 export const PING_INTERVAL_MS = 15_000;
 /** So many pings without an answer, and the other end counts as gone. */
 export const MISSED_PINGS = 2;

@@ -3,9 +3,11 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { SpritesClient } from '@fly/sprites';
 import { expect, onTestFinished, test } from 'vitest';
+import { WebSocket } from 'ws';
 import { openAgentMachine } from '../support/agent-machine.ts';
 import { ask } from '../support/ask.ts';
 import { eventually } from '../support/eventually.ts';
+import { openFreePort } from '../support/free-port.ts';
 
 const echo = `
 const server = require('node:net').createServer((socket) => socket.pipe(socket));
@@ -89,3 +91,58 @@ test('a listener that belongs to no process of the machine, another host, and a 
   foreign.close();
   expect(await exchange(await openProxy(sprite, 1), Buffer.from('a'))).toBeUndefined();
 });
+
+/** The text frame with which the platform answers the first frame. */
+async function dial({ platform }: Awaited<ReturnType<typeof openSprite>>['machine'], port: number) {
+  const headers = { authorization: `Bearer ${platform.token.reveal()}` };
+  const url = `${platform.url.replace('http', 'ws')}/v1/sprites/dev-1/proxy`;
+  const socket = new WebSocket(url, { headers });
+  onTestFinished(() => socket.terminate());
+  await once(socket, 'open');
+  socket.send(JSON.stringify({ port }));
+  const [text] = await once(socket, 'message');
+  return JSON.parse(String(text));
+}
+
+async function drain(stream: AsyncIterable<unknown>): Promise<void> {
+  for await (const _ of stream);
+}
+
+test('a connection waits for the service of its port, starts one that has crashed, and leaves a stopped one alone', async () => {
+  const { sprite, machine } = await openSprite();
+  const port = await openFreePort();
+  // It needs a while, and ends the first time that somebody starts it.
+  const slow = `
+    const { existsSync, writeFileSync } = require('node:fs');
+    setTimeout(() => {
+      if (!existsSync('ready')) process.exit(3);
+      require('node:net').createServer((socket) => socket.pipe(socket)).listen(${port}, '127.0.0.1');
+    }, 1500);`;
+  await drain(
+    await sprite.createService(
+      'web',
+      { cmd: process.execPath, args: ['-e', slow], httpPort: port, dir: machine.dir },
+      '0s',
+    ),
+  );
+  const refused = await dial(machine, port);
+  expect(refused).toMatchObject({ error: 'upstream_failed', message: 'the service web does not listen; it is failed' });
+
+  await sprite.filesystem(machine.dir).writeFile('ready', '');
+  expect(
+    await eventually(async () => {
+      const answer = await dial(machine, port);
+      return answer.status === 'connected' ? answer : undefined;
+    }),
+  ).toEqual({ status: 'connected', target: `localhost:${port}` });
+
+  await drain(await sprite.stopService('web'));
+  expect(await dial(machine, port)).toMatchObject({
+    error: 'service_stopped',
+    message: expect.stringContaining('web'),
+  });
+  expect((await sprite.getService('web')).state?.status).toBe('stopped');
+  await drain(await sprite.startService('web', '0s'));
+  // At the first call, while it is about to listen.
+  expect(await dial(machine, port)).toMatchObject({ status: 'connected' });
+}, 90_000);

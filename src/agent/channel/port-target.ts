@@ -1,8 +1,10 @@
 // The target `port:N` of a channel: a TCP connection to a port at which a process of this machine listens.
-import { constants, type ServerHttp2Stream } from 'node:http2';
+import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { connect } from 'node:net';
 import { pipeline } from 'node:stream';
-import { PORT_AUTHORITY } from '../../contract/channel.ts';
+import { PORT_AUTHORITY, PORT_REFUSAL } from '../../contract/channel.ts';
+import { errorStatus } from '../../contract/errors.ts';
+import type { ServiceStatus } from '../../contract/services.ts';
 import { isLoopback } from '../../http/is-loopback.ts';
 import { toStreamSocket } from '../../http/stream-socket.ts';
 import type { ChannelTarget } from './serve-channel.ts';
@@ -21,33 +23,49 @@ export interface PortTargetOptions {
   readonly isOwn: (pid: number) => boolean;
   /** Counts a connection until its disposal. */
   readonly begin: (port: number) => Disposable;
+  /** Starts what should listen there. Resolves when it does or nothing is to, or with the reason to refuse. */
+  readonly waitForService: (port: number) => Promise<PortRefusal | undefined>;
+}
+
+/** The service of a port, in a state in which it does not listen. */
+export interface PortRefusal {
+  readonly service: string;
+  readonly status: ServiceStatus;
 }
 
 const CONNECT_MS = 5_000;
-const { HTTP_STATUS_FORBIDDEN, HTTP_STATUS_NOT_FOUND, HTTP_STATUS_OK, NGHTTP2_CONNECT_ERROR } = constants;
+const { HTTP_STATUS_BAD_GATEWAY, HTTP_STATUS_FORBIDDEN, HTTP_STATUS_NOT_FOUND, HTTP_STATUS_OK } = constants;
 
-export function createPortTarget({ find, isOwn, begin }: PortTargetOptions): ChannelTarget {
+export function createPortTarget({ find, isOwn, begin, waitForService }: PortTargetOptions): ChannelTarget {
+  /** What was seen of the port may be old: its process may have ended since. */
+  async function openLater(stream: ServerHttp2Stream, port: number): Promise<void> {
+    const refusal = await waitForService(port);
+    const listener = find(port);
+    if (refusal !== undefined) refuseFor(stream, refusal);
+    else if (listener === undefined) refuse(stream, HTTP_STATUS_NOT_FOUND);
+    else if (!isOwn(listener.pid)) refuse(stream, HTTP_STATUS_FORBIDDEN);
+    else if (!stream.destroyed) join(stream, port, toHost(listener), () => refuse(stream, HTTP_STATUS_NOT_FOUND));
+  }
+
   return (authority, stream) => {
     const port = PORT_AUTHORITY.exec(authority)?.[1];
     if (port === undefined) return false;
+    const counted = begin(Number(port));
+    stream.once('close', () => counted[Symbol.dispose]());
     const listener = find(Number(port));
-    if (listener === undefined) refuse(stream, HTTP_STATUS_NOT_FOUND);
-    else if (!isOwn(listener.pid)) refuse(stream, HTTP_STATUS_FORBIDDEN);
-    else {
-      const open = begin(Number(port));
-      stream.once('close', () => open[Symbol.dispose]());
-      join(stream, Number(port), toHost(listener));
-    }
+    const later = () => openLater(stream, Number(port)).catch(() => refuse(stream, HTTP_STATUS_BAD_GATEWAY));
+    if (listener !== undefined && isOwn(listener.pid)) join(stream, Number(port), toHost(listener), later);
+    else void later();
     return true;
   };
 }
 
 /** Accepts the stream once the connection is there: a refused one could not be told from one that broke off afterwards. */
-function join(stream: ServerHttp2Stream, port: number, host: string): void {
+function join(stream: ServerHttp2Stream, port: number, host: string, onRefused: () => void): void {
   const socket = connect({ host, port, timeout: CONNECT_MS });
   const giveUp = () => {
     socket.destroy();
-    refuse(stream, HTTP_STATUS_NOT_FOUND);
+    onRefused();
   };
   stream.once('close', () => socket.destroy());
   socket.once('error', giveUp).once('timeout', giveUp);
@@ -55,7 +73,7 @@ function join(stream: ServerHttp2Stream, port: number, host: string): void {
     socket.off('error', giveUp).off('timeout', giveUp).setTimeout(0).setNoDelay(true);
     stream.respond({ ':status': HTTP_STATUS_OK });
     const near = toStreamSocket(stream);
-    socket.on('error', () => stream.close(NGHTTP2_CONNECT_ERROR));
+    socket.on('error', () => stream.close(constants.NGHTTP2_CONNECT_ERROR));
     pipeline(near, socket, ignore);
     pipeline(socket, near, ignore);
   });
@@ -67,8 +85,17 @@ function toHost({ addresses }: PortListener): string {
   return first === '::' ? '::1' : first;
 }
 
-function refuse(stream: ServerHttp2Stream, status: number): void {
-  if (!stream.destroyed && !stream.headersSent) stream.respond({ ':status': status }, { endStream: true });
+function refuseFor(stream: ServerHttp2Stream, { service, status }: PortRefusal): void {
+  const error = status === 'stopped' ? 'service_stopped' : 'upstream_failed';
+  refuse(stream, errorStatus[error], {
+    [PORT_REFUSAL.error]: error,
+    [PORT_REFUSAL.service]: service,
+    [PORT_REFUSAL.state]: status,
+  });
+}
+
+function refuse(stream: ServerHttp2Stream, status: number, headers: OutgoingHttpHeaders = {}): void {
+  if (!stream.destroyed && !stream.headersSent) stream.respond({ ...headers, ':status': status }, { endStream: true });
 }
 
 /** A stream that breaks also closes, and the close is what is watched. */

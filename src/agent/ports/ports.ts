@@ -76,6 +76,12 @@ export interface Ports extends AsyncDisposable {
   recover(): Promise<void>;
   /** The open ports, announced or ignored, without the agent's own. */
   listening(): PortTable;
+  /** Resolves when `listening` is as of now. Throws while the ports cannot be seen. */
+  freshen(): Promise<void>;
+  /** Looks more often until disposed, for a caller that waits for a port. */
+  attend(): Disposable;
+  /** Whether `listening` has it. */
+  isOpen(port: number): boolean;
   status(): PortsStatus;
 }
 
@@ -160,6 +166,11 @@ export function createPorts(options: PortsOptions): Ports {
     },
     listening: () =>
       new Map([...(running?.watcher.view.leftOut.ignored ?? []), ...(running?.watcher.view.tracked.announced ?? [])]),
+    async freshen() {
+      await running?.watcher.freshen();
+    },
+    isOpen: (port) => running?.watcher.view.find(port) !== undefined,
+    attend: () => running?.watcher.attend() ?? { [Symbol.dispose]: () => undefined },
     status() {
       if (running === undefined) return {};
       const { watcher, push, outbox } = running;

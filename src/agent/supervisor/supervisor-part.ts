@@ -16,6 +16,7 @@ import { mayChangeUser } from '../../linux/processes/capabilities.ts';
 import type { Caller } from '../access/authenticator.ts';
 import { isWork } from './call-kinds.ts';
 import { InsideCalls } from './inside-calls.ts';
+import { type PortSight, ServiceOfPort, type ServiceRefusal } from './service-of-port.ts';
 import { SessionWatch } from './session-watch.ts';
 import { createSupervisorLink, type SupervisorLink } from './supervisor-link.ts';
 import { whyOff } from './why-off.ts';
@@ -45,6 +46,8 @@ export interface SupervisorPart extends AsyncDisposable {
   readonly calls: InsideCalls;
   /** What others do in this machine from outside, with the processes as of the last `look`. */
   work(): InsideWork;
+  /** Waits for the service of a port at which nobody listens. */
+  waitForService(port: number, ports: PortSight): Promise<ServiceRefusal | undefined>;
   /** Asks the supervisor which processes run. Never rejects. */
   look(): Promise<void>;
 }
@@ -66,6 +69,9 @@ export function createSupervisorPart({ config, env, uid, log }: SupervisorPartOp
     stateDir: config.stateDir,
     link: () => (why() === undefined ? open() : undefined),
   });
+
+  const hasServices = () => existsSync(join(config.stateDir, SERVICES_FILE));
+  const services = new ServiceOfPort({ link: () => (hasServices() ? open() : undefined) });
 
   function open(): SupervisorLink {
     const off = why();
@@ -115,10 +121,11 @@ export function createSupervisorPart({ config, env, uid, log }: SupervisorPartOp
   return {
     calls,
     work: () => ({ open: calls.open, total: calls.total + sessions.changes, sessions: sessions.reading }),
+    waitForService: (port, ports) => services.wait(port, ports),
     look: () => sessions.look(),
     handlers: handlers as unknown as SupervisorPart['handlers'],
     start() {
-      if (!existsSync(join(config.stateDir, SERVICES_FILE))) return;
+      if (!hasServices()) return;
       Promise.try(() => open().open()).catch((err: unknown) => log.error({ err }, 'the services are not started'));
     },
     async [Symbol.asyncDispose]() {

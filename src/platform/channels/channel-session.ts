@@ -3,7 +3,7 @@
 import { type ClientHttp2Session, connect as connectHttp2, constants, type IncomingHttpHeaders } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import { Pool } from 'undici';
-import { AGENT_AUTHORITY } from '../../contract/channel.ts';
+import { AGENT_AUTHORITY, PORT_AUTHORITY } from '../../contract/channel.ts';
 import type { MachineIncarnation } from '../../contract/resume-reports.ts';
 import {
   HEADER_LIST_BYTES,
@@ -11,6 +11,7 @@ import {
   MAX_STREAMS,
   MISSED_PINGS,
   PING_INTERVAL_MS,
+  SERVICE_WAIT_MS,
   SESSION_MEMORY_MB,
   SESSION_WINDOW_BYTES,
   STREAM_WINDOW_BYTES,
@@ -21,6 +22,7 @@ import { pingSession } from '../../http/session-pings.ts';
 import { toStreamSocket } from '../../http/stream-socket.ts';
 import { HeldBytes } from './held-bytes.ts';
 import { meterConnection } from './metered-connection.ts';
+import { toServiceRefusal } from './service-refusal.ts';
 
 export interface ChannelSession {
   readonly machine_id: string;
@@ -31,7 +33,7 @@ export interface ChannelSession {
   readonly dispatcher: Pool;
   /**
    * Opens a connection to a target of the machine. Rejects with `not_found` when the agent has no such target or nothing listens there,
-   * and with `upstream_failed` when the channel is gone.
+   * with `service_stopped` or `upstream_failed` when the service of a port does not listen, and with the latter when the channel is gone.
    */
   connect(authority: string, signal?: AbortSignal): Promise<Duplex>;
   /** How many streams are open. */
@@ -56,6 +58,8 @@ export interface ChannelSessionOptions {
 
 /** How long the agent may take to answer a CONNECT. */
 const CONNECT_MS = 10_000;
+/** The same for a port, whose service may have to be started. */
+const PORT_CONNECT_MS = SERVICE_WAIT_MS + CONNECT_MS;
 /** The agent keeps a quiet connection for 65 s; the platform leaves first, so that no call meets a connection that is just closed. */
 const KEEP_ALIVE_MS = 30_000;
 
@@ -115,10 +119,11 @@ export function openChannelSession(options: ChannelSessionOptions): ChannelSessi
       if (informational > MAX_INFORMATIONAL) cut('too many informational answers');
     });
     held.follow(stream);
+    const limit_ms = PORT_AUTHORITY.test(authority) ? PORT_CONNECT_MS : CONNECT_MS;
     try {
       await answered(
         stream,
-        AbortSignal.any([AbortSignal.timeout(CONNECT_MS), ...(signal === undefined ? [] : [signal])]),
+        AbortSignal.any([AbortSignal.timeout(limit_ms), ...(signal === undefined ? [] : [signal])]),
       );
     } catch (error) {
       stream.on('error', ignore).close(constants.NGHTTP2_CANCEL);
@@ -181,7 +186,7 @@ function answered(stream: ReturnType<ClientHttp2Session['request']>, signal: Abo
     if (status === constants.HTTP_STATUS_OK) resolve();
     else if (status === constants.HTTP_STATUS_FORBIDDEN)
       reject(new RemoraError('forbidden', 'the agent refuses this port'));
-    else reject(new RemoraError('not_found', 'nothing listens there'));
+    else reject(toServiceRefusal(headers) ?? new RemoraError('not_found', 'nothing listens there'));
   };
   stream.once('response', onResponse).once('error', onError).once('close', onClose);
   signal.addEventListener('abort', onAbort, { once: true });
