@@ -10,6 +10,7 @@ import type { Config } from './config/load-config.ts';
 import { createEventHandlers } from './events/event-handlers.ts';
 import { createHoldHandlers } from './holds/hold-handlers.ts';
 import { findSharedRandomness } from './resume/shared-randomness.ts';
+import { createDiskCheck } from './status/disk-check.ts';
 import { createStatus } from './status/status.ts';
 
 /** Open event streams for each caller and each listener. All callers of one Unix socket count as one. */
@@ -60,6 +61,7 @@ export function createAgentEdge(base: AgentBase, parts: AgentParts, options: Age
     operations: agentOperations,
     handlers: {
       ...status,
+      ...createDiskCheck({ stateDir: config.stateDir, clock }),
       ...createEventHandlers(hub),
       ...parts.machine.handlers,
       ...createHoldHandlers(parts.holds),

@@ -1,4 +1,5 @@
 // Every operation that the agent serves on its socket.
+import { checkOperations } from './local/check.ts';
 import { eventOperations } from './local/events.ts';
 import { gatewayOperations } from './local/gateway.ts';
 import { insideOperations } from './local/inside.ts';
@@ -12,6 +13,7 @@ import type { LocalOperations } from './operation.ts';
 
 export const agentOperations = {
   ...statusOperations,
+  ...checkOperations,
   ...eventOperations,
   ...machineOperations,
   ...resumeOperations,

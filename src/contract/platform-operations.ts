@@ -19,6 +19,7 @@ import { processOperations } from './processes.ts';
 import { proxyOperations } from './proxy.ts';
 import { resumeReportOperations } from './resume-reports.ts';
 import { serviceOperations } from './services.ts';
+import { spriteMachineOperations } from './sprite-machine.ts';
 import { spritePolicyOperations } from './sprite-policies.ts';
 import { spriteWatchOperations } from './sprite-watch.ts';
 import { spriteOperations } from './sprites.ts';
@@ -55,6 +56,7 @@ export const platformOperations = {
   ...proxyOperations,
   ...networkPolicyOperations,
   ...spritePolicyOperations,
+  ...spriteMachineOperations,
   ...resumeReportOperations,
   ...portNoticeOperations,
   ...tokenOperations,

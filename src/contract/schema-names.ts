@@ -13,6 +13,7 @@ import * as gateway from './gateway.ts';
 import * as gatewayDiscovery from './gateway-discovery.ts';
 import * as gatewayUsage from './gateway-usage.ts';
 import * as hosts from './hosts.ts';
+import * as localCheck from './local/check.ts';
 import * as localEvents from './local/events.ts';
 import * as localGateway from './local/gateway.ts';
 import * as localMachine from './local/machine.ts';
@@ -32,6 +33,7 @@ import * as replication from './replication.ts';
 import * as resumeReports from './resume-reports.ts';
 import * as services from './services.ts';
 import * as signOn from './sign-on.ts';
+import * as spriteMachine from './sprite-machine.ts';
 import * as spritePolicies from './sprite-policies.ts';
 import * as spriteWatch from './sprite-watch.ts';
 import * as sprites from './sprites.ts';
@@ -43,6 +45,7 @@ const modules: readonly Readonly<Record<string, unknown>>[] = [
   sprites,
   spriteWatch,
   spritePolicies,
+  spriteMachine,
   connectors,
   oauth,
   gateway,
@@ -65,6 +68,7 @@ const modules: readonly Readonly<Record<string, unknown>>[] = [
   extensionWebhooks,
   signOn,
   localStatus,
+  localCheck,
   localEvents,
   localMachine,
   localResume,

@@ -27,6 +27,7 @@ import { createNoticeHandlers } from './port-notices/port-notice-handlers.ts';
 import { createCheckpointHandlers } from './sprite-api/checkpoint-handlers.ts';
 import { createReachMachine } from './sprite-api/reach-machine.ts';
 import { createSpriteApiHandlers } from './sprite-api/sprite-api-handlers.ts';
+import { createSpriteMachineHandlers } from './sprite-api/sprite-machine-handlers.ts';
 import { createPolicyHandlers } from './sprites/policy-handlers.ts';
 import { createSpriteHandlers } from './sprites/sprite-handlers.ts';
 import type { SpriteSurroundings } from './sprites/sprite-record.ts';
@@ -102,6 +103,14 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       around: deps.around,
     }),
     ...createPolicyHandlers(spriteService),
+    ...createSpriteMachineHandlers({
+      sprites: spriteService,
+      machines,
+      machineService,
+      channels: deps.channels,
+      host,
+      clock,
+    }),
     ...createSpriteWatchHandlers({
       sprites,
       recheck: createRecheckToken({ callers: stores.callers, clock }),

@@ -22,6 +22,7 @@ ready served served 401:unauthorized served 403:forbidden 403:forbidden
 status served served 401:unauthorized served 403:forbidden 403:forbidden
 metrics served served 401:unauthorized served 403:forbidden 403:forbidden
 openapi served served 401:unauthorized served 403:forbidden 403:forbidden
+checkAgent served served 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 watchEvents served served 401:unauthorized served 403:forbidden 403:forbidden
 machine served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 suspendMe served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
