@@ -84,7 +84,9 @@ async function passRefusal(refusal: IncomingMessage, response: ServerResponse): 
   let bytes = 0;
   for await (const part of refusal as AsyncIterable<Buffer>) {
     bytes += part.length;
-    if (bytes <= REFUSAL_BYTES) parts.push(part);
+    // No refusal is longer, and one without end would never be answered.
+    if (bytes > REFUSAL_BYTES) break;
+    parts.push(part);
   }
   const { 'content-type': type = 'application/json', 'remora-error': code } = refusal.headers;
   const marker = code === undefined ? {} : { 'remora-error': code };

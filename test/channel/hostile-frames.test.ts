@@ -113,6 +113,7 @@ async function openTenants(machines: number) {
     machines: hostile.machines,
     cut,
     isServed,
+    token: hostile.token,
     call: (sprite: string) => ask(hostile.token, sprite),
     growth_bytes: () => memoryOf(pid) - before_bytes,
   };
@@ -221,4 +222,18 @@ test('a connection that is never accepted is given up', async () => {
   await machine.stream();
   expect(await isServed()).toBe(true);
   expect((await calling).status).toBe(504);
+});
+
+test('a refusal without end is answered all the same', async () => {
+  const { url, machines, token, isServed } = await openTenants(1);
+  const [played] = machines as [PlayedMachine];
+  const machine = await openHostileMachine(url, played);
+  const headers = { authorization: `Bearer ${token}` };
+  const calling = fetch(`${url}/v1/sprites/${played.sprite}/exec?cmd=x`, { method: 'POST', headers });
+  const stream = await machine.accept();
+  await machine.pour(toData(stream, 'HTTP/1.1 403 Forbidden\r\nContent-Length: 1000000000\r\n\r\n'), 1);
+  await machine.pour(toData(stream, Buffer.alloc(8 * KILOBYTE, 'x')), MEGABYTE);
+  const answer = await calling;
+  expect([answer.status, (await answer.text()).length <= 64 * KILOBYTE]).toEqual([403, true]);
+  expect(await isServed()).toBe(true);
 });
