@@ -114,11 +114,11 @@ export function createAgentParts(base: AgentBase, options: AgentPartsOptions, { 
       onPrimaryChange: createPrimaryChangeHooks(hooks, board.part('hooks')),
     }),
   );
+  const inside = { inside: () => supervisor.work(), lookInside: () => supervisor.look() };
+  const work = { ...inside, holds: holds.inForce, isPrimary: () => replication.isPrimary() };
   const interlock = createInterlock({
-    holds: holds.inForce,
+    ...work,
     openStreams: () => gateway.openStreams(),
-    inside: () => supervisor.work(),
-    isPrimary: () => replication.isPrimary(),
     streams: config.suspendStreams,
   });
   const api = config.machinesApi;
@@ -130,7 +130,7 @@ export function createAgentParts(base: AgentBase, options: AgentPartsOptions, { 
       api: api === undefined ? undefined : createMachinesApi({ address: api, token: config.token, upstream, identity }),
       sources: { procRoot: '/proc', env: options.env },
       interlock,
-      lookInside: () => supervisor.look(),
+      lookInside: work.lookInside,
       hooks,
       settle: () => settle(base, gateway, replication),
       check,
@@ -145,12 +145,9 @@ export function createAgentParts(base: AgentBase, options: AgentPartsOptions, { 
       ...common,
       runClock,
       config,
-      holds: holds.inForce,
+      ...work,
       calls: () => gateway.calls(),
-      inside: () => supervisor.work(),
-      lookInside: () => supervisor.look(),
       suspendState: () => progress.state,
-      isPrimary: () => replication.isPrimary(),
       ports: () => ports.listening().keys(),
       check,
       suspend: (recheck) => machine.suspender.suspend(false, recheck),

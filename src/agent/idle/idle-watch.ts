@@ -74,10 +74,8 @@ export function createIdleWatch(options: IdleWatchOptions): IdleWatch {
   }
 
   async function freshSample(): Promise<IdleSample> {
-    const [inbound] = await Promise.all([
-      options.readInbound(new Set(state.inbound.known.keys()), stop.signal),
-      options.lookInside(),
-    ]);
+    await options.lookInside();
+    const inbound = await options.readInbound(new Set(state.inbound.known.keys()), stop.signal);
     lookedAt_run_ms = runClock.now_ms();
     return sample(inbound);
   }
@@ -133,10 +131,7 @@ export function createIdleWatch(options: IdleWatchOptions): IdleWatch {
     const outside =
       inbound.type === 'seen' ? { ...inbound, connections: inbound.connections.filter(isFromOutside) } : inbound;
     const seen = observe(state, { ...fresh, suspendState: 'awake', inbound: outside });
-    if (seen.since === state.since) return;
-    const owners = blockersOf(seen).map(({ owner, reason }) => (reason === undefined ? owner : `${owner} (${reason})`));
-    const what = owners.length === 0 ? 'a call or a hold that came and went' : owners.join(', ');
-    throw new RemoraError('held', `work arrived while the suspend was prepared: ${what}`);
+    if (seen.since !== state.since) throw toArrived(seen);
   }
 
   function schedule(): void {
@@ -174,4 +169,10 @@ export function createIdleWatch(options: IdleWatchOptions): IdleWatch {
       await looking;
     },
   };
+}
+
+function toArrived(seen: IdleState): RemoraError {
+  const owners = blockersOf(seen).map(({ owner, reason }) => (reason === undefined ? owner : `${owner} (${reason})`));
+  const what = owners.length === 0 ? 'a call or a hold that came and went' : owners.join(', ');
+  return new RemoraError('held', `work arrived while the suspend was prepared: ${what}`);
 }
