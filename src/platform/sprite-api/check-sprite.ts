@@ -11,7 +11,7 @@ import type { MachineRow } from '../machines/records/machine-store.ts';
 import type { SpriteRow } from '../sprites/sprite-store.ts';
 
 export interface CheckSpriteDeps {
-  readonly channels: Pick<Channels, 'find'>;
+  readonly channels: Pick<Channels, 'wait'>;
   readonly clock: Clock;
   /** How long the agent may take, its look at the disk included. */
   readonly limit_ms?: number;
@@ -20,6 +20,8 @@ export interface CheckSpriteDeps {
 type Finding = Pick<SpriteCheck, 'status' | 'reason'>;
 
 const LIMIT_MS = 5_000;
+/** An agent that has just started, or whose connection was cut, is back by then. */
+const CONNECT_MS = 3_000;
 const ANSWER_CAP_BYTES = 4_096;
 
 export async function checkSprite(deps: CheckSpriteDeps, sprite: SpriteRow, machine: MachineRow): Promise<SpriteCheck> {
@@ -34,7 +36,7 @@ export async function checkSprite(deps: CheckSpriteDeps, sprite: SpriteRow, mach
 async function find({ channels, limit_ms = LIMIT_MS }: CheckSpriteDeps, machine: MachineRow): Promise<Finding> {
   const { id, state, config } = machine;
   if (state !== 'running' && config.external !== true) return { status: 'asleep', reason: state };
-  const channel = channels.find(id);
+  const channel = await channels.wait(id, CONNECT_MS).catch(() => undefined);
   if (channel === undefined) return { status: 'unhealthy', reason: 'agent_unreachable' };
   const answer = await ask(channel, limit_ms).catch(() => undefined);
   if (answer === undefined) return { status: 'unhealthy', reason: 'agent_silent' };
