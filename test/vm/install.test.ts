@@ -13,8 +13,8 @@ import { openSystemdMachine, type SystemdMachine } from '../support/systemd-mach
 const top = new URL('../../', import.meta.url).pathname;
 const ignore = () => undefined;
 const units = 'remora.socket remora-supervisor.socket remora';
-/** Prints who runs it, and leaves a child in a session of its own. */
-const web = { cmd: 'sh', args: ['-c', 'id -un; setsid sleep 1001 & exec sleep 1000'] };
+/** Prints who runs it, and leaves a process that only its control group shows to belong to it. */
+const web = { cmd: 'sh', args: ['-c', 'id -un; (env -i setsid sleep 1001 &) ; exec sleep 1000'] };
 const json = `-H 'content-type: application/json'`;
 
 /** The commands of a page under a heading, by a text that they hold. */
@@ -161,6 +161,15 @@ describe.skipIf(isWithoutDebian())('the install lines, in a minimal Debian', () 
       await running();
       expect(await pids()).toHaveLength(2);
     }
+  });
+
+  it('end with a service what it has let go', async () => {
+    expect(await pids()).toHaveLength(2);
+    await ask('/v1/services/web/stop', '-X POST');
+    expect(await pids()).toEqual([]);
+    await ask('/v1/services/web/start?duration=0', '-X POST');
+    await running();
+    expect(await pids()).toHaveLength(2);
   });
 
   it('end everything with the supervisor', async () => {
