@@ -187,7 +187,9 @@ function createInside(
       },
     }),
   );
-  const supervisor = stack.use(createSupervisorPart({ config, env, uid: process.getuid?.() ?? 0, log }));
+  const supervisor = stack.use(
+    createSupervisorPart({ config, env, uid: process.getuid?.() ?? 0, log, part: board.part('supervisor') }),
+  );
   return { channel, supervisor };
 }
 

@@ -27,6 +27,8 @@ const remedies: Readonly<Record<PartName, string>> = {
   resume: 'see what it names; a restore may be noticed late until then',
   hooks:
     'see that each hook is executable and belongs to the user of the agent or to root, and that nobody else may write it',
+  supervisor:
+    'see that REMORA_USER names a user of this machine; under systemd: `systemctl status remora-supervisor.socket remora-supervisor`',
 };
 
 /** The setting that switches a part on. */
@@ -37,6 +39,7 @@ const switches: Readonly<Partial<Record<PartName, string>>> = {
   notices: 'REMORA_BASE_URL and a token',
   replication: 'REMORA_NODE_URL',
   hooks: 'REMORA_HOOKS_DIR',
+  supervisor: 'REMORA_USER',
 };
 
 /** The most urgent first; empty when nothing is wrong. */

@@ -10,6 +10,8 @@ export interface SupervisorLinkOptions {
   readonly path: string;
   /** Starts the supervisor; it does not wait until it serves. */
   readonly start: () => Promise<void>;
+  /** Runs after each attempt to connect, with the reason when it failed. */
+  readonly onDialled?: (failure: RemoraError | undefined) => void;
   readonly limit_ms?: number;
 }
 
@@ -55,18 +57,21 @@ export function createSupervisorLink(options: SupervisorLinkOptions): Supervisor
     }
   }
 
+  async function dialAndTell(target: Target): Promise<Connected> {
+    const result = await dialOrStart(target).catch((error: Error): Connected => [toFailure(error), null]);
+    options.onDialled?.(result[0] === null ? undefined : toFailure(result[0]));
+    return result;
+  }
+
   async function connectOnce(): Promise<Duplex> {
-    const [error, socket] = await dialOrStart({ hostname: 'supervisor', protocol: 'http:', port: '80' } as Target);
+    const [error, socket] = await dialAndTell({ hostname: 'supervisor', protocol: 'http:', port: '80' } as Target);
     if (error !== null) throw error;
     return socket;
   }
 
   const agent = new Agent({
     connect(target, callback) {
-      dialOrStart(target).then(
-        (result) => callback(...result),
-        (error: Error) => callback(toFailure(error), null),
-      );
+      void dialAndTell(target).then((result) => callback(...result));
     },
     headersTimeout: 0,
     bodyTimeout: 0,

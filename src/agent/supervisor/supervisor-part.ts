@@ -14,6 +14,7 @@ import { streamExchange } from '../../http/streaming-proxy.ts';
 import { toTunnel } from '../../http/to-tunnel.ts';
 import { mayChangeUser } from '../../linux/processes/capabilities.ts';
 import type { Caller } from '../access/authenticator.ts';
+import type { Part } from '../parts.ts';
 import { isWork } from './call-kinds.ts';
 import { InsideCalls } from './inside-calls.ts';
 import { type PortSight, ServiceOfPort, type ServiceRefusal } from './service-of-port.ts';
@@ -36,6 +37,7 @@ export interface SupervisorPartOptions {
   /** The user of the agent. */
   readonly uid: number;
   readonly log: Log;
+  readonly part: Part;
 }
 
 export interface SupervisorPart extends AsyncDisposable {
@@ -59,7 +61,7 @@ const asUser = new InnerHeaders();
 /** The largest body: a file is streamed, and its size is limited by the disk. */
 const NO_CAP = Number.MAX_SAFE_INTEGER;
 
-export function createSupervisorPart({ config, env, uid, log }: SupervisorPartOptions): SupervisorPart {
+export function createSupervisorPart({ config, env, uid, log, part }: SupervisorPartOptions): SupervisorPart {
   const path = config.supervisorSocket ?? join(dirname(config.socket), 'supervisor.sock');
   let link: SupervisorLink | undefined;
 
@@ -78,6 +80,10 @@ export function createSupervisorPart({ config, env, uid, log }: SupervisorPartOp
     if (off !== undefined) throw new RemoraError('not_configured', off);
     link ??= createSupervisorLink({
       path,
+      onDialled(failure) {
+        if (failure === undefined) part.set('ok');
+        else part.set('degraded', failure.message);
+      },
       async start() {
         if (uid === ROOT && !mayChangeUser()) throw noRights(path);
         const { startSupervisor } = await import('./start-supervisor.ts');
@@ -125,6 +131,10 @@ export function createSupervisorPart({ config, env, uid, log }: SupervisorPartOp
     look: () => sessions.look(),
     handlers: handlers as unknown as SupervisorPart['handlers'],
     start() {
+      const off = why();
+      // Without services nobody misses anything.
+      if (off === undefined) part.set('ok');
+      else part.set(config.user === undefined && !hasServices() ? 'off' : 'degraded', off);
       if (!hasServices()) return;
       Promise.try(() => open().open()).catch((err: unknown) => log.error({ err }, 'the services are not started'));
     },

@@ -14,6 +14,7 @@ export const partNames = [
   'replication',
   'resume',
   'hooks',
+  'supervisor',
 ] as const;
 
 /** `off`: its settings are absent. `degraded`: it serves, and `reason` says what it cannot do. `failed`: it does not serve. */
