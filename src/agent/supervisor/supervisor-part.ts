@@ -7,7 +7,6 @@ import type { InsideWork } from '../../core/idle/inside-work.ts';
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { AS_ROOT_ALLOWED, AS_ROOT_HEADER, SERVICES_FILE } from '../../core/supervisor-wire.ts';
-import { execOverWebSocket } from '../../http/exec-over-websocket.ts';
 import type { EdgeHandlers } from '../../http/handler.ts';
 import { PassOn } from '../../http/pass-on.ts';
 import { streamExchange } from '../../http/streaming-proxy.ts';
@@ -115,6 +114,8 @@ export function createSupervisorPart({ config, env, uid, log, part }: Supervisor
   };
   const runOverHttp: PassOn<Caller>['run'] = async ({ request }, response) => {
     const { connect } = open();
+    // Few agents are asked for it: the WebSocket client is loaded by the first call.
+    const { execOverWebSocket } = await import('../../http/exec-over-websocket.ts');
     await execOverWebSocket(request, response, { connect, path: '/v1/exec', from: 'supervisor' });
   };
   const toPassOn = (id: keyof typeof insideOperations) =>
