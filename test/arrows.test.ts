@@ -93,8 +93,9 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'platform/storage': [],
   'platform/catalogue': [],
   'platform/upstream': ['platform/catalogue'],
-  'platform/channels': ['platform/fencing', 'platform/machines/records', 'platform/tokens'],
+  'platform/channels': ['platform/storage', 'platform/fencing', 'platform/machines/records', 'platform/tokens'],
   'platform/sprite-api': [
+    'platform/hosts',
     'platform/channels',
     'platform/machines/drivers',
     'platform/machines/moves',

@@ -1,9 +1,25 @@
 // The platform processes on one database, as the operator sees them.
 import { z } from 'zod';
 import { definePlatformOperation } from './operation.ts';
+import { dateTime } from './time.ts';
 
-/** `host` is the text of its `host-id` file; `machines` counts the machines that it runs or whose disks it has. */
-export const platformHost = z.object({ host: z.string(), machines: z.int().nonnegative() });
+/**
+ * With a call that one platform process passes on to another: who calls, signed. A call with it needs no token, and is never passed on
+ * again.
+ */
+export const PASSED_HEADER = 'remora-passed';
+
+/**
+ * `host` is the text of its `host-id` file; `machines` counts the machines that it runs or whose disks it has. `address` is where the
+ * others reach it, `seen_at` its last sign of life.
+ */
+export const platformHost = z.object({
+  host: z.string(),
+  machines: z.int().nonnegative(),
+  address: z.string().nullable(),
+  version: z.string().nullable(),
+  seen_at: dateTime.nullable(),
+});
 
 export const hostListResponse = z.object({ hosts: z.array(platformHost) });
 

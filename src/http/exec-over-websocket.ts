@@ -19,6 +19,8 @@ export interface ExecUpstream {
   /** A connection to the server that has the operation. */
   readonly connect: () => Promise<Duplex>;
   readonly path: string;
+  /** Of the handshake; made for the target that it is sent to. */
+  readonly toHeaders?: (target: string) => Readonly<Record<string, string>>;
   readonly from: UpstreamKind;
 }
 
@@ -29,12 +31,13 @@ export interface ExecUpstream {
 export async function execOverWebSocket(
   request: IncomingMessage,
   response: ServerResponse,
-  { connect, path, from }: ExecUpstream,
+  { connect, path, toHeaders, from }: ExecUpstream,
 ): Promise<number | undefined> {
   const target = toExecTarget(request, path);
   const connection = await connect();
   const socket = new WebSocket(`ws://${from}${target}`, {
     createConnection: () => connection as never,
+    ...(toHeaders === undefined ? {} : { headers: toHeaders(target) }),
     perMessageDeflate: false,
     autoPong: false,
     // One frame in each turn of the loop: a read of 64 KB may hold ten thousand.

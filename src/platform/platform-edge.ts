@@ -16,6 +16,7 @@ import type { AccessLog } from './observability/access-log.ts';
 import type { MetricsListener } from './observability/metrics-listener.ts';
 import type { PlatformMetrics } from './observability/platform-metrics.ts';
 import type { GatewayParts } from './open-gateway.ts';
+import type { HostParts } from './open-hosts.ts';
 import type { MachineParts } from './open-machines.ts';
 import type { Stores } from './open-stores.ts';
 import { createAdministration } from './operator/administration.ts';
@@ -37,6 +38,7 @@ import type { Sql } from './storage/storage.ts';
 import { createAuthenticate } from './tokens/authenticate.ts';
 import { createOperatorAuthenticate } from './tokens/authenticate-operator.ts';
 import { toCallRates } from './tokens/call-rate.ts';
+import { createReadPassedPrincipal } from './tokens/passed-principal.ts';
 import { isCaller, type Principal } from './tokens/principal.ts';
 import { createRecheckToken } from './tokens/recheck-token.ts';
 import type { Vault } from './vault/vault.ts';
@@ -47,6 +49,7 @@ export interface PlatformEdgeDeps extends MachineParts, Pick<GatewayParts, 'conn
   readonly vault: Vault;
   readonly fencing: Fencing;
   readonly channels: Channels;
+  readonly hostParts: HostParts;
   readonly changes: Pick<Changes, 'subscribe'>;
   readonly metrics: PlatformMetrics;
   readonly metricsListener: MetricsListener;
@@ -62,6 +65,12 @@ export function createPlatformEdge(deps: PlatformEdgeDeps): Edge {
   const authenticate = createAuthenticate({
     callers: deps.stores.callers,
     fencing: deps.fencing,
+    passed: createReadPassedPrincipal({
+      callers: deps.stores.callers,
+      organizations: deps.stores.organizations,
+      take: deps.hostParts.passes.take,
+      clock: deps.clock,
+    }),
     clock: deps.clock,
     rates: toCallRates(options.callRate, (options.gatewayLimits ?? defaultGatewayLimits).sprite.perSecond),
     wrongTokens: options.wrongTokens,
@@ -131,17 +140,19 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       log,
     }),
     ...createChannelHandlers({ channels: deps.channels, machines, incarnations, log }),
-    ...createSpriteApiHandlers(
-      createReachMachine({
+    ...createSpriteApiHandlers({
+      reach: createReachMachine({
         sprites: spriteService,
         machines,
         machineService,
         channels: deps.channels,
+        others: deps.hostParts.others,
         host,
         trustMachines: options.trustMachines ?? false,
       }),
+      others: deps.hostParts.others?.platforms,
       log,
-    ),
+    }),
     ...createCheckpointHandlers({
       sprites: spriteService,
       machines,

@@ -22,6 +22,8 @@ export interface PlatformOptions {
   readonly listen: { readonly host: string; readonly port: number };
   /** Where callers reach this platform; from the listener when absent. */
   readonly publicUrl?: string;
+  /** Where the other platform processes on the database reach this one: an origin. */
+  readonly hostAddress?: string;
   /** What a machine runs. Without it no machine starts. */
   readonly agentCommand?: AgentCommand;
   /** The address of the database node, handed to machines. */

@@ -15,6 +15,7 @@ import { createAccessLog } from './observability/access-log.ts';
 import { createMetricsListener } from './observability/metrics-listener.ts';
 import { createPlatformMetrics } from './observability/platform-metrics.ts';
 import { openGateway } from './open-gateway.ts';
+import { openHosts } from './open-hosts.ts';
 import { openListeners } from './open-listeners.ts';
 import { openMachines } from './open-machines.ts';
 import { openStores } from './open-stores.ts';
@@ -58,7 +59,9 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const accessLog = createAccessLog(metrics, log);
 
   const { machineService, spriteService } = openMachines({ options, stores, machinesDir, addresses, changes, clock });
-  const channels = stack.use(openChannels(stores.incarnations, changes, log, clock));
+  const hostParts = stack.use(await openHosts({ options, stores, vault, clock }));
+  const { records } = hostParts.others ?? {};
+  const channels = stack.use(openChannels(stores.incarnations, changes, records, log, clock));
   const gatewayDeps = { options, stores, catalogue, vault, changes, metrics, platformUrl, clock };
   const { connecting, gateway } = stack.use(await openGateway(gatewayDeps));
   const edge = createPlatformEdge({
@@ -67,6 +70,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     vault,
     fencing,
     channels,
+    hostParts,
     changes,
     machineService,
     spriteService,

@@ -24,7 +24,7 @@ export interface PairedPlatform {
 
 export interface PlatformPair {
   readonly platforms: readonly [PairedPlatform, PairedPlatform];
-  start(dir: string): Promise<PairedPlatform>;
+  start(dir: string, words?: readonly string[]): Promise<PairedPlatform>;
   /** What an operator does beside them. */
   openAdmin(): Promise<OfflineAdmin>;
 }
@@ -32,6 +32,8 @@ export interface PlatformPair {
 export async function openPlatformPair(
   database: Secret,
   catalogue: readonly NewCatalogueEntry[] = [],
+  /** More words of the command line, of the one and of the other. */
+  [ofOne, ofOther]: readonly [readonly string[], readonly string[]] = [[], []],
 ): Promise<PlatformPair> {
   const shared = tempDir();
   writeFileSync(join(shared, 'key'), TEST_KEY.reveal(), { mode: 0o600 });
@@ -43,19 +45,20 @@ export async function openPlatformPair(
   );
   writeFileSync(join(shared, 'providers.toml'), stringify({ providers: [...catalogue], oauth_clients }));
 
-  async function start(dir: string): Promise<PairedPlatform> {
+  async function start(dir: string, given: readonly string[] = []): Promise<PairedPlatform> {
     const tokenFile = join(dir, 'token');
-    const words = ['--dir', join(dir, 'p'), '--port', '0', '--key-file', join(shared, 'key')];
+    const port = given.includes('--port') ? [] : ['--port', '0'];
+    const words = ['--dir', join(dir, 'p'), ...port, '--key-file', join(shared, 'key')];
     const more = ['--providers', join(shared, 'providers.toml'), '--organization', 'acme', '--token-file', tokenFile];
     const limits = ['--token-rate', '1000000', '--end-machines'];
-    const args = [remoraPath, 'platform', ...words, ...more, ...limits];
+    const args = [remoraPath, 'platform', ...words, ...more, ...limits, ...given];
     const child = startChild(process.execPath, args, { REMORA_DATABASE_URL: database.reveal() });
     const { url } = JSON.parse(await child.line(/"serving"/));
     const token = new TokenText(readFileSync(tokenFile, 'utf8').trim());
     return { dir, url, child, token, call: (call) => callPlatform(url, { token, ...call }) };
   }
 
-  const [one, other] = await Promise.all([start(tempDir()), start(tempDir())]);
+  const [one, other] = await Promise.all([start(tempDir(), ofOne), start(tempDir(), ofOther)]);
   return {
     platforms: [one, other],
     start,

@@ -54,6 +54,7 @@ export async function run(invocation: Invocation): Promise<number> {
     ...(environmentVersion === undefined ? {} : { environmentVersion }),
     ...(providers === undefined ? {} : readProviderFile(providers)),
     ...(publicUrl === undefined ? {} : { publicUrl }),
+    ...toHostAddress(text('host-address')),
     version,
     log,
   });
@@ -62,6 +63,15 @@ export async function run(invocation: Invocation): Promise<number> {
   await stop.stopped;
   log.info({}, 'stopping');
   return exitCode.ok;
+}
+
+/** Throws UsageError for what is no origin. */
+function toHostAddress(text: string | undefined): { hostAddress?: string } {
+  if (text === undefined) return {};
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url !== undefined && /^https?:$/.test(url.protocol) && `${url.origin}/` === url.href)
+    return { hostAddress: url.origin };
+  throw new UsageError(`platform: --host-address takes a URL without a path such as http://10.0.0.7:4180, not ${text}`);
 }
 
 function toSpread(text: string): number {

@@ -5,7 +5,7 @@ import type { Invocation } from '../command.ts';
 import { UsageError } from '../exit-code.ts';
 import { parseWhole } from '../number-flag.ts';
 import { askPlatform } from '../target/platform-client.ts';
-import { print } from './print.ts';
+import { print, toWhen } from './print.ts';
 
 const LIMIT_MAX = 1_000_000;
 
@@ -51,8 +51,14 @@ export async function showOrganization(invocation: Invocation): Promise<number> 
 
 export async function listHosts(invocation: Invocation): Promise<number> {
   const answer = await askPlatform(invocation, (client) => client.call('listHosts'));
-  const rows = answer.hosts.map(({ host, machines }) => [host, String(machines)]);
-  return print(invocation, answer, [['HOST', 'MACHINES'], ...rows]);
+  const rows = answer.hosts.map(({ host, machines, address, version, seen_at }) => [
+    host,
+    String(machines),
+    address ?? '-',
+    version ?? '-',
+    toWhen(seen_at),
+  ]);
+  return print(invocation, answer, [['HOST', 'MACHINES', 'ADDRESS', 'VERSION', 'LAST SIGN'], ...rows]);
 }
 
 export async function forgetHost(invocation: Invocation): Promise<number> {

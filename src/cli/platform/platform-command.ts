@@ -42,6 +42,11 @@ export const platformCommand: Command = {
       value: 'TIME',
       summary: 'how long a machine that is started has for the first report of its agent (30s)',
     },
+    'host-address': {
+      type: 'string',
+      value: 'URL',
+      summary: 'where the other platforms on its database reach this one, past what stands before them all',
+    },
     'public-url': { type: 'string', value: 'URL', summary: 'where callers reach it, for links and redirects' },
     providers: {
       type: 'string',

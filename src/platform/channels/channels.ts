@@ -5,6 +5,7 @@ import type { MachineIncarnation } from '../../contract/resume-reports.ts';
 import { HELD_BY_ALL_BYTES, HELD_BYTES } from '../../core/channel-limits.ts';
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
+import type { ChannelRecords } from './channel-records.ts';
 import { type ChannelSession, openChannelSession } from './channel-session.ts';
 import { DialLimit } from './dial-limit.ts';
 
@@ -35,13 +36,15 @@ export interface Channels extends AsyncDisposable {
 export interface ChannelsOptions {
   /** Whether this incarnation of the machine is the one that is served. */
   readonly isServed: (sprite_id: string, life: MachineIncarnation) => Promise<boolean>;
+  /** Tells the other platform processes; undefined where there is one only. */
+  readonly records?: Pick<ChannelRecords, 'opened' | 'closed'> | undefined;
   readonly log: Log;
   /** Monotonic milliseconds. */
   readonly now_ms: () => number;
   readonly pingInterval_ms?: number | undefined;
 }
 
-export function createChannels({ isServed, log, now_ms, pingInterval_ms }: ChannelsOptions): Channels {
+export function createChannels({ isServed, records, log, now_ms, pingInterval_ms }: ChannelsOptions): Channels {
   const open = new Map<string, ChannelSession>();
   const waiting = new Map<string, Set<(channel: ChannelSession) => void>>();
 
@@ -59,6 +62,7 @@ export function createChannels({ isServed, log, now_ms, pingInterval_ms }: Chann
   function onClose(channel: ChannelSession, reason: string, isFault: boolean): void {
     const { machine_id, sprite_id } = channel;
     if (open.get(machine_id) === channel) open.delete(machine_id);
+    records?.closed(channel);
     if (isFault) {
       dials.onFault(machine_id);
       const audit = { audit: 'channel_cut', machine: machine_id, sprite: sprite_id, reason };
@@ -86,6 +90,7 @@ export function createChannels({ isServed, log, now_ms, pingInterval_ms }: Chann
       open.get(machine_id)?.close('the machine has opened another one');
       const channel = openChannelSession({ machine_id, sprite_id, life, socket, pingInterval_ms, isFull, onClose });
       open.set(machine_id, channel);
+      records?.opened(channel);
       log.debug({ machine: machine_id, ...life }, 'the channel of a machine is open');
       const waiters = waiting.get(machine_id);
       waiting.delete(machine_id);

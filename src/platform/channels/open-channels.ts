@@ -3,11 +3,13 @@ import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
 import type { Changes } from '../changes.ts';
 import type { IncarnationStore } from '../fencing/incarnation-store.ts';
+import type { ChannelRecords } from './channel-records.ts';
 import { type Channels, createChannels } from './channels.ts';
 
 export function openChannels(
   incarnations: Pick<IncarnationStore, 'load'>,
   changes: Pick<Changes, 'subscribe'>,
+  records: Pick<ChannelRecords, 'opened' | 'closed'> | undefined,
   log: Log,
   clock: Clock,
 ): Channels {
@@ -16,6 +18,7 @@ export function openChannels(
       const known = (await incarnations.load(sprite_id))?.known;
       return known?.generation === generation && known.incarnation === incarnation;
     },
+    records,
     log,
     now_ms: clock.mono_ms,
   });

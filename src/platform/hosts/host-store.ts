@@ -4,28 +4,56 @@ import type { Storage } from '../storage/storage.ts';
 export interface PlatformHost {
   readonly host: string;
   readonly machines: number;
+  /** Where other platform processes reach it; null when it was started without an address. */
+  readonly address: string | null;
+  readonly version: string | null;
+  /** Unix milliseconds of its last sign of life. */
+  readonly seen_at: number | null;
 }
+
+/** What a platform process says of itself. */
+export type HostSign = Pick<PlatformHost, 'host' | 'address' | 'version'>;
 
 export interface HostStore {
   list(): Promise<readonly PlatformHost[]>;
   /** Stops its machines in the record and lets any host start them; what they had on its disk is lost. */
   forget(host: string): Promise<void>;
+  /** Records a sign of life. */
+  sign(sign: HostSign, now_ms: number): Promise<void>;
+  /** The address of a process and the ids of the vault keys that it was started with. */
+  find(host: string): Promise<{ readonly address: string | null; readonly key_ids: readonly string[] }>;
 }
 
-export function createHostStore(storage: Pick<Storage, 'all' | 'transaction'>): HostStore {
+export function createHostStore(storage: Pick<Storage, 'all' | 'one' | 'run' | 'transaction'>): HostStore {
   return {
     list: () =>
       storage.all<PlatformHost>(
-        `SELECT h.host, count(m.id) AS machines
+        `SELECT h.host, count(m.id) AS machines, max(s.address) AS address, max(s.version) AS version,
+           max(s.seen_at) AS seen_at
          FROM (SELECT host FROM running_keys UNION SELECT host FROM machines WHERE host IS NOT NULL) h
-         LEFT JOIN machines m ON m.host = h.host GROUP BY h.host ORDER BY h.host`,
+         LEFT JOIN machines m ON m.host = h.host LEFT JOIN hosts s ON s.host = h.host GROUP BY h.host ORDER BY h.host`,
       ),
     forget: (host) =>
       storage.transaction(async (sql) => {
         const ofHost = 'SELECT sprite_id FROM machines WHERE host = $1';
         await sql.run(`DELETE FROM sprite_ports WHERE sprite_id IN (${ofHost})`, [host]);
         await sql.run("UPDATE machines SET host = NULL, state = 'stopped', wanted = 'stopped' WHERE host = $1", [host]);
-        await sql.run('DELETE FROM running_keys WHERE host = $1', [host]);
+        for (const table of ['running_keys', 'channels', 'hosts']) {
+          await sql.run(`DELETE FROM ${table} WHERE host = $1`, [host]);
+        }
       }),
+    async sign({ host, address, version }, now_ms) {
+      await storage.run(
+        `INSERT INTO hosts (host, address, version, seen_at) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (host) DO UPDATE SET address = excluded.address, version = excluded.version, seen_at = excluded.seen_at`,
+        [host, address, version, now_ms],
+      );
+    },
+    async find(host) {
+      const found = await storage.one<{ address: string | null }>('SELECT address FROM hosts WHERE host = $1', [host]);
+      const text = 'SELECT key_id FROM running_keys WHERE host = $1';
+      const keys = await storage.all<{ readonly key_id: string }>(text, [host]);
+      return { address: found?.address ?? null, key_ids: keys.map(({ key_id }) => key_id) };
+    },
   };
 }

@@ -1,5 +1,6 @@
 // The operations inside a sprite: each is passed on, over the channel of its machine, to the agent, which has the operation without the
 // name of the sprite. Only the operations of this list reach an agent, never a path that a caller makes up.
+import type { ServerResponse } from 'node:http';
 import { AGENT_AUTHORITY, toPortAuthority } from '../../contract/channel.ts';
 import { fileOperations } from '../../contract/files.ts';
 import { processOperations } from '../../contract/processes.ts';
@@ -7,16 +8,19 @@ import type { proxyOperations } from '../../contract/proxy.ts';
 import { serviceOperations } from '../../contract/services.ts';
 import { InnerHeaders } from '../../core/http/inner-headers.ts';
 import type { Log } from '../../core/log.ts';
+import { RemoraError } from '../../core/remora-error.ts';
 import { execOverWebSocket } from '../../http/exec-over-websocket.ts';
 import type { EdgeHandlers } from '../../http/handler.ts';
 import { PassOn } from '../../http/pass-on.ts';
 import { streamExchange } from '../../http/streaming-proxy.ts';
 import { toTunnel } from '../../http/to-tunnel.ts';
 import type { TunnelObserver } from '../../http/tunnel.ts';
+import type { ChannelSession } from '../channels/channel-session.ts';
 import type { Principal } from '../tokens/principal.ts';
 import { ControlReader } from './control-reader.ts';
 import { auditExec, auditExecBegin, readExecTarget } from './exec-audit.ts';
 import { ExitReader } from './exit-reader.ts';
+import type { OtherPlatforms } from './other-platforms.ts';
 import { proxyPort } from './proxy-port.ts';
 import type { ReachMachine } from './reach-machine.ts';
 
@@ -35,16 +39,37 @@ const SPRITE_PATH = /^\/v1\/sprites\/[^/?]+/;
 
 type SpriteApiHandlers = EdgeHandlers<typeof passedOperations & typeof proxyOperations, Principal>;
 
-export function createSpriteApiHandlers(reach: ReachMachine, log: Pick<Log, 'info'>): SpriteApiHandlers {
+export interface SpriteApiDeps {
+  readonly reach: ReachMachine;
+  /** Undefined where there is one platform process only. */
+  readonly others: Pick<OtherPlatforms, 'pass' | 'exec'> | undefined;
+  readonly log: Pick<Log, 'info'>;
+}
+
+export function createSpriteApiHandlers({ reach, others, log }: SpriteApiDeps): SpriteApiHandlers {
   type Run = PassOn<Principal>['run'];
 
-  async function pass(
+  /** The channel of the machine; undefined when the call went to another platform process and is over. */
+  async function toChannel(
     { request, params, principal, upgrade }: Parameters<Run>[0],
+    response: ServerResponse,
+  ): Promise<ChannelSession | undefined> {
+    const reached = await reach(request, principal, params.name ?? '');
+    if ('channel' in reached) return reached.channel;
+    await others?.pass(reached.host, { request, principal, upgrade }, response);
+    return undefined;
+  }
+
+  async function pass(
+    call: Parameters<Run>[0],
     response: Parameters<Run>[1],
     observe?: () => TunnelObserver,
   ): Promise<void> {
+    const { request, upgrade } = call;
     const tunnel = toTunnel(request, upgrade, 0);
-    const { dispatcher } = await reach(principal, params.name ?? '');
+    const channel = await toChannel(call, response);
+    if (channel === undefined) return;
+    const { dispatcher } = channel;
     const observer = observe?.();
     await streamExchange(request, response, {
       dispatcher: () => dispatcher,
@@ -85,8 +110,12 @@ export function createSpriteApiHandlers(reach: ReachMachine, log: Pick<Log, 'inf
   const execOverHttp: Run = async (call, response) => {
     const { request, params, principal } = call;
     const { run } = toRun('execOverHttp', call);
-    const channel = await reach(principal, params.name ?? '');
-    const connect = () => channel.connect(AGENT_AUTHORITY);
+    const reached = await reach(request, principal, params.name ?? '');
+    if ('host' in reached) {
+      await others?.exec(reached.host, call, response);
+      return;
+    }
+    const connect = () => reached.channel.connect(AGENT_AUTHORITY);
     auditExecBegin(log, run);
     let exit_code: number | undefined;
     try {
@@ -106,8 +135,13 @@ export function createSpriteApiHandlers(reach: ReachMachine, log: Pick<Log, 'inf
     ...(handlers as unknown as EdgeHandlers<typeof passedOperations, Principal>),
     async proxyPort({ request, params, principal, upgrade }) {
       if (upgrade === undefined) throw new Error('a port was not asked for by an upgrade');
-      const channel = await reach(principal, params.name);
-      await proxyPort(request, upgrade, (port, signal) => channel.connect(toPortAuthority(port), signal));
+      const reached = await reach(request, principal, params.name);
+      if ('host' in reached) {
+        const message =
+          'the machine is connected to another platform process, and its ports are reached there; call that one';
+        throw new RemoraError('other_host', message, { details: { host: reached.host } });
+      }
+      await proxyPort(request, upgrade, (port, signal) => reached.channel.connect(toPortAuthority(port), signal));
     },
   };
 }

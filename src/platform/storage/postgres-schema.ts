@@ -183,4 +183,18 @@ CREATE INDEX apps_by_organization ON apps (organization_id);
 CREATE INDEX machines_by_app ON machines (organization_id, app);
 INSERT INTO apps (name, organization_id, created_at) SELECT slug, id, created_at FROM organizations;
 `,
+  `
+CREATE TABLE hosts (
+  host TEXT COLLATE "C" PRIMARY KEY,
+  address TEXT,
+  version TEXT NOT NULL,
+  seen_at BIGINT NOT NULL
+);
+CREATE TABLE channels (
+  machine_id TEXT COLLATE "C" PRIMARY KEY REFERENCES machines (id) ON DELETE CASCADE,
+  host TEXT COLLATE "C" NOT NULL,
+  id TEXT COLLATE "C" NOT NULL,
+  generation BIGINT NOT NULL
+);
+`,
 ];

@@ -191,4 +191,18 @@ CREATE INDEX apps_by_organization ON apps (organization_id);
 CREATE INDEX machines_by_app ON machines (organization_id, app);
 INSERT INTO apps (name, organization_id, created_at) SELECT slug, id, created_at FROM organizations;
 `,
+  `
+CREATE TABLE hosts (
+  host TEXT PRIMARY KEY,
+  address TEXT,
+  version TEXT NOT NULL,
+  seen_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE channels (
+  machine_id TEXT PRIMARY KEY REFERENCES machines (id) ON DELETE CASCADE,
+  host TEXT NOT NULL,
+  id TEXT NOT NULL,
+  generation INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+`,
 ];

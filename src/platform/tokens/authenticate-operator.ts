@@ -8,7 +8,14 @@ import { isServedAt } from '../../http/served-at.ts';
 import type { Organization, OrganizationStore } from '../organizations/organization-store.ts';
 import type { Principal, TokenIdentity } from './principal.ts';
 
-const OPERATOR: TokenIdentity = { id: 'operator', access: 'full', user_id: null, machine_id: null, expires_at: null };
+/** What stands for a token in calls of the operator. */
+export const OPERATOR_TOKEN: TokenIdentity = {
+  id: 'operator',
+  access: 'full',
+  user_id: null,
+  machine_id: null,
+  expires_at: null,
+};
 
 /**
  * Returns the function that the edge calls. An operation of an organization runs as that organization, with full access; it need not be
@@ -40,6 +47,6 @@ export function createOperatorAuthenticate(
     if (row.access === 'operator') return { type: 'operator' };
     const name = request.headers[ORGANIZATION_HEADER];
     const organization = await find(typeof name === 'string' ? name : undefined);
-    return { type: 'organization', organization, token: OPERATOR };
+    return { type: 'organization', organization, token: OPERATOR_TOKEN };
   };
 }

@@ -1,6 +1,7 @@
 // Authenticates requests: the token names the principal. When the request of a sprite or a machine names the incarnation of its machine, it must be the
 // one that is served.
 import type { IncomingMessage } from 'node:http';
+import { PASSED_HEADER } from '../../contract/hosts.ts';
 import type { Operation } from '../../contract/operation.ts';
 import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
@@ -10,6 +11,7 @@ import { parseIncarnationHeaders } from '../fencing/parse-incarnation-headers.ts
 import { type CallKind, type CallRate, type CallRates, createCallRate } from './call-rate.ts';
 import type { Caller, CallerStore } from './caller-store.ts';
 import { FairTurns } from './fair-turns.ts';
+import type { ReadPassedPrincipal } from './passed-principal.ts';
 import { checkAccess, checkReadOnly, checkServedOverTcp, type Principal } from './principal.ts';
 import { toTokenHash } from './token-store.ts';
 import { createWrongTokens, type WrongTokenRates, type WrongTokens } from './wrong-tokens.ts';
@@ -17,6 +19,8 @@ import { createWrongTokens, type WrongTokenRates, type WrongTokens } from './wro
 export interface AuthenticateDeps {
   readonly callers: CallerStore;
   readonly fencing: Fencing;
+  /** Reads who calls, where another platform process has passed the call on; such calls are refused when absent. */
+  readonly passed?: ReadPassedPrincipal | undefined;
   readonly clock: Clock;
   readonly rates: CallRates;
   /** The default rates when absent. */
@@ -56,7 +60,9 @@ export function createAuthenticate(
     if (turn !== undefined) await turn;
     if (operation.access === 'none' && isServedAt(operation, 'tcp')) return { type: 'anonymous' };
     const kind = operation.answer.kind === 'raw' ? 'gateway' : 'others';
-    const principal = await toPrincipal(shown, request, kind, guard);
+    const isPassed = request.headers[PASSED_HEADER] !== undefined;
+    const principal = isPassed ? await deps.passed?.(request) : await toPrincipal(shown, request, kind, guard);
+    if (principal === undefined) throw invalid();
     checkServedOverTcp(principal, operation);
     checkAccess(principal, operation.access);
     checkReadOnly(principal, operation);

@@ -40,8 +40,8 @@ export interface Vault {
   readonly currentKeyId: string;
   /** Every key that was given. */
   readonly keyIds: readonly string[];
-  /** 32 bytes for another purpose (signing page tokens), derived from the current key. */
-  derive(purpose: string): Buffer;
+  /** 32 bytes for another purpose (signing page tokens), derived from the current key, or from another one that `has` knows. */
+  derive(purpose: string, key_id?: string): Buffer;
   has(key_id: string): boolean;
 }
 
@@ -95,7 +95,11 @@ export function createVault(keys: readonly Secret[]): Vault {
       if (secret === undefined) throw altered(place, 'its secret does not open');
       return new Secret(secret.toString('utf8'));
     },
-    derive: (purpose) => Buffer.from(hkdfSync('sha256', current.bytes, Buffer.alloc(0), `remora ${purpose}`, 32)),
+    derive(purpose, key_id = current.id) {
+      const key = byId.get(key_id);
+      if (key === undefined) throw new Error(`the vault key ${key_id} was not given`);
+      return Buffer.from(hkdfSync('sha256', key.bytes, Buffer.alloc(0), `remora ${purpose}`, 32));
+    },
     has: (key_id) => byId.has(key_id),
   };
 }

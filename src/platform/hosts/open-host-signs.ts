@@ -1,0 +1,20 @@
+// Records every so often that this platform process lives, and where the others reach it.
+import type { Log } from '../../core/log.ts';
+import type { HostSign, HostStore } from './host-store.ts';
+
+const PERIOD_MS = 10_000;
+
+/** Resolves after the first sign. A later one that cannot be written is logged. */
+export async function openHostSigns(
+  hosts: Pick<HostStore, 'sign'>,
+  sign: HostSign,
+  wall_ms: () => number,
+  log: Pick<Log, 'warn'>,
+): Promise<Disposable> {
+  await hosts.sign(sign, wall_ms());
+  const timer = setInterval(() => {
+    hosts.sign(sign, wall_ms()).catch((err: unknown) => log.warn({ err }, 'a sign of life could not be recorded'));
+  }, PERIOD_MS);
+  timer.unref();
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}

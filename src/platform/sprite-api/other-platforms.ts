@@ -1,0 +1,140 @@
+// The other platform processes on the database: to which one a call goes whose machine is connected there, and how it is passed on.
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { connect as connectTcp, isIP } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { connect as connectTls } from 'node:tls';
+import { Agent, request as callOut } from 'undici';
+import { PASSED_HEADER } from '../../contract/hosts.ts';
+import { InnerHeaders } from '../../core/http/inner-headers.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import { withoutQuery } from '../../core/without-query.ts';
+import { execOverWebSocket } from '../../http/exec-over-websocket.ts';
+import { streamExchange } from '../../http/streaming-proxy.ts';
+import { toTunnel } from '../../http/to-tunnel.ts';
+import type { Upgrade } from '../../http/upgrade.ts';
+import type { HostPasses } from '../hosts/host-passes.ts';
+import type { HostStore } from '../hosts/host-store.ts';
+import type { MachineRow } from '../machines/records/machine-store.ts';
+import { isCaller, type Principal } from '../tokens/principal.ts';
+
+export interface OtherPlatforms extends AsyncDisposable {
+  /** Passes a whole call on, and its answer back. Throws, before anything is answered, `not_reachable` and `other_host`. */
+  pass(host: string, call: CallToPass, response: ServerResponse): Promise<void>;
+  /** Passes on a process over plain HTTP, whose chunks are frames, and resolves with its exit code as `execOverWebSocket` does. */
+  exec(host: string, call: CallToPass, response: ServerResponse): Promise<number | undefined>;
+  /** Has the process that runs the machine start it. Throws `not_reachable`, `other_host`, and what that process answers. */
+  start(machine: MachineRow & { readonly host: string }, principal: Principal): Promise<void>;
+}
+
+export interface CallToPass {
+  readonly request: IncomingMessage;
+  readonly principal: Principal;
+  readonly upgrade: Upgrade | undefined;
+}
+
+export interface OtherPlatformsDeps {
+  readonly hosts: Pick<HostStore, 'find'>;
+  readonly passes: Pick<HostPasses, 'make'>;
+  /** The ids of the vault keys of this process. */
+  readonly keyIds: readonly string[];
+}
+
+const CONNECT_MS = 3_000;
+/** Longer than the longest deadline of a start. */
+const START_MS = 660_000;
+const RETRY_MS = 1_000;
+/** The process that gets the call has the limits. */
+const NO_CAP = Number.MAX_SAFE_INTEGER;
+
+export function createOtherPlatforms({ hosts, passes, keyIds }: OtherPlatformsDeps): OtherPlatforms {
+  // A connection for each call: one that is kept may just be closed, and a proof is good once.
+  const dispatcher = new Agent({
+    pipelining: 0,
+    connect: { timeout: CONNECT_MS },
+    headersTimeout: START_MS,
+    bodyTimeout: 0,
+  });
+
+  async function prepare(host: string, principal: Principal) {
+    if (!isCaller(principal)) throw new RemoraError('unauthorized', 'send Authorization: Bearer and a token');
+    const { address, key_ids } = await hosts.find(host);
+    const key_id = keyIds.find((id) => key_ids.includes(id));
+    if (address === null || key_id === undefined) throw toOtherHost(host);
+    const call = { to: host, token: principal.token.id, organization: principal.organization.id };
+    const toProof = (method: string, target: string) => passes.make(key_id, call, { method, target });
+    return { url: new URL(address), toProof };
+  }
+
+  return {
+    async pass(host, { request, principal, upgrade }, response) {
+      const { method = 'GET', url = '' } = request;
+      const tunnel = toTunnel(request, upgrade, 0);
+      const { url: address, toProof } = await prepare(host, principal);
+      try {
+        await streamExchange(request, response, {
+          dispatcher: () => dispatcher,
+          origin: address.origin,
+          path: url,
+          headers: new InnerHeaders([PASSED_HEADER, toProof(method, url)]),
+          from: 'machine',
+          bodyCap_bytes: NO_CAP,
+          ...(tunnel === undefined ? {} : { tunnel }),
+        });
+      } catch (error) {
+        throw error instanceof RemoraError && error.code === 'upstream_failed' ? toAway(host) : error;
+      }
+    },
+    async exec(host, { request, principal }, response) {
+      const { url, toProof } = await prepare(host, principal);
+      return await execOverWebSocket(request, response, {
+        connect: () => connectTo(url, host),
+        path: withoutQuery(request.url ?? ''),
+        toHeaders: (target) => ({ host: url.host, [PASSED_HEADER]: toProof('GET', target) }),
+        from: 'machine',
+      });
+    },
+    async start({ host, app, id }, principal) {
+      const path = `/v1/apps/${encodeURIComponent(app)}/machines/${encodeURIComponent(id)}/start`;
+      const { url, toProof } = await prepare(host, principal);
+      const headers = { [PASSED_HEADER]: toProof('POST', path) };
+      const answer = await callOut(`${url.origin}${path}`, { method: 'POST', headers, dispatcher }).catch(() => {
+        throw toAway(host);
+      });
+      await answer.body.dump();
+      if (answer.statusCode === 200) return;
+      const message = `the platform process that runs this machine answered ${answer.statusCode} to its start; ask for the start itself`;
+      throw new RemoraError('not_reachable', message, { details: { host }, retryAfter_ms: RETRY_MS });
+    },
+    async [Symbol.asyncDispose]() {
+      await dispatcher.destroy();
+    },
+  };
+}
+
+/** Throws `not_reachable`. */
+async function connectTo({ protocol, hostname, port }: URL, host: string): Promise<Duplex> {
+  const isTls = protocol === 'https:';
+  const name = hostname.replace(/^\[|\]$/g, '');
+  const at = { host: name, port: Number(port) || (isTls ? 443 : 80) };
+  const socket = isTls ? connectTls({ ...at, ...(isIP(name) === 0 ? { servername: name } : {}) }) : connectTcp(at);
+  try {
+    await once(socket, isTls ? 'secureConnect' : 'connect', { signal: AbortSignal.timeout(CONNECT_MS) });
+  } catch {
+    socket.on('error', () => undefined).destroy();
+    throw toAway(host);
+  }
+  return socket;
+}
+
+function toAway(host: string): RemoraError {
+  const message =
+    'the platform process to which the machine is connected does not answer; try again when the machine has found another';
+  return new RemoraError('not_reachable', message, { details: { host }, retryAfter_ms: RETRY_MS });
+}
+
+function toOtherHost(host: string): RemoraError {
+  const message =
+    'the machine is connected to another platform process, which has no --host-address or no vault key in common; call that one';
+  return new RemoraError('other_host', message, { details: { host } });
+}

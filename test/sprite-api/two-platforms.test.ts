@@ -1,0 +1,167 @@
+// Two platform processes on one PostgreSQL database: a sprite is reached through the one to which its machine is not connected.
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { SpritesClient } from '@fly/sprites';
+import { request } from 'undici';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startAgent } from '../support/agent-process.ts';
+import { atEnd } from '../support/at-end.ts';
+import { eventually } from '../support/eventually.ts';
+import { callPlatform } from '../support/open-platform.ts';
+import { openPlatformPair, type PairedPlatform } from '../support/platform-pair.ts';
+import { isWithoutPostgres, openPostgresServer, type PostgresServer } from '../support/postgres-server.ts';
+import { openTcpDoor } from '../support/tcp-door.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const portOf = (platform: PairedPlatform) => Number(new URL(platform.url).port);
+const clientOf = (platform: PairedPlatform) =>
+  new SpritesClient(platform.token.reveal(), { baseURL: platform.url }).sprite('dev-1');
+
+/** The supervisor outlives its agent, as a machine's does; here it ends with the test. */
+function endSupervisor(socket: string): void {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    const path = `/proc/${pid}/cmdline`;
+    if (existsSync(path) && readFileSync(path, 'utf8').split('\0').includes(socket))
+      process.kill(Number(pid), 'SIGTERM');
+  }
+}
+
+describe.skipIf(isWithoutPostgres())(
+  'two platforms behind one address',
+  () => {
+    let server: PostgresServer;
+    beforeAll(async () => {
+      server = await openPostgresServer();
+    });
+    afterAll(async () => {
+      await server[Symbol.asyncDispose]();
+    });
+
+    /** `ofHosts`: the way from the second platform to the first. `front`: what the machine takes for the platform; leads to the first. */
+    async function openPair() {
+      const [front, ofHosts] = await Promise.all([openTcpDoor(), openTcpDoor()]);
+      const pair = await openPlatformPair(await server.createDatabase(), [], [['--host-address', ofHosts.url], []]);
+      const [one, other] = pair.platforms;
+      front.lead(portOf(one));
+      ofHosts.lead(portOf(one));
+      return { front, ofHosts, one, other, pair };
+    }
+
+    /** With the agent of a machine that is run elsewhere. */
+    async function openConnected() {
+      const opened = await openPair();
+      const { one, front } = opened;
+      const body = { name: 'dev-1', external: true };
+      const { machine_id } = (await one.call({ method: 'POST', path: '/v1/sprites', body })).json;
+      const made = await one.call({ method: 'POST', path: '/v1/tokens', body: { sprite: 'dev-1' } });
+      const dir = tempDir();
+      mkdirSync(join(dir, 'state'), { mode: 0o700 });
+      writeFileSync(join(dir, 'token'), made.json.token, { mode: 0o600 });
+      const agent = await startAgent(
+        {
+          REMORA_BASE_URL: front.url,
+          REMORA_TOKEN_FILE: join(dir, 'token'),
+          REMORA_SPRITE: 'dev-1',
+          REMORA_APP: 'acme',
+          REMORA_MACHINE: machine_id,
+          ...(process.getuid?.() === 0 ? { REMORA_USER: 'root' } : {}),
+        },
+        dir,
+      );
+      atEnd(async () => endSupervisor(join(dir, 'supervisor.sock')));
+      const connected = async (times: number) =>
+        await eventually(async () => {
+          const { channel } = JSON.parse((await agent.get('/v1/status')).text).details;
+          return channel.state === 'open' && channel.opened >= times;
+        }, 40_000);
+      await connected(1);
+      return { ...opened, dir, connected };
+    }
+
+    test('programs and files of a machine that is connected to the other one', async () => {
+      const { ofHosts, other, dir } = await openConnected();
+      const sprite = clientOf(other);
+      await eventually(async () => (await other.call({ path: '/v1/sprites/dev-1/services' })).status === 200);
+      expect(await sprite.exec('echo hello')).toMatchObject({ stdout: 'hello\n', exitCode: 0 });
+      const input = 'in '.repeat(30_000);
+      expect(await sprite.execFileHTTP('cat', [], { input })).toMatchObject({ stdout: input, exitCode: 0 });
+      const path = `/v1/sprites/dev-1/fs/read?workingDir=/&path=${encodeURIComponent(join(dir, 'plain'))}`;
+      writeFileSync(join(dir, 'plain'), 'of a file');
+      expect((await other.call({ path })).text).toBe('of a file');
+      const none = await other.call({ path: `${path}-none` });
+      expect([none.status, none.json.error]).toEqual([404, 'not_found']);
+      const sent = ofHosts.sent();
+      expect(sent).toContain('remora-passed: ');
+      expect(sent).not.toMatch(/remora_(org|sprite|machine)_|^authorization:/im);
+    });
+
+    test('a proof is good once, for its call, at the process that it is for', async () => {
+      const { ofHosts, one, other } = await openConnected();
+      const path = '/v1/sprites/dev-1/services';
+      await eventually(async () => (await other.call({ path })).status === 200);
+      const proof = /remora-passed: (\S+)/.exec(ofHosts.sent())?.[1] ?? '';
+      const [key, text, mac] = proof.split('.');
+      const at = async (platform: PairedPlatform, target: string, value: string) => {
+        const headers = { 'remora-passed': value };
+        const { status, json } = await callPlatform(platform.url, { path: target, headers });
+        return [status, json.error];
+      };
+      const refused = [401, 'unauthorized'];
+      expect(await at(one, path, proof)).toEqual(refused);
+      expect(await at(other, path, proof)).toEqual([421, 'other_host']);
+      expect(await at(other, '/v1/sprites', proof)).toEqual(refused);
+      for (const forged of ['', 'x', '..', `${key}.${text}.`, `${key}.${text}x.${mac}`, `00000000.${text}.${mac}`]) {
+        expect([forged, await at(one, path, forged)]).toEqual([forged, refused]);
+      }
+      const headers = { 'remora-passed': 'x' };
+      expect((await one.call({ path: '/v1/sprites', headers })).status).toBe(401);
+    });
+
+    test('when the one that is connected is killed, the other says so, and serves when the machine has found it', async () => {
+      const { front, one, other, connected } = await openConnected();
+      const list = () => other.call({ path: '/v1/sprites/dev-1/services' });
+      await eventually(async () => (await list()).status === 200);
+      one.child.process.kill('SIGKILL');
+      const refused = await eventually(async () => {
+        const answer = await list();
+        return answer.status === 200 ? undefined : answer;
+      });
+      expect([refused.status, refused.json.error]).toEqual([503, 'not_reachable']);
+      expect(refused.json.message).toContain('does not answer');
+      expect(refused.headers.get('retry-after')).toBe('1');
+      front.lead(portOf(other));
+      await connected(2);
+      expect(await clientOf(other).exec('echo again')).toMatchObject({ stdout: 'again\n' });
+    });
+
+    test('a call is passed on once: a record that is out of date ends at the other one', async () => {
+      const { ofHosts, one, other } = await openConnected();
+      await eventually(async () => (await other.call({ path: '/v1/sprites/dev-1/services' })).status === 200);
+      const passes = () => ofHosts.sent().split('remora-passed: ').length - 1;
+      const before = passes();
+      // The way to the first one leads back to the second.
+      ofHosts.lead(portOf(other));
+      const headers = { authorization: `Bearer ${other.token.reveal()}` };
+      // Not by fetch, which asks again after a 421.
+      const back = await request(`${other.url}/v1/sprites/dev-1/services`, { headers });
+      expect([back.statusCode, await back.body.json()]).toEqual([
+        421,
+        expect.objectContaining({ error: 'other_host' }),
+      ]);
+      expect(passes()).toBe(before + 1);
+      expect((await one.call({ path: '/v1/sprites/dev-1/services' })).status).toBe(200);
+    });
+
+    test('hosts are listed with their addresses, versions and signs of life', async () => {
+      const { ofHosts, pair } = await openPair();
+      await using offline = await pair.openAdmin();
+      const hosts = await offline.listHosts();
+      expect(hosts.map(({ address }) => address).sort()).toEqual([ofHosts.url, null].sort());
+      for (const { version, seen_at } of hosts) {
+        expect(version).toMatch(/^\d+\.\d+/);
+        expect(Date.now() - Number(seen_at)).toBeLessThan(120_000);
+      }
+    });
+  },
+  120_000,
+);
