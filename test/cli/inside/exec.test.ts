@@ -8,6 +8,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createLeaveKey } from '../../../src/cli/inside/exec/leave-key.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openInsideMachine } from '../../support/inside-machine.ts';
+import { runHere } from '../../support/run-here.ts';
 import { remoraPath, runRemora } from '../../support/run-remora.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { openTerminalCommand } from '../../support/terminal-command.ts';
@@ -147,10 +148,10 @@ describe('ends', () => {
       [['--socket', '/x', '-s', 'web', 'true'], '--sprite leads elsewhere'],
       [['--wrokdir', '/x', 'true'], 'did you mean --workdir?'],
     ] as const) {
-      const wrong = await run([...words], elsewhere);
-      expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining(message)]);
+      const wrong = await runHere(['exec', ...words], elsewhere);
+      expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining(message)]);
     }
-  }, 30_000);
+  });
 });
 
 describe('in a terminal', () => {

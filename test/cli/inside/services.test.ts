@@ -6,6 +6,7 @@ import { toLogText } from '../../../src/cli/inside/services/log-text.ts';
 import { openCuttable } from '../../support/cuttable.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openInsideMachine } from '../../support/inside-machine.ts';
+import { runHere } from '../../support/run-here.ts';
 import { remoraPath, runRemora } from '../../support/run-remora.ts';
 import { openTerminalCommand } from '../../support/terminal-command.ts';
 
@@ -16,9 +17,10 @@ function openWord(env: Readonly<Record<string, string>>) {
   return (...words: string[]) => runRemora(['services', ...words], { env });
 }
 
-it('a service is created, listed, shown, signalled, stopped, started and deleted, within and from elsewhere', async () => {
-  const { within, elsewhere } = await openInsideMachine();
-  for (const env of [within, elsewhere]) {
+it.each(['within', 'elsewhere'] as const)(
+  'a service is created, listed, shown, signalled, stopped, started and deleted: %s',
+  async (place) => {
+    const env = (await openInsideMachine())[place];
     const word = openWord({ ...env, A: 'it is' });
     expect(await word('list')).toEqual({ code: 0, stdout: 'there is no service\n', stderr: '' });
     const flags = ['--env', 'A', '--workdir', '/usr', '--duration', '1500ms'];
@@ -41,8 +43,8 @@ it('a service is created, listed, shown, signalled, stopped, started and deleted
     expect(await word('delete', 'web')).toMatchObject({ code: 0, stdout: 'web is deleted; its log file is kept\n' });
     const gone = await word('show', 'web');
     expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining('(not_found)')]);
-  }
-});
+  },
+);
 
 it('ends with 1 when the service is not up, and says why; wrong words are 2', async () => {
   const { elsewhere } = await openInsideMachine();
@@ -60,8 +62,8 @@ it('ends with 1 when the service is not up, and says why; wrong words are 2', as
     [['lgos', 'x'], 'did you mean logs?'],
     [['logs', 'x', '-n', 'many'], '--lines takes a whole number'],
   ] as const) {
-    const wrong = await word(...words);
-    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining(message)]);
+    const wrong = await runHere(['services', ...words], elsewhere);
+    expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining(message)]);
   }
 });
 
