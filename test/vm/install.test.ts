@@ -195,6 +195,8 @@ describe.skipIf(isWithoutDebian())('the install lines, in a minimal Debian', () 
       message: expect.stringContaining('systemctl enable --now remora-supervisor.socket'),
     });
     expect(await pids()).toEqual([]);
+    const doctor = () => machine.run('/opt/remora/bin/remora doctor || true');
+    expect(await doctor()).toMatch(/supervisor: nothing serves at .*systemctl enable --now remora-supervisor.socket/);
     const withUser = async (line: string) => {
       await machine.run(`sed -i 's/^REMORA_USER=.*/${line}/' /etc/remora/agent.env && systemctl restart remora`);
       return JSON.parse(await ask('/v1/services'));
@@ -203,6 +205,7 @@ describe.skipIf(isWithoutDebian())('the install lines, in a minimal Debian', () 
       error: 'not_configured',
       message: expect.stringContaining('set REMORA_USER'),
     });
+    expect(await doctor()).toMatch(/supervisor: .*set REMORA_USER to the user of this sprite/);
     await machine.run('echo REMORA_USER=nobody-here >> /etc/remora/agent.env && systemctl restart remora');
     expect(JSON.parse(await ask('/v1/services')).message).toContain('there is no such user');
     expect(await withUser('REMORA_USER=sprite')).toMatchObject([{ name: 'web' }]);
