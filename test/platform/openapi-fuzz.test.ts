@@ -53,6 +53,7 @@ async function openFixture() {
     const { id: machine_id } = await admin.readMachine({ organization, sprite: 'x' });
     const token = await admin.createToken({ organization, sprite: 'x' });
     await admin.createToken({ organization, name: 'spare' });
+    await platform.call({ method: 'POST', path: '/v1/apps', body: { name: 'spare', organization } });
     const token_id = (await admin.listTokens(organization)).find(({ name }) => name === 'spare')?.id ?? '';
     return { machine_id, token_id, sprite: token };
   }
@@ -77,6 +78,7 @@ const known: Readonly<Record<string, unknown>> = {
   connector_id: 'x',
   url: undefined,
   sprite: 'x',
+  app: 'acme',
   headers: { accept: '*/*' },
   redirect_uri: undefined,
   continuation_token: undefined,
@@ -103,7 +105,8 @@ function toCalls(
     provider: isOAuth ? 'hub' : 'openai',
     connector_id: 'x',
     path: 'v1/models',
-    app_name: 'acme',
+    // An app that has sprites is not deleted.
+    app_name: of.operationId === 'deleteApp' ? 'spare' : 'acme',
     machine_id,
   };
   const place = (values: Readonly<Record<string, string>>) =>
