@@ -12,6 +12,7 @@ import { createProcessCheckpoints } from './checkpoints/process-checkpoints.ts';
 import { removeTree } from './checkpoints/remove-tree.ts';
 import { endMembers, killMembers } from './end-members.ts';
 import { freezeMembers, thawMembers } from './freeze-members.ts';
+import { holdStill } from './hold-still.ts';
 import { createInstances, type Instance } from './instances.ts';
 import { readLastLines } from './last-lines.ts';
 import { HOME, openMachineDirectory } from './machine-directory.ts';
@@ -68,39 +69,14 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
     }
   }
 
-  async function freeze(instance: Instance): Promise<boolean> {
-    return await freezeMembers(instance, options.freezeDeadline_ms ?? FREEZE_DEADLINE_MS);
-  }
-
-  function writeNote(id: string, { instance_id, leader, cgroup }: Instance, isHeld: boolean): void {
-    const { pid, start_ticks } = leader;
-    writeProcessNote(options.dir, id, { instance_id, pid, start_ticks, cgroup: cgroup?.path, isHeld });
-  }
-
-  /** Its note says so first, so that a platform after a crash lets it go on. */
-  async function holdStill(id: string): Promise<Disposable> {
-    const instance = instances.get(id);
-    if (instance?.state !== 'running') return { [Symbol.dispose]: () => undefined };
-    writeNote(id, instance, true);
-    const release = () => {
-      thawMembers(instance);
-      try {
-        writeNote(id, instance, false);
-      } catch (err) {
-        options.log.error({ err, machine: id }, 'the note of a machine says that it is held still, and it runs');
-      }
-    };
-    if (await freeze(instance)) return { [Symbol.dispose]: release };
-    release();
-    throw new RemoraError('internal', 'the machine could not be held still for the copy');
-  }
+  const freeze = (instance: Instance) => freezeMembers(instance, options.freezeDeadline_ms ?? FREEZE_DEADLINE_MS);
 
   const checkpoints = createProcessCheckpoints({
     dir: options.dir,
     openDirectory: (id) => openMachineDirectory(options.dir, id),
     home: HOME,
     isRunning: (id) => instances.get(id)?.state === 'running',
-    holdStill,
+    holdStill: (id) => holdStill(id, { dir: options.dir, instance: instances.get(id), freeze, log: options.log }),
     log: options.log,
   });
 
