@@ -36,7 +36,7 @@ describe.skipIf(isWithoutPostgres())('hosts on one database', () => {
     const [one, other] = pair.platforms;
     const start = (platform: PairedPlatform, path: string) => platform.call({ method: 'POST', path: `${path}/start` });
     const begun = await Promise.all([start(one, first), start(other, second)]);
-    expect(toStatuses(begun)).toEqual([200, 409]);
+    expect(toStatuses(begun)).toEqual([200, 429]);
     const isFirst = begun[0]?.status === 200;
     const [machine, idle, name] = isFirst ? [first, second, 'dev-1'] : [second, first, 'dev-2'];
     const [owner, guest] = isFirst ? [one, other] : [other, one];
@@ -59,7 +59,7 @@ describe.skipIf(isWithoutPostgres())('hosts on one database', () => {
     expect(await guest.child.ended).toBe(0);
     const again = await pair.start(guest.dir);
     expect([await state(owner), await state(again)]).toEqual(['running', 'running']);
-    expect((await start(again, idle)).status).toBe(409);
+    expect((await start(again, idle)).status).toBe(429);
     expect((await owner.call({ method: 'POST', path: `${machine}/stop` })).status).toBe(200);
     expect((await owner.call({ path: `${machine}/wait?state=stopped&timeout=10` })).status).toBe(200);
     expect((await start(again, idle)).status).toBe(200);
