@@ -32,7 +32,7 @@ export function createChannelHandlers(deps: ChannelHandlerDeps): Handlers<typeof
       if (error instanceof RemoraError && AUDITED.includes(error.code)) {
         const token = isCaller(principal) ? principal.token.id : 'operator';
         const audit = { audit: 'channel_refused', machine: params.machine_id, token, code: error.code };
-        deps.log.warn(audit, 'a channel was asked for with the token of another machine or sprite');
+        deps.log.warn(audit, 'a channel was asked for without the token of its machine');
       }
       throw error;
     }
