@@ -70,7 +70,7 @@ export function startPipedProgram(
     pause: () => drain.pause(),
     resume: () => drain.resume(),
     resize: ignore,
-    signal: (name) => signalProcess(-pid, name),
+    signal: (name) => void signalProcess(-pid, name),
     async end(grace_ms) {
       ending ??= new FamilyEnd(family, grace_ms, onHung);
       ending.hasten(grace_ms);

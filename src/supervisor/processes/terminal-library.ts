@@ -8,8 +8,6 @@ export interface Terminal {
   onExit(listener: (end: { readonly exitCode: number; readonly signal?: number }) => void): void;
   /** The end of the terminal that is held here. Its own writes say when there is room. */
   readonly _socket: ReadStream;
-  /** The path of the other end. */
-  readonly _pty: string;
 }
 
 export interface TerminalOptions {

@@ -1,5 +1,4 @@
 // A process in a pseudo-terminal.
-import { chownSync } from 'node:fs';
 import type { Log } from '../../core/log.ts';
 import { randomHex } from '../../core/urandom.ts';
 import { openCgroup } from '../../linux/processes/cgroup.ts';
@@ -28,8 +27,6 @@ export function startTerminalProgram(
   const own = { ...launch.env, TERM: env.TERM ?? 'xterm-256color' };
   const terminal = openTerminal(launch.command, launch.args, { ...size, cwd: dir, env: own, encoding: null });
   const { pid, _socket: socket } = terminal;
-  // The library makes it for the user of this process; the program could not open its own terminal by name.
-  if (user !== undefined) chownSync(terminal._pty, user.uid, user.gid);
   let isOver = false;
   // The library throws an error that nobody else listens to; the end of the terminal is such an error.
   socket.on('error', () => undefined).on('drain', () => target.onRoom());
@@ -56,7 +53,10 @@ export function startTerminalProgram(
     resize(cols, rows) {
       if (!isOver && !socket.destroyed) terminal.resize(cols, rows);
     },
-    signal: (name) => signalProcess(-pid, name),
+    signal(name) {
+      // A child that has just been forked does not lead its group yet.
+      if (!isOver && !signalProcess(-pid, name)) signalProcess(pid, name);
+    },
     async end(grace_ms) {
       ending ??= new FamilyEnd(family, grace_ms, onHung);
       ending.hasten(grace_ms);

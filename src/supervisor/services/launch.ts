@@ -11,6 +11,8 @@ const CLEAN = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/
 const VARIABLES = 3;
 
 const ENTER_GROUP = 'echo 0 > "$0" && exec "$@"';
+/** A terminal belongs to the user of the supervisor when it is made; the program could not open it by name. */
+const TAKE_TERMINAL = 'chown "$0" "$(tty)" && exec "$@"';
 const READ_TEXT = 'eval "$REMORA_VARIABLES" && unset REMORA_VARIABLES && exec "$@"';
 const READ_VARIABLES = `eval "$(cat <&${VARIABLES})" && exec ${VARIABLES}<&- && exec "$@"`;
 
@@ -36,7 +38,8 @@ export interface Launch {
 
 export function toLaunch({ cmd, args, env, user, cgroup, isTerminal = false }: LaunchRequest): Launch {
   const read = isTerminal ? READ_TEXT : READ_VARIABLES;
-  const program = user === undefined ? [cmd, ...args] : [...asUser(user, read), cmd, ...args];
+  const take = user !== undefined && isTerminal ? [SHELL, '-c', TAKE_TERMINAL, `${user.uid}:${user.gid}`] : [];
+  const program = user === undefined ? [cmd, ...args] : [...take, ...asUser(user, read), cmd, ...args];
   const words = cgroup === undefined ? program : [SHELL, '-c', ENTER_GROUP, `${cgroup}/cgroup.procs`, ...program];
   const [command = SHELL, ...rest] = words;
   if (user === undefined) return { command, args: rest, env, variables: undefined };
