@@ -12,7 +12,7 @@ function complete(...words: string[]): string[] {
   const quoted = words.map((word) => `'${word}'`).join(' ');
   const script = `${toCompletion('bash', commands)}
 COMP_WORDS=(remora ${quoted}); COMP_CWORD=${words.length}; _remora; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const run = spawnSync('bash', ['-eu', '-c', script], { encoding: 'utf8' });
+  const run = spawnSync('bash', ['--norc', '-eu', '-c', script], { encoding: 'utf8' });
   expect(run.stderr).toBe('');
   return run.stdout.split('\n').filter((line) => line !== '');
 }
