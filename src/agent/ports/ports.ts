@@ -76,7 +76,7 @@ export interface Ports extends AsyncDisposable {
   recover(): Promise<void>;
   /** The open ports, announced or ignored, without the agent's own. */
   listening(): PortTable;
-  /** Resolves when `listening` is as of now. Throws while the ports cannot be seen. */
+  /** Resolves when `listening` shows the ports that are open at this moment. Throws while the ports cannot be seen. */
   freshen(): Promise<void>;
   /** Looks more often until disposed, for a caller that waits for a port. */
   attend(): Disposable;

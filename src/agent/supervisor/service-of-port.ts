@@ -14,7 +14,7 @@ export interface ServiceRefusal {
 
 /** What is seen of the ports of this machine. */
 export interface PortSight {
-  /** Resolves when what is seen is as of now. */
+  /** Resolves when `isOpen` answers for the ports that are open at this moment. */
   freshen(): Promise<void>;
   /** Looks more often until disposed. */
   attend(): Disposable;

@@ -1,5 +1,5 @@
-// Those who watch the open ports of sprites. What is open stands in the database, whoever wrote it: each look compares it with what the
-// readers were shown last, so that nothing has to be stored for them and a look that failed is made good by the next one.
+// The readers that watch the open ports of sprites. The database has what is open, from all platform processes: each look compares it with
+// what the readers were shown last, so that nothing has to be stored for them and a look that failed is made good by the next one.
 import type { PortNotification, SpritePort, SpritePortEvent } from '../../contract/port-notices.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { EventSink } from '../../http/event-sink.ts';
