@@ -10,7 +10,7 @@ import type { Kernel } from '../linux/kernel/kernel.ts';
 import { type AgentBase, openAgentBase } from './agent-base.ts';
 import { createAgentEdge } from './agent-edge.ts';
 import { type AgentParts, createAgentParts } from './agent-parts.ts';
-import { createOwnProcessCheck } from './channel/own-process.ts';
+import { createBelongsToMachine } from './channel/belongs-to-machine.ts';
 import { createPortTarget } from './channel/port-target.ts';
 import { toServerTarget } from './channel/serve-channel.ts';
 import type { Config } from './config/load-config.ts';
@@ -82,7 +82,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
     toServerTarget(AGENT_AUTHORITY, edge.createServer('channel')),
     createPortTarget({
       find: (port) => parts.ports.listening().get(port),
-      isOwn: createOwnProcessCheck(options.env),
+      isOwn: createBelongsToMachine(options.env),
       begin: (port) => parts.supervisor.calls.begin(`port ${port}`),
       waitForService: (port) => parts.supervisor.waitForService(port, parts.ports),
     }),

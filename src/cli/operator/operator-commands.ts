@@ -1,22 +1,22 @@
 // Every command that works on a platform: under its own name, from anywhere with a token or on the platform's machine, and under
 // `remora platform` for the platform of this machine.
 import type { Command } from '../command.ts';
-import { appRows } from './app-rows.ts';
-import { connectorRows } from './connector-rows.ts';
-import { machineLogsRow, machineRows } from './machine-rows.ts';
+import { appCommands } from './app-command-list.ts';
+import { connectorCommands } from './connector-command-list.ts';
+import { machineCommands, machineLogsCommand } from './machine-command-list.ts';
 import { toCommand, toPinnedCommand, toPlatformCommand, type Word } from './operator-command.ts';
-import { organizationRows, ownRows } from './organization-rows.ts';
-import { spriteRows } from './sprite-rows.ts';
-import { tokenRows } from './token-rows.ts';
+import { organizationCommands, ownCommands } from './organization-command-list.ts';
+import { spriteCommands } from './sprite-command-list.ts';
+import { tokenCommands } from './token-command-list.ts';
 
 const words: readonly Word[] = [
-  ...spriteRows,
-  ...connectorRows,
-  ...appRows,
-  ...machineRows,
-  ...tokenRows,
-  ...ownRows,
-  ...organizationRows,
+  ...spriteCommands,
+  ...connectorCommands,
+  ...appCommands,
+  ...machineCommands,
+  ...tokenCommands,
+  ...ownCommands,
+  ...organizationCommands,
 ];
 
 /** The first words, for the overview; `remora sprite --help` lists what follows. */
@@ -35,5 +35,5 @@ export const wordCommands: readonly Command[] = words.map(toCommand);
 
 export const platformWordCommands: readonly Command[] = [
   ...words.map(toPlatformCommand),
-  toPinnedCommand(machineLogsRow, 'platform logs'),
+  toPinnedCommand(machineLogsCommand, 'platform logs'),
 ];

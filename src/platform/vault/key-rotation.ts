@@ -1,5 +1,5 @@
 // Closing every stored secret with the current key, while the platform serves.
-import { closeEach } from './close-each.ts';
+import { reEncryptEach } from './re-encrypt-each.ts';
 import type { SecretSource } from './secret-source.ts';
 import type { Vault } from './vault.ts';
 
@@ -20,7 +20,7 @@ export async function rotateKeys(sources: readonly SecretSource[], vault: Vault)
   const unreadable: UnreadableSecret[] = [];
   let rotated = 0;
   for (const source of sources) {
-    const result = await closeEach({
+    const result = await reEncryptEach({
       list: (after, limit) => source.listClosedOtherwise(vault.currentKeyId, after, limit),
       close: ({ place, closed }) => vault.rewrap(place, closed),
       setDataKey: (secret, closed) => source.setDataKey(secret, closed),

@@ -6,7 +6,7 @@ import type { ReplicaEntry } from '../replica.ts';
 import type { CacheBatch } from './cache-batch.ts';
 import type { CacheLedger } from './cache-ledger.ts';
 import type { CacheAnswer, CacheLink, CacheRequest, OpenedAnswer } from './cache-request.ts';
-import { createDiskQueue, type DiskQueue } from './disk-queue.ts';
+import { createUncommittedRows, type UncommittedRows } from './uncommitted-rows.ts';
 
 const BATCH_MS = 25;
 const RETRY_MS = 5_000;
@@ -45,14 +45,14 @@ export interface CacheKeeper extends Disposable {
   readonly isOpen: boolean;
   readonly condition: CacheCondition;
   /** The batches that wait for the disk. */
-  readonly queue: DiskQueue;
+  readonly queue: UncommittedRows;
 }
 
 /** `keep` is how many rows of history stay in the file. */
 export function createCacheKeeper(ledger: CacheLedger, keep: number, options: CacheKeeperOptions): CacheKeeper {
   const { clock, link } = options;
   const onStall = () => setCondition('failed', 'the disk of replication.db does not answer');
-  const queue = createDiskQueue({ clock, onStall });
+  const queue = createUncommittedRows({ clock, onStall });
   let condition: CacheCondition = { state: 'failed', reason: 'replication.db is not open yet' };
   let opened: Pick<OpenedAnswer, 'state' | 'reason'> | undefined;
   let isRestored = false;

@@ -3,7 +3,7 @@
 // write the database could have one of them put back, with another address beside it.
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type ClosedAgain, closeEach } from '../../vault/close-each.ts';
+import { type ClosedAgain, reEncryptEach } from '../../vault/re-encrypt-each.ts';
 import { listMissingKeys, type Vault } from '../../vault/vault.ts';
 import { createConnectorSecrets, toStoredSecret } from './connector-secrets.ts';
 import type { ConnectorStore } from './connector-store.ts';
@@ -33,7 +33,7 @@ export async function bindOldSeals(dir: string, connectors: ConnectorStore, vaul
 /** Binds what the migration found of a version that bound a credential to its row and not to where it goes. */
 export async function bindSeals(connectors: ConnectorStore, vault: Vault): Promise<ClosedAgain> {
   const { setDataKey } = createConnectorSecrets(connectors);
-  return await closeEach({
+  return await reEncryptEach({
     list: async (after, limit) => (await connectors.listUnbound(after, limit)).map(toStoredSecret),
     close: ({ place, closed }) => vault.bind(place, closed),
     setDataKey,

@@ -1,4 +1,4 @@
-// The commands of organizations, of the platform's hosts, and of usage, as data.
+// The definitions of the commands of organizations, of the platform's hosts, and of usage: names, operands, flags, and what to load.
 import type { Word } from './operator-command.ts';
 
 const limits = {
@@ -6,7 +6,7 @@ const limits = {
   'warm-limit': { type: 'string', value: 'N', summary: 'sprites kept warm at once, or none for any number' },
 } as const;
 
-export const organizationRows: readonly Word[] = [
+export const organizationCommands: readonly Word[] = [
   {
     name: 'organization list',
     scope: 'operator',
@@ -56,7 +56,7 @@ export const organizationRows: readonly Word[] = [
 ];
 
 /** The commands of the organization that the token belongs to; `organization show NAME` of the operator takes the name as an operand. */
-export const ownRows: readonly Word[] = [
+export const ownCommands: readonly Word[] = [
   {
     name: 'organization show',
     summary: 'the organization of the token, with its limits',

@@ -1,10 +1,10 @@
-// The commands of machines, as data.
+// The definitions of the commands of machines: names, operands, flags, and what to load.
 import type { Word } from './operator-command.ts';
 
 const app = { type: 'string', value: 'NAME', summary: 'the app of the machine (that of the organization)' } as const;
 
 /** The same command is also `remora platform logs`. */
-export const machineLogsRow: Word = {
+export const machineLogsCommand: Word = {
   name: 'machine logs',
   summary: 'what the agent of a machine has logged; --follow stays for what comes',
   operands: ['MACHINE'],
@@ -16,8 +16,8 @@ export const machineLogsRow: Word = {
   load: async () => (await import('./machine-commands.ts')).machineLogs,
 };
 
-export const machineRows: readonly Word[] = [
-  machineLogsRow,
+export const machineCommands: readonly Word[] = [
+  machineLogsCommand,
   {
     name: 'machine list',
     summary: 'the machines with their states',

@@ -1,4 +1,4 @@
-// The commands of sprites, as data.
+// The definitions of the commands of sprites: names, operands, flags, and what to load.
 import type { Word } from './operator-command.ts';
 
 const change = {
@@ -7,7 +7,7 @@ const change = {
   'private-access': { type: 'string', value: 'WHO', summary: 'of a URL that is not public: admins or organization' },
 } as const;
 
-export const spriteRows: readonly Word[] = [
+export const spriteCommands: readonly Word[] = [
   {
     name: 'sprite list',
     summary: 'the sprites by name, with what they do',

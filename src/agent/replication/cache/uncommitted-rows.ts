@@ -10,13 +10,13 @@ const CAP_ROWS = 50_000;
 /** A disk that commits nothing for this long has stalled; reading does not wait for it. */
 const STALL_MS = 1_000;
 
-export interface DiskQueueOptions {
+export interface UncommittedRowsOptions {
   readonly clock: Clock;
   /** Called when the oldest rows have waited too long; once, until a batch is committed. */
   readonly onStall: () => void;
 }
 
-export interface DiskQueue extends Disposable {
+export interface UncommittedRows extends Disposable {
   /** Adds rows. Call the returned function when they are committed or dropped. */
   enter(rows: number): () => void;
   /** Whether `more` rows would exceed the limit. */
@@ -30,7 +30,7 @@ export interface DiskQueue extends Disposable {
   readonly wasFull: boolean;
 }
 
-export function createDiskQueue(options: DiskQueueOptions): DiskQueue {
+export function createUncommittedRows(options: UncommittedRowsOptions): UncommittedRows {
   let rows = 0;
   let batches = 0;
   let stalled = false;

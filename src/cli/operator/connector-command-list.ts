@@ -1,7 +1,7 @@
-// The commands of connectors, as data.
+// The definitions of the commands of connectors: names, operands, flags, and what to load.
 import { offlineFlags, type Word } from './operator-command.ts';
 
-export const connectorRows: readonly Word[] = [
+export const connectorCommands: readonly Word[] = [
   {
     name: 'connector list',
     summary: 'the connectors with their policies; never a credential',

@@ -1,7 +1,7 @@
-// The commands of apps, as data.
+// The definitions of the commands of apps: names, operands, flags, and what to load.
 import type { Word } from './operator-command.ts';
 
-export const appRows: readonly Word[] = [
+export const appCommands: readonly Word[] = [
   {
     name: 'app list',
     summary: 'the apps of the organization, with how many machines each has',

@@ -5,7 +5,7 @@ import { readVariable } from '../../linux/processes/process-table.ts';
 const INSTANCE_VARIABLE = 'FLY_MACHINE_VERSION';
 
 /** In a machine with a kernel of its own every process is one of it. With an instance variable only those count that carry the same one. */
-export function createOwnProcessCheck(env: NodeJS.ProcessEnv): (pid: number) => boolean {
+export function createBelongsToMachine(env: NodeJS.ProcessEnv): (pid: number) => boolean {
   const instance = env[INSTANCE_VARIABLE];
   if (instance === undefined) return () => true;
   return (pid) => pid > 0 && readVariable(pid, INSTANCE_VARIABLE) === instance;

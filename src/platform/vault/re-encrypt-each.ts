@@ -17,7 +17,7 @@ export interface ClosedAgain {
 
 const BATCH = 100;
 
-export async function closeEach({ list, close, setDataKey }: Closing): Promise<ClosedAgain> {
+export async function reEncryptEach({ list, close, setDataKey }: Closing): Promise<ClosedAgain> {
   const unreadable: string[] = [];
   let rotated = 0;
   let after = '';

@@ -1,7 +1,7 @@
-// The commands of tokens, as data.
+// The definitions of the commands of tokens: names, operands, flags, and what to load.
 import type { Word } from './operator-command.ts';
 
-export const tokenRows: readonly Word[] = [
+export const tokenCommands: readonly Word[] = [
   {
     name: 'token list',
     summary: 'the tokens without their text, in the order in which they were made',
