@@ -52,7 +52,7 @@ export async function openChannelPair({ targets, pingInterval_ms }: ChannelPairO
   const platform = openChannelSession({
     machine_id: 'm1',
     sprite_id: 's1',
-    life: { generation: 1, incarnation: 'ab'.repeat(16) },
+    incarnation: { generation: 1, incarnation: 'ab'.repeat(16) },
     socket,
     ...pings,
     isFull: (session) => session.held_bytes > HELD_BYTES,

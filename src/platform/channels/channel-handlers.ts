@@ -50,7 +50,7 @@ export function createChannelHandlers(deps: ChannelHandlerDeps): Handlers<typeof
       deps.channels.attach({
         machine_id: machine.id,
         sprite_id: machine.sprite_id,
-        life: { generation: claimed.generation, incarnation: claimed.incarnation },
+        incarnation: { generation: claimed.generation, incarnation: claimed.incarnation },
         socket: upgrade.socket,
       });
     },

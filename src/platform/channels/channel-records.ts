@@ -42,7 +42,7 @@ export async function openChannelRecords(
     },
     opened(channel) {
       const id = randomHex(8);
-      const values = [channel.machine_id, host, id, channel.life.generation];
+      const values = [channel.machine_id, host, id, channel.incarnation.generation];
       const written = write(() =>
         storage.run(
           `INSERT INTO channels (machine_id, host, id, generation) VALUES ($1, $2, $3, $4)

@@ -28,7 +28,7 @@ export interface ChannelSession {
   readonly machine_id: string;
   readonly sprite_id: string;
   /** The incarnation that opened it. */
-  readonly life: MachineIncarnation;
+  readonly incarnation: MachineIncarnation;
   /** Calls of the agent's operations. */
   readonly dispatcher: Pool;
   /**
@@ -47,7 +47,7 @@ export interface ChannelSession {
 export interface ChannelSessionOptions {
   readonly machine_id: string;
   readonly sprite_id: string;
-  readonly life: MachineIncarnation;
+  readonly incarnation: MachineIncarnation;
   readonly socket: Duplex;
   readonly pingInterval_ms?: number | undefined;
   /** Whether so much waits for readers that nothing more may be read for now. */
@@ -67,7 +67,7 @@ const KEEP_ALIVE_MS = 30_000;
 const PROTOCOL_ERRORS = ['ERR_HTTP2_ERROR', 'ERR_HTTP2_TOO_MANY_INVALID_FRAMES'];
 
 export function openChannelSession(options: ChannelSessionOptions): ChannelSession {
-  const { machine_id, sprite_id, life, socket } = options;
+  const { machine_id, sprite_id, incarnation, socket } = options;
   const held = new HeldBytes();
   const connection = meterConnection(socket, { onRefused: cut, isFull: () => options.isFull(opened) });
   const session = connectHttp2('http://channel', {
@@ -135,7 +135,7 @@ export function openChannelSession(options: ChannelSessionOptions): ChannelSessi
   const opened: ChannelSession = {
     machine_id,
     sprite_id,
-    life,
+    incarnation,
     dispatcher: new Pool('http://agent', {
       connect: joinAnswerChunks((_options, callback) => {
         connect(AGENT_AUTHORITY).then(

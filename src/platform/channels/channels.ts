@@ -12,7 +12,7 @@ import { DialLimit } from './dial-limit.ts';
 export interface NewChannel {
   readonly machine_id: string;
   readonly sprite_id: string;
-  readonly life: MachineIncarnation;
+  readonly incarnation: MachineIncarnation;
   readonly socket: Duplex;
 }
 
@@ -35,7 +35,7 @@ export interface Channels extends AsyncDisposable {
 
 export interface ChannelsOptions {
   /** Whether this incarnation of the machine is the one that is served. */
-  readonly isServed: (sprite_id: string, life: MachineIncarnation) => Promise<boolean>;
+  readonly isServed: (sprite_id: string, incarnation: MachineIncarnation) => Promise<boolean>;
   /** Tells the other platform processes; undefined where there is one only. */
   readonly records?: Pick<ChannelRecords, 'opened' | 'closed'> | undefined;
   readonly log: Log;
@@ -74,7 +74,7 @@ export function createChannels({ isServed, records, log, now_ms, pingInterval_ms
 
   async function check(channel: ChannelSession): Promise<void> {
     try {
-      if (!(await isServed(channel.sprite_id, channel.life)))
+      if (!(await isServed(channel.sprite_id, channel.incarnation)))
         channel.close('another incarnation of the machine is served');
     } catch (err) {
       log.warn(
@@ -86,12 +86,20 @@ export function createChannels({ isServed, records, log, now_ms, pingInterval_ms
 
   return {
     admit: (machine_id) => dials.take(machine_id),
-    attach({ machine_id, sprite_id, life, socket }) {
+    attach({ machine_id, sprite_id, incarnation, socket }) {
       open.get(machine_id)?.close('the machine has opened another one');
-      const channel = openChannelSession({ machine_id, sprite_id, life, socket, pingInterval_ms, isFull, onClose });
+      const channel = openChannelSession({
+        machine_id,
+        sprite_id,
+        incarnation,
+        socket,
+        pingInterval_ms,
+        isFull,
+        onClose,
+      });
       open.set(machine_id, channel);
       records?.opened(channel);
-      log.debug({ machine: machine_id, ...life }, 'the channel of a machine is open');
+      log.debug({ machine: machine_id, ...incarnation }, 'the channel of a machine is open');
       const waiters = waiting.get(machine_id);
       waiting.delete(machine_id);
       for (const resolve of waiters ?? []) resolve(channel);

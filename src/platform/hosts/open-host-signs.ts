@@ -1,4 +1,4 @@
-// Records every so often that this platform process lives, and where the others reach it.
+// Records every so often that this platform process runs, and where the others reach it.
 import type { Log } from '../../core/log.ts';
 import type { HostSign, HostStore } from './host-store.ts';
 

@@ -61,7 +61,7 @@ export class Follower implements Disposable {
     this.#following[Symbol.dispose]();
   }
 
-  /** Events of the life of the service are never left out: there are few of them. */
+  /** Events of the service itself are never left out: there are few of them. */
   #take(event: ServiceLogEvent): void {
     const { sink } = this.#options;
     const isLine = event.type === 'stdout' || event.type === 'stderr';
