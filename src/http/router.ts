@@ -1,5 +1,6 @@
 // Finds the operation of a method and a raw path. Static segments win over parameters. Operations whose last part is
-// `{name...}` are tried last, by their literal prefix, so that their path reaches the handler exactly as it was sent. An operation
+// `{name...}` are found by their literal prefix, so that their path reaches the handler exactly as it was sent; those that lie below
+// the prefix and have no parameters win over them. An operation
 // that is served on an upgrade only has its method and path in common with the plain one, and so has one that is a stream only.
 import { addRoute, createRouter as createTree, findRoute } from 'rou3';
 import type { Operation, Operations } from '../contract/operation.ts';
@@ -24,11 +25,16 @@ export interface Router {
 /** The operations of one path, by method and protocol. */
 type Entry = Map<string, { readonly id: string; readonly operation: Operation }>;
 
+interface Prefix {
+  readonly prefix: string;
+  readonly operations: Entry;
+}
+
 /** Throws when two operations claim one method of one path, or name its parameters differently. */
 export function createRouter(operations: Operations): Router {
   const tree = createTree<Entry>();
   const entries = new Map<string, { readonly path: string; readonly operations: Entry }>();
-  const prefixes: { readonly prefix: string; readonly operations: Entry }[] = [];
+  const prefixes: Prefix[] = [];
   for (const [id, operation] of Object.entries(operations)) {
     const isPrefix = operation.path.endsWith('...}');
     const key = isPrefix
@@ -50,8 +56,14 @@ export function createRouter(operations: Operations): Router {
     entry.operations.set(slot, { id, operation });
   }
   prefixes.sort((one, other) => other.prefix.length - one.prefix.length);
+  const certain = prefixes.filter((prefix) => isCertain(prefix, [...entries.values()]));
   return {
     match(method, path, protocol, accept) {
+      // Most calls of the gateway end here: to look through the tree for each would cost more than all the rest of this function.
+      const sure = certain.find(({ prefix }) => path.startsWith(prefix));
+      if (sure !== undefined && !entries.has(withoutSlash(path))) {
+        return { ...pick(sure.operations, method, { protocol, accept }), params: {} };
+      }
       const found = path.includes('//') ? undefined : findRoute(tree, '', path);
       if (found !== undefined) {
         return { ...pick(found.data, method, { protocol, accept }), params: decodeParams(found.params ?? {}) };
@@ -61,6 +73,24 @@ export function createRouter(operations: Operations): Router {
       throw new RemoraError('not_found', `there is nothing at ${path}; GET /openapi.json lists what is`);
     },
   };
+}
+
+/**
+ * Whether a path that begins with this prefix belongs to it, unless an operation has exactly this path: no operation with parameters
+ * and no longer prefix could claim it.
+ */
+function isCertain({ prefix }: Prefix, entries: readonly { readonly path: string }[]): boolean {
+  return entries.every(({ path }) => {
+    const literal = path.split('{')[0] ?? '';
+    const isItself = literal === prefix && path.endsWith('...}');
+    if (isItself || literal === path) return true;
+    return !literal.startsWith(prefix) && !prefix.startsWith(literal);
+  });
+}
+
+/** The tree takes a path with a slash at its end for the same path without it. */
+function withoutSlash(path: string): string {
+  return path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
 function toSlot(method: string, protocol: string | undefined): string {

@@ -22,14 +22,20 @@ export interface CallLimits {
   admit(key: string): Disposable;
 }
 
+interface User {
+  readonly bucket: TokenBucket;
+  /** Calls in flight. */
+  open: number;
+}
+
 /** The number of keys at which those without a call in flight are forgotten. */
 const KEYS_MAX = 1_000;
 const IN_FLIGHT_RETRY_MS = 1_000;
 
 export function createCallLimits({ limit, noun, now_ms }: CallLimitsOptions): CallLimits {
-  const users = new Map<string, { readonly bucket: TokenBucket; open: number }>();
+  const users = new Map<string, User>();
 
-  function userOf(key: string) {
+  function userOf(key: string): User {
     const known = users.get(key);
     if (known !== undefined) return known;
     if (users.size >= KEYS_MAX) for (const [name, { open }] of users) if (open === 0) users.delete(name);
@@ -50,14 +56,21 @@ export function createCallLimits({ limit, noun, now_ms }: CallLimitsOptions): Ca
         const message = `this ${noun} may begin ${limit.perSecond} calls a second; wait`;
         throw new RemoraError('too_many_requests', message, { retryAfter_ms: user.bucket.wait_ms() });
       }
-      user.open += 1;
-      let isOpen = true;
-      return {
-        [Symbol.dispose]() {
-          if (isOpen) user.open -= 1;
-          isOpen = false;
-        },
-      };
+      return new Admission(user);
     },
   };
+}
+
+class Admission implements Disposable {
+  #user: User | undefined;
+
+  constructor(user: User) {
+    this.#user = user;
+    user.open += 1;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#user !== undefined) this.#user.open -= 1;
+    this.#user = undefined;
+  }
 }

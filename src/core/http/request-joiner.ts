@@ -13,6 +13,7 @@ const HEAD_CAP_BYTES = 64 * 1024;
  */
 const PIPELINED_MAX = 8;
 
+const CR = '\r'.charCodeAt(0);
 const LETTER_C = 'c'.charCodeAt(0);
 const LETTER_T = 't'.charCodeAt(0);
 const LETTER_U = 'u'.charCodeAt(0);
@@ -91,9 +92,11 @@ export class RequestJoiner {
   #isWholeHead(read: Buffer): boolean {
     if (this.#left > 0 || this.#body !== undefined || this.#head.bytes > 0 || this.#isEnough) return false;
     const end = read.length - 4;
-    if (read.indexOf('\r\n\r\n', 0, 'latin1') !== end) return false;
+    if (read[end] !== CR || end > HEAD_CAP_BYTES) return false;
+    const text = read.toString('latin1');
+    if (text.indexOf('\r\n\r\n') !== end) return false;
     this.#isFine = false;
-    this.#onHead(read.toString('latin1', 0, end));
+    this.#onHead(text.slice(0, end));
     return true;
   }
 
