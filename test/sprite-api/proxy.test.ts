@@ -19,8 +19,11 @@ async function openSprite() {
   return { machine, sprite };
 }
 
-async function startEcho(sprite: Awaited<ReturnType<typeof openSprite>>['sprite']): Promise<number> {
-  const stream = await sprite.createService('echo', { cmd: process.execPath, args: ['-e', echo] }, '2s');
+async function startService(
+  sprite: Awaited<ReturnType<typeof openSprite>>['sprite'],
+  program: string,
+): Promise<number> {
+  const stream = await sprite.createService('listener', { cmd: process.execPath, args: ['-e', program] }, '2s');
   for await (const { data } of stream) {
     const port = /port (\d+)/.exec(data ?? '')?.[1];
     if (port !== undefined) return Number(port);
@@ -62,7 +65,7 @@ async function exchange(port: number, bytes: Buffer): Promise<Buffer | undefined
 
 test('bytes go to a listener in the machine and back', async () => {
   const { sprite } = await openSprite();
-  const port = await startEcho(sprite);
+  const port = await startService(sprite, echo);
   const local = await openProxy(sprite, port);
   const small = Buffer.from('hello');
   const answer = await eventually(async () => await exchange(local, small));
@@ -92,21 +95,43 @@ test('a listener that belongs to no process of the machine, another host, and a 
   expect(await exchange(await openProxy(sprite, 1), Buffer.from('a'))).toBeUndefined();
 });
 
-/** The text frame with which the platform answers the first frame. */
-async function dial({ platform }: Awaited<ReturnType<typeof openSprite>>['machine'], port: number) {
+/** A connection to the port, with the text frame that answers its first one and the bytes after it. */
+async function open({ platform }: Awaited<ReturnType<typeof openSprite>>['machine'], port: number) {
   const headers = { authorization: `Bearer ${platform.token.reveal()}` };
   const url = `${platform.url.replace('http', 'ws')}/v1/sprites/dev-1/proxy`;
   const socket = new WebSocket(url, { headers });
   onTestFinished(() => socket.terminate());
+  const frames: Buffer[] = [];
+  socket.on('message', (frame: Buffer) => frames.push(frame));
   await once(socket, 'open');
   socket.send(JSON.stringify({ port }));
-  const [text] = await once(socket, 'message');
-  return JSON.parse(String(text));
+  await once(socket, 'message');
+  return { socket, answer: JSON.parse(String(frames[0])), received: () => Buffer.concat(frames.slice(1)) };
 }
+
+const dial = async (machine: Awaited<ReturnType<typeof openSprite>>['machine'], port: number) =>
+  (await open(machine, port)).answer;
 
 async function drain(stream: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of stream);
 }
+
+const source = `
+const server = require('node:net').createServer((socket) => socket.end(Buffer.alloc(5 * 1024 * 1024, 'x')));
+server.listen(0, '127.0.0.1', () => console.log('port ' + server.address().port));`;
+
+test('what a listener sends before it ends arrives whole', async () => {
+  const { sprite, machine } = await openSprite();
+  const port = await startService(sprite, source);
+  const { socket, answer, received } = await eventually(async () => {
+    const call = await open(machine, port);
+    return call.answer.status === 'connected' && call;
+  });
+  expect(answer.target).toBe(`localhost:${port}`);
+  // A close frame without a code: it did not break off.
+  expect((await once(socket, 'close'))[0]).toBe(1005);
+  expect(received().equals(Buffer.alloc(5 * 1024 * 1024, 'x'))).toBe(true);
+});
 
 test('a connection waits for the service of its port, starts one that has crashed, and leaves a stopped one alone', async () => {
   const { sprite, machine } = await openSprite();

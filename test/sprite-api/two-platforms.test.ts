@@ -1,30 +1,17 @@
 // Two platform processes on one PostgreSQL database: a sprite is reached through the one to which its machine is not connected.
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SpritesClient } from '@fly/sprites';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startAgent } from '../support/agent-process.ts';
-import { atEnd } from '../support/at-end.ts';
+import { openConnectedPair, openDoorPair, portOf } from '../support/connected-pair.ts';
 import { eventually } from '../support/eventually.ts';
 import { callPlatform } from '../support/open-platform.ts';
-import { openPlatformPair, type PairedPlatform } from '../support/platform-pair.ts';
+import type { PairedPlatform } from '../support/platform-pair.ts';
 import { isWithoutPostgres, openPostgresServer, type PostgresServer } from '../support/postgres-server.ts';
-import { openTcpDoor } from '../support/tcp-door.ts';
-import { tempDir } from '../support/temp-dir.ts';
 
-const portOf = (platform: PairedPlatform) => Number(new URL(platform.url).port);
 const clientOf = (platform: PairedPlatform) =>
   new SpritesClient(platform.token.reveal(), { baseURL: platform.url }).sprite('dev-1');
-
-/** The supervisor outlives its agent, as a machine's does; here it ends with the test. */
-function endSupervisor(socket: string): void {
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    const path = `/proc/${pid}/cmdline`;
-    if (existsSync(path) && readFileSync(path, 'utf8').split('\0').includes(socket))
-      process.kill(Number(pid), 'SIGTERM');
-  }
-}
 
 describe.skipIf(isWithoutPostgres())(
   'two platforms behind one address',
@@ -37,46 +24,7 @@ describe.skipIf(isWithoutPostgres())(
       await server[Symbol.asyncDispose]();
     });
 
-    /** `ofHosts`: the way from the second platform to the first. `front`: what the machine takes for the platform; leads to the first. */
-    async function openPair() {
-      const [front, ofHosts] = await Promise.all([openTcpDoor(), openTcpDoor()]);
-      const pair = await openPlatformPair(await server.createDatabase(), [], [['--host-address', ofHosts.url], []]);
-      const [one, other] = pair.platforms;
-      front.lead(portOf(one));
-      ofHosts.lead(portOf(one));
-      return { front, ofHosts, one, other, pair };
-    }
-
-    /** With the agent of a machine that is run elsewhere. */
-    async function openConnected() {
-      const opened = await openPair();
-      const { one, front } = opened;
-      const body = { name: 'dev-1', external: true };
-      const { machine_id } = (await one.call({ method: 'POST', path: '/v1/sprites', body })).json;
-      const made = await one.call({ method: 'POST', path: '/v1/tokens', body: { sprite: 'dev-1' } });
-      const dir = tempDir();
-      mkdirSync(join(dir, 'state'), { mode: 0o700 });
-      writeFileSync(join(dir, 'token'), made.json.token, { mode: 0o600 });
-      const agent = await startAgent(
-        {
-          REMORA_BASE_URL: front.url,
-          REMORA_TOKEN_FILE: join(dir, 'token'),
-          REMORA_SPRITE: 'dev-1',
-          REMORA_APP: 'acme',
-          REMORA_MACHINE: machine_id,
-          ...(process.getuid?.() === 0 ? { REMORA_USER: 'root' } : {}),
-        },
-        dir,
-      );
-      atEnd(async () => endSupervisor(join(dir, 'supervisor.sock')));
-      const connected = async (times: number) =>
-        await eventually(async () => {
-          const { channel } = JSON.parse((await agent.get('/v1/status')).text).details;
-          return channel.state === 'open' && channel.opened >= times;
-        }, 40_000);
-      await connected(1);
-      return { ...opened, dir, connected };
-    }
+    const openConnected = async () => await openConnectedPair(await server.createDatabase());
 
     test('programs and files of a machine that is connected to the other one', async () => {
       const { ofHosts, other, dir } = await openConnected();
@@ -153,7 +101,7 @@ describe.skipIf(isWithoutPostgres())(
     });
 
     test('hosts are listed with their addresses, versions and signs of life', async () => {
-      const { ofHosts, pair } = await openPair();
+      const { ofHosts, pair } = await openDoorPair(await server.createDatabase());
       await using offline = await pair.openAdmin();
       const hosts = await offline.listHosts();
       expect(hosts.map(({ address }) => address).sort()).toEqual([ofHosts.url, null].sort());

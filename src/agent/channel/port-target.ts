@@ -62,7 +62,8 @@ export function createPortTarget({ find, isOwn, begin, waitForService }: PortTar
 
 /** Accepts the stream once the connection is there: a refused one could not be told from one that broke off afterwards. */
 function join(stream: ServerHttp2Stream, port: number, host: string, onRefused: () => void): void {
-  const socket = connect({ host, port, timeout: CONNECT_MS });
+  // A socket that answers an end by its own would cut what it has sent and the stream still holds.
+  const socket = connect({ host, port, timeout: CONNECT_MS, allowHalfOpen: true });
   const giveUp = () => {
     socket.destroy();
     onRefused();

@@ -8,7 +8,6 @@ import type { proxyOperations } from '../../contract/proxy.ts';
 import { serviceOperations } from '../../contract/services.ts';
 import { InnerHeaders } from '../../core/http/inner-headers.ts';
 import type { Log } from '../../core/log.ts';
-import { RemoraError } from '../../core/remora-error.ts';
 import { execOverWebSocket } from '../../http/exec-over-websocket.ts';
 import type { EdgeHandlers } from '../../http/handler.ts';
 import { PassOn } from '../../http/pass-on.ts';
@@ -133,15 +132,12 @@ export function createSpriteApiHandlers({ reach, others, log }: SpriteApiDeps): 
   };
   return {
     ...(handlers as unknown as EdgeHandlers<typeof passedOperations, Principal>),
-    async proxyPort({ request, params, principal, upgrade }) {
+    proxyPort: new PassOn(async (call, response) => {
+      const { request, upgrade } = call;
       if (upgrade === undefined) throw new Error('a port was not asked for by an upgrade');
-      const reached = await reach(request, principal, params.name);
-      if ('host' in reached) {
-        const message =
-          'the machine is connected to another platform process, and its ports are reached there; call that one';
-        throw new RemoraError('other_host', message, { details: { host: reached.host } });
-      }
-      await proxyPort(request, upgrade, (port, signal) => reached.channel.connect(toPortAuthority(port), signal));
-    },
+      const channel = await toChannel(call, response);
+      if (channel === undefined) return;
+      await proxyPort(request, upgrade, (port, signal) => channel.connect(toPortAuthority(port), signal));
+    }),
   };
 }

@@ -1,0 +1,79 @@
+// Two platform processes on one database, and the agent of a machine that is run elsewhere, connected to the first of them.
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Secret } from '../../src/core/secret.ts';
+import { startAgent } from './agent-process.ts';
+import { atEnd } from './at-end.ts';
+import { eventually } from './eventually.ts';
+import { openPlatformPair, type PairedPlatform, type PlatformPair } from './platform-pair.ts';
+import { openTcpDoor, type TcpDoor } from './tcp-door.ts';
+import { tempDir } from './temp-dir.ts';
+
+export interface DoorPair {
+  /** What the machine takes for the platform; leads to the first. */
+  readonly front: TcpDoor;
+  /** The way from the second platform to the first. */
+  readonly ofHosts: TcpDoor;
+  readonly one: PairedPlatform;
+  readonly other: PairedPlatform;
+  readonly pair: PlatformPair;
+}
+
+export interface ConnectedPair extends DoorPair {
+  /** The directory of the agent. */
+  readonly dir: string;
+  /** Resolves once the agent has opened its channel so many times. */
+  connected(times: number): Promise<unknown>;
+}
+
+export const portOf = (platform: PairedPlatform): number => Number(new URL(platform.url).port);
+
+/** `hasAddress`: the second one knows where the first one is reached. */
+export async function openDoorPair(database: Secret, hasAddress = true): Promise<DoorPair> {
+  const [front, ofHosts] = await Promise.all([openTcpDoor(), openTcpDoor()]);
+  const words = hasAddress ? ['--host-address', ofHosts.url] : [];
+  const pair = await openPlatformPair(database, [], [words, []]);
+  const [one, other] = pair.platforms;
+  front.lead(portOf(one));
+  ofHosts.lead(portOf(one));
+  return { front, ofHosts, one, other, pair };
+}
+
+export async function openConnectedPair(database: Secret, hasAddress = true): Promise<ConnectedPair> {
+  const opened = await openDoorPair(database, hasAddress);
+  const { one, front } = opened;
+  const body = { name: 'dev-1', external: true };
+  const { machine_id } = (await one.call({ method: 'POST', path: '/v1/sprites', body })).json;
+  const made = await one.call({ method: 'POST', path: '/v1/tokens', body: { sprite: 'dev-1' } });
+  const dir = tempDir();
+  mkdirSync(join(dir, 'state'), { mode: 0o700 });
+  writeFileSync(join(dir, 'token'), made.json.token, { mode: 0o600 });
+  const agent = await startAgent(
+    {
+      REMORA_BASE_URL: front.url,
+      REMORA_TOKEN_FILE: join(dir, 'token'),
+      REMORA_SPRITE: 'dev-1',
+      REMORA_APP: 'acme',
+      REMORA_MACHINE: machine_id,
+      ...(process.getuid?.() === 0 ? { REMORA_USER: 'root' } : {}),
+    },
+    dir,
+  );
+  atEnd(async () => endSupervisor(join(dir, 'supervisor.sock')));
+  const connected = (times: number) =>
+    eventually(async () => {
+      const { channel } = JSON.parse((await agent.get('/v1/status')).text).details;
+      return channel.state === 'open' && channel.opened >= times;
+    }, 40_000);
+  await connected(1);
+  return { ...opened, dir, connected };
+}
+
+/** The supervisor outlives its agent, as a machine's does; here it ends with the test. */
+function endSupervisor(socket: string): void {
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    const path = `/proc/${pid}/cmdline`;
+    if (existsSync(path) && readFileSync(path, 'utf8').split('\0').includes(socket))
+      process.kill(Number(pid), 'SIGTERM');
+  }
+}
