@@ -1,11 +1,14 @@
 // Reads the pipes of a process that has ended to their end. What it has left running in the background may hold them open: then the
-// output is over once nothing more comes, and what comes later is read and dropped, so that the background is not stopped by a full pipe.
+// output is over once nothing more comes, after a second or two at the latest. What comes later is read and dropped, so that the background
+// is not stopped by a full pipe.
 
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const QUIET_MS = 250;
 const POLL_MS = 50;
+/** So many looks at a process that goes on printing in the background; meanwhile far more is read than a pipe can hold. */
+const LOOKS = 20;
 
 export class OutputDrain {
   readonly #streams: readonly Readable[];
@@ -54,7 +57,12 @@ export class OutputDrain {
   }
 
   async #untilQuiet(): Promise<void> {
-    while (this.#isPaused || performance.now() - this.#active_ms < QUIET_MS) {
+    for (
+      let looks = 0;
+      this.#isPaused || performance.now() - this.#active_ms < QUIET_MS;
+      looks += this.#isPaused ? 0 : 1
+    ) {
+      if (looks === LOOKS) return;
       if (this.#streams.every((stream) => stream.destroyed)) return;
       await sleep(POLL_MS);
     }

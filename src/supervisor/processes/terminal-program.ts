@@ -10,7 +10,8 @@ import { EXEC_GROUP } from './left-groups.ts';
 import type { Program, ProgramTarget } from './program.ts';
 import type { ProgramSetting } from './program-setting.ts';
 import type { Command } from './read-command.ts';
-import { openTerminal } from './terminal-library.ts';
+import { type ForkedTerminal, forkTerminal, resizeTerminal } from './terminal-library.ts';
+import { TerminalStream } from './terminal-stream.ts';
 
 const SIGNALLED = 128;
 
@@ -25,17 +26,20 @@ export function startTerminalProgram(
   const cgroup = openCgroup(`${EXEC_GROUP}${randomHex(8)}`);
   const launch = toLaunch({ cmd, args, env, user, cgroup: cgroup?.path, isTerminal: true });
   const own = { ...launch.env, TERM: env.TERM ?? 'xterm-256color' };
-  const terminal = openTerminal(launch.command, launch.args, { ...size, cwd: dir, env: own, encoding: null });
-  const { pid, _socket: socket } = terminal;
+  const exit = Promise.withResolvers<number>();
+  const forked = forkTerminal(launch.command, launch.args, { ...size, cwd: dir, env: own }, (code, signal) =>
+    exit.resolve(signal > 0 ? SIGNALLED + signal : code),
+  );
+  const { pid, fd } = forked;
+  const stream = openStream(forked, target);
   let isOver = false;
-  // The library throws an error that nobody else listens to; the end of the terminal is such an error.
-  socket.on('error', () => undefined).on('drain', () => target.onRoom());
-  socket.on('data', (bytes: Buffer) => target.onOutput({ kind: 'stdout', bytes }));
-  const exited = new Promise<number>((settle) => {
-    terminal.onExit(({ exitCode, signal = 0 }) => {
-      isOver = true;
-      settle(signal > 0 ? SIGNALLED + signal : exitCode);
-    });
+  const exited = exit.promise.then((code) => {
+    isOver = true;
+    return code;
+  });
+  const drained = exited.then(async () => {
+    await stream.finish();
+    cgroup?.remove();
   });
   const family = { mark, leader: readIdentity(pid), cgroup };
   const onHung = (pids: readonly number[]) => log.error({ pids }, 'processes of a session do not end');
@@ -43,15 +47,14 @@ export function startTerminalProgram(
   return {
     pid,
     exited,
-    // The exit comes after all output.
-    drained: exited.then(() => cgroup?.remove()),
-    closed: exited,
-    write: (bytes) => isOver || !socket.writable || socket.write(bytes),
+    drained,
+    closed: drained,
+    write: (bytes) => isOver || stream.write(bytes),
     endInput: () => undefined,
-    pause: () => void socket.pause(),
-    resume: () => void socket.resume(),
+    pause: () => stream.setPaused(true),
+    resume: () => stream.setPaused(false),
     resize(cols, rows) {
-      if (!isOver && !socket.destroyed) terminal.resize(cols, rows);
+      if (!isOver && stream.isOpen) resizeTerminal(fd, cols, rows);
     },
     signal(name) {
       // A child that has just been forked does not lead its group yet.
@@ -62,6 +65,16 @@ export function startTerminalProgram(
       ending.hasten(grace_ms);
       await ending.done;
     },
-    release: () => undefined,
+    release: () => stream.close(),
   };
+}
+
+/** Throws when the terminal cannot be used; its process is ended then. */
+function openStream({ pid, fd, pty }: ForkedTerminal, { onOutput, onRoom }: ProgramTarget): TerminalStream {
+  try {
+    return new TerminalStream({ fd, pty, onOutput: (bytes) => onOutput({ kind: 'stdout', bytes }), onRoom });
+  } catch (error) {
+    signalProcess(pid, 'SIGKILL');
+    throw error;
+  }
 }
