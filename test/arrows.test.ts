@@ -71,6 +71,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'agent/gateway/policies': [],
   'agent/gateway/audit': ['agent/database-thread', 'agent/gateway/gateway-schema.ts'],
   'agent/gateway': ['agent/access', 'agent/events', 'agent/gateway/audit', 'agent/gateway/policies'],
+  'agent/own-sprite': ['agent/access', 'agent/gateway'],
   'agent/status': ['agent/config', 'agent/gateway'],
   agent: [
     'agent/access',
@@ -83,6 +84,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'agent/hot-restart',
     'agent/idle',
     'agent/machine',
+    'agent/own-sprite',
     'agent/ports',
     'agent/replication',
     'agent/resume',

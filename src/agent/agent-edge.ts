@@ -71,6 +71,7 @@ export function createAgentEdge(base: AgentBase, parts: AgentParts, options: Age
       ...ports.handlers,
       ...replication.handlers,
       ...parts.supervisor.handlers,
+      ...parts.ownSprite,
     },
     authenticate: createAuthenticator({ verifyToken: gateway.verifyToken, onRefused: gateway.onAccessRefusal }),
     until: (caller) => caller.until,

@@ -14,6 +14,7 @@ import { createMachine } from './machine/machine.ts';
 import { createMachineStatus } from './machine/machine-status.ts';
 import { createMachinesApi } from './machine/machines-api.ts';
 import { createSuspendProgress } from './machine/suspend-progress.ts';
+import { createOwnSprite } from './own-sprite/own-sprite.ts';
 import { createPorts } from './ports/ports.ts';
 import { createReplication, type Replication } from './replication/replication.ts';
 import { createGenerationFile, type GenerationFile } from './resume/generation-file.ts';
@@ -25,6 +26,8 @@ import { createSupervisorPart } from './supervisor/supervisor-part.ts';
 export interface AgentPartsOptions extends AgentBaseOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly version: string;
+  /** Aborts when the agent ends. */
+  readonly signal: AbortSignal;
   /** Replaces the kernel of this machine, for benchmarks. */
   readonly kernel?: Kernel;
 }
@@ -77,7 +80,7 @@ export function createAgentParts(base: AgentBase, options: AgentPartsOptions, { 
       onAdopted: writeGeneration,
     }),
   );
-  const { channel, supervisor } = createInside(base, options, { resume, resumeReports, stack });
+  const { channel, supervisor, ownSprite, gate } = createInside(base, options, { resume, resumeReports, stack });
   const gateway = stack.use(
     createGateway({
       ...common,
@@ -85,7 +88,7 @@ export function createAgentParts(base: AgentBase, options: AgentPartsOptions, { 
       db: store.db,
       config,
       identity,
-      gate: () => resume.gate.wait().then(resumeReports.mayCall),
+      gate,
       mayDraw: resumeReports.mayDraw,
       onTurn: () => base.loop.enter('gateway'),
       refreshGate: () => resume.gate.wait().then(() => resumeReports.mayGoOut()),
@@ -155,14 +158,14 @@ export function createAgentParts(base: AgentBase, options: AgentPartsOptions, { 
   );
   return {
     ...{ resume, staleSockets, generationPath, generationFile, writeGeneration, holds, machineStatus, resumeReports },
-    ...{ channel, gateway, ports, hooks, progress, replication, interlock, machine, idle, supervisor },
+    ...{ channel, ownSprite, gateway, ports, hooks, progress, replication, interlock, machine, idle, supervisor },
   };
 }
 
-/** What lets others reach into the machine: the channel to the platform, and the supervisor that carries out what comes over it. */
+/** What can be done to the sprite as a whole: by others over the channel, by the supervisor in this machine, and by the platform. */
 function createInside(
-  { clock, random, log, board }: AgentBase,
-  { config, env }: AgentPartsOptions,
+  { clock, random, log, board, upstream }: AgentBase,
+  { config, env, signal: stopping }: AgentPartsOptions,
   {
     resume,
     resumeReports,
@@ -190,7 +193,10 @@ function createInside(
   const supervisor = stack.use(
     createSupervisorPart({ config, env, uid: process.getuid?.() ?? 0, log, part: board.part('supervisor') }),
   );
-  return { channel, supervisor };
+  const identity = () => resume.identityHeaders();
+  const gate = () => resume.gate.wait().then(resumeReports.mayCall);
+  const ownSprite = createOwnSprite({ config, upstream, identity, gate, stopping });
+  return { channel, supervisor, ownSprite, gate };
 }
 
 /** A file that cannot be written only costs the programs that watch it. */

@@ -4,6 +4,7 @@ import { eventOperations } from './local/events.ts';
 import { gatewayOperations } from './local/gateway.ts';
 import { insideOperations } from './local/inside.ts';
 import { machineOperations } from './local/machine.ts';
+import { ownSpriteOperations } from './local/own-sprite.ts';
 import { portOperations } from './local/ports.ts';
 import { replicationOperations } from './local/replication.ts';
 import { resumeOperations } from './local/resume.ts';
@@ -22,4 +23,5 @@ export const agentOperations = {
   ...portOperations,
   ...replicationOperations,
   ...insideOperations,
+  ...ownSpriteOperations,
 } as const satisfies LocalOperations;

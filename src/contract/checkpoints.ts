@@ -37,8 +37,8 @@ export const checkpointParams = spriteParams.extend({ id: checkpointId });
 
 const tag = 'Checkpoints';
 const servedAt = ['tcp', 'operator'] as const;
-/** Who may change what is in a sprite: full access to its organization, for reading too. */
-const rights = { access: 'organization', readOnly: false } as const;
+/** Full access to the organization or, from inside, to the sprite itself; for reading too. */
+const rights = { access: 'every', readOnly: false } as const;
 /** Why the files of a machine cannot be kept or replaced. */
 const reach = ['read_only', 'other_host', 'external_machine', 'too_many_requests', 'not_isolated'] as const;
 /** What only operations that copy files answer. */
@@ -58,7 +58,7 @@ export const checkpointOperations = {
     params: spriteParams,
     body: createCheckpointRequest.optional(),
     answer: progress,
-    errors: ['invalid_request', 'unauthorized', 'not_found', 'conflict', ...reach, ...copy],
+    errors: ['invalid_request', 'unauthorized', 'forbidden', 'not_found', 'conflict', ...reach, ...copy],
   }),
   listCheckpoints: definePlatformOperation({
     method: 'GET',
@@ -71,7 +71,7 @@ export const checkpointOperations = {
     params: spriteParams,
     query: z.object({ history: checkpointId.optional() }),
     answer: { kind: 'json', status: 200, schema: checkpointListResponse },
-    errors: ['invalid_request', 'unauthorized', 'not_found', ...reach],
+    errors: ['invalid_request', 'unauthorized', 'forbidden', 'not_found', ...reach],
   }),
   readCheckpoint: definePlatformOperation({
     method: 'GET',
@@ -83,7 +83,7 @@ export const checkpointOperations = {
     ...rights,
     params: checkpointParams,
     answer: { kind: 'json', status: 200, schema: checkpointInfo },
-    errors: ['unauthorized', 'not_found', ...reach],
+    errors: ['unauthorized', 'forbidden', 'not_found', ...reach],
   }),
   deleteCheckpoint: definePlatformOperation({
     method: 'DELETE',
@@ -95,7 +95,7 @@ export const checkpointOperations = {
     ...rights,
     params: checkpointParams,
     answer: { kind: 'empty', status: 204 },
-    errors: ['unauthorized', 'not_found', 'conflict', ...reach],
+    errors: ['unauthorized', 'forbidden', 'not_found', 'conflict', ...reach],
   }),
   restoreCheckpoint: definePlatformOperation({
     method: 'POST',
@@ -107,6 +107,6 @@ export const checkpointOperations = {
     ...rights,
     params: checkpointParams,
     answer: progress,
-    errors: ['unauthorized', 'not_found', 'conflict', 'start_failed', ...reach, ...copy],
+    errors: ['unauthorized', 'forbidden', 'not_found', 'conflict', 'start_failed', ...reach, ...copy],
   }),
 } as const;

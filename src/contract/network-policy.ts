@@ -26,7 +26,7 @@ export const networkPolicyOperations = {
     source,
     tag,
     servedAt: ['tcp', 'operator'],
-    access: 'any',
+    access: 'every',
     params: spriteParams,
     answer: { kind: 'json', status: 200, schema: networkPolicyRequest },
     errors: ['unauthorized', 'forbidden', 'not_found'],
@@ -42,6 +42,6 @@ export const networkPolicyOperations = {
     params: spriteParams,
     body: networkPolicyRequest,
     answer: { kind: 'empty', status: 204 },
-    errors: ['invalid_request', 'unauthorized', 'read_only', 'not_found', 'not_implemented'],
+    errors: ['invalid_request', 'unauthorized', 'forbidden', 'read_only', 'not_found', 'not_implemented'],
   }),
 } as const;

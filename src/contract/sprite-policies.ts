@@ -18,10 +18,17 @@ export const resourcesPolicy = z.strictObject({
 export type ResourcesPolicy = z.infer<typeof resourcesPolicy>;
 
 const shared = { source: 'Sprites API', tag: 'Policies', servedAt: ['tcp', 'operator'], params: spriteParams } as const;
-const read = { ...shared, method: 'GET', access: 'any', errors: ['unauthorized', 'forbidden', 'not_found'] } as const;
+const read = { ...shared, method: 'GET', access: 'every', errors: ['unauthorized', 'forbidden', 'not_found'] } as const;
 const change = { ...shared, access: 'organization', answer: { kind: 'empty', status: 204 } } as const;
-const setErrors = ['invalid_request', 'unauthorized', 'read_only', 'not_found', 'not_implemented'] as const;
-const deleteErrors = ['unauthorized', 'read_only', 'not_found'] as const;
+const setErrors = [
+  'invalid_request',
+  'unauthorized',
+  'forbidden',
+  'read_only',
+  'not_found',
+  'not_implemented',
+] as const;
+const deleteErrors = ['unauthorized', 'forbidden', 'read_only', 'not_found'] as const;
 
 export const spritePolicyOperations = {
   readPrivilegesPolicy: definePlatformOperation({

@@ -11,9 +11,10 @@ export interface LineReader {
   close(): void;
 }
 
-/** Opens a GET on a URL, or on a path of a Unix socket. */
-export async function readLines(url: string, socketPath?: string): Promise<LineReader> {
-  const call: ClientRequest = socketPath === undefined ? request(url) : request({ socketPath, path: url });
+/** Calls a URL, or a path of a Unix socket. */
+export async function readLines(url: string, socketPath?: string, method = 'GET'): Promise<LineReader> {
+  const call: ClientRequest =
+    socketPath === undefined ? request(url, { method }) : request({ socketPath, path: url, method });
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     call.once('response', resolve);
     call.once('error', reject);

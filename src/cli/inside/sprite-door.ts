@@ -5,8 +5,8 @@ import { type Client, createClient } from '../../client/client.ts';
 import { toConnectionFailure, toRefusal } from '../../client/failure.ts';
 import { readText } from '../../client/read-answer.ts';
 import { UpstreamError } from '../../client/upstream-error.ts';
-import { checkpointOperations } from '../../contract/checkpoints.ts';
 import { insideOperations } from '../../contract/local/inside.ts';
+import { ownSpriteOperations } from '../../contract/local/own-sprite.ts';
 import { toPlainError } from '../agent-client.ts';
 import type { Invocation } from '../command.ts';
 import { UnreachableError } from '../exit-code.ts';
@@ -15,6 +15,8 @@ import { type Entrance, findEntrance } from './entrance.ts';
 /** A machine may have to be booted first. */
 const TIMEOUT_MS = 90_000;
 const FRAME_CAP_BYTES = 64 * 1024 * 1024;
+
+const operations = { ...insideOperations, ...ownSpriteOperations } as const;
 
 export interface RawRequest {
   readonly method: Dispatcher.HttpMethod;
@@ -29,9 +31,7 @@ export interface RawRequest {
 export interface SpriteDoor extends AsyncDisposable {
   /** Undefined for the sprite of this machine. */
   readonly sprite: string | undefined;
-  readonly client: Client<typeof insideOperations>;
-  /** What the platform itself does for a sprite. Nobody serves it where `sprite` is undefined. */
-  readonly platform: Client<typeof checkpointOperations>;
+  readonly client: Client<typeof operations>;
   /** Any answer, also a refusal. Throws UpstreamError where nobody answers, and what breaks the exchange or its body as it is. */
   request(request: RawRequest): Promise<Dispatcher.ResponseData>;
   /**
@@ -70,7 +70,6 @@ function openDoor(entrance: Entrance): SpriteDoor {
   return {
     sprite,
     client: createClient(toOperations(prefix), options),
-    platform: createClient(checkpointOperations, options),
     async request({ method, path, query = {}, headers: own, body, signal }) {
       const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
       const search = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
@@ -101,12 +100,12 @@ function openDoor(entrance: Entrance): SpriteDoor {
 }
 
 /** The operations as they are served behind this entrance: the name of the sprite is a part of the path. */
-function toOperations(prefix: string): typeof insideOperations {
-  const moved = Object.entries(insideOperations).map(([id, operation]) => [
+function toOperations(prefix: string): typeof operations {
+  const moved = Object.entries(operations).map(([id, operation]) => [
     id,
     { ...operation, path: operation.path.replace(/^\/v1/, prefix) },
   ]);
-  return Object.fromEntries(moved) as typeof insideOperations;
+  return Object.fromEntries(moved) as typeof operations;
 }
 
 function connect(url: string, headers: Readonly<Record<string, string>>, signal: AbortSignal | undefined) {

@@ -1,4 +1,5 @@
 // The operations of checkpoints: the host of the machine carries them out, and the machine is not woken for them.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { CheckpointEvent, CheckpointInfo, checkpointOperations } from '../../contract/checkpoints.ts';
 import { type Clock, toDateTime } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
@@ -7,8 +8,11 @@ import type { EventSink } from '../../http/event-sink.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { DriverCheckpoint } from '../machines/drivers/machine-checkpoints.ts';
 import type { MachineService } from '../machines/moves/machine-service.ts';
-import type { Principal } from '../tokens/principal.ts';
+import { type Principal, spriteOf } from '../tokens/principal.ts';
 import { findTrustedMachine, type TrustedMachineDeps } from './trusted-machine.ts';
+
+/** What a line needs to reach a caller inside the machine before that ends. */
+const LAST_LINE_MS = 300;
 
 export interface CheckpointHandlerDeps extends TrustedMachineDeps {
   readonly machineService: Pick<MachineService, 'checkpoints'>;
@@ -66,7 +70,14 @@ export function createCheckpointHandlers(
     async restoreCheckpoint({ principal, params }, sink) {
       const id = await find(principal, params.name);
       await report(sink, async (onProgress) => {
-        await checkpoints.restore(id, params.id, onProgress);
+        await checkpoints.restore(id, params.id, {
+          onProgress,
+          async beforeEnd() {
+            if (spriteOf(principal) === undefined) return;
+            onProgress(`this machine ends now, and this connection with it; ${params.id} is put in place all the same`);
+            await sleep(LAST_LINE_MS);
+          },
+        });
         return `Checkpoint ${params.id} restored`;
       });
     },

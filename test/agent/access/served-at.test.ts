@@ -83,6 +83,19 @@ control 426:upgrade_required 426:upgrade_required 426:upgrade_required 426:upgra
 attachProcess 426:upgrade_required 426:upgrade_required 426:upgrade_required 426:upgrade_required 426:upgrade_required 426:upgrade_required
 listProcesses served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 killProcess served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+createCheckpoint served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+listCheckpoints served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+readCheckpoint served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+deleteCheckpoint served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+restoreCheckpoint served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+readNetworkPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+setNetworkPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+readPrivilegesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+setPrivilegesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+deletePrivilegesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+readResourcesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+setResourcesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+deleteResourcesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 `;
 
 const never = new AbortController().signal;

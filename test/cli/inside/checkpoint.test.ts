@@ -1,10 +1,12 @@
 // `remora checkpoint` against a real machine and its files.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openInsideMachine } from '../../support/inside-machine.ts';
 import { runRemora } from '../../support/run-remora.ts';
 
 it('files are kept, changed, put back, and forgotten', async () => {
-  const { elsewhere: env, within } = await openInsideMachine();
+  const { elsewhere: env } = await openInsideMachine();
   const word = (...words: string[]) => runRemora(['checkpoint', ...words], { env });
   expect(await word('list')).toEqual({ code: 0, stdout: 'there is no checkpoint\n', stderr: '' });
   expect(await runRemora(['cp', '-', ':kept'], { env, input: 'first' })).toMatchObject({ code: 0 });
@@ -26,12 +28,30 @@ it('files are kept, changed, put back, and forgotten', async () => {
   expect(await word('delete', second)).toMatchObject({ code: 0, stdout: `${second} is deleted\n` });
   const gone = await word('show', second);
   expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining('(not_found)')]);
-  for (const [words, given, message] of [
-    [['show', 'one'], env, 'expected v and a number'],
-    [['list'], within, '--sprite NAME says of which sprite'],
-    [['crate'], env, 'did you mean create?'],
+  for (const [words, message] of [
+    [['show', 'one'], 'expected v and a number'],
+    [['crate'], 'did you mean create?'],
   ] as const) {
-    const wrong = await runRemora(['checkpoint', ...words], { env: given });
+    const wrong = await runRemora(['checkpoint', ...words], { env });
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining(message)]);
   }
+});
+
+it('a machine keeps its own files, and puts them back', async () => {
+  const { machine, within: env } = await openInsideMachine();
+  const word = (...words: string[]) => runRemora(['checkpoint', ...words], { env });
+  const file = join(machine.dir, 'home', 'kept');
+  writeFileSync(file, 'first');
+  expect(await word('create')).toMatchObject({ code: 0, stdout: 'Checkpoint v0 created\n' });
+  expect((await word('list')).stdout).toMatch(/^v0 +/m);
+  writeFileSync(file, 'second');
+  const restored = await word('restore', 'v0');
+  expect(restored).toMatchObject({
+    code: 255,
+    stdout: '',
+    stderr: expect.stringMatching(/ends now.*connection was lost/s),
+  });
+  await expect.poll(() => readFileSync(file, 'utf8'), { timeout: 20_000 }).toBe('first');
+  const shown = async () => (await word('list')).stdout;
+  await expect.poll(shown, { timeout: 20_000 }).toMatch(/before the restore of v0/);
 });

@@ -20,6 +20,12 @@ export interface CheckpointsDeps {
 
 type OnProgress = CheckpointWork['onProgress'];
 
+export interface RestoreWork {
+  readonly onProgress: OnProgress;
+  /** Runs before the machine ends, once nothing that can be known stands against it. */
+  readonly beforeEnd: () => Promise<void>;
+}
+
 /**
  * Every method throws `not_found`, `external_machine` and `other_host` for the machine, and `not_found` for the checkpoint; each that changes
  * something throws `conflict` while another one is under way for the machine, and `storage_full`.
@@ -31,7 +37,7 @@ export interface CheckpointMoves extends AsyncDisposable {
   /** The machine is not woken. Throws `limit_reached`. */
   make(id: string, comment: string | undefined, onProgress: OnProgress): Promise<DriverCheckpoint>;
   /** Keeps what is there as an automatic checkpoint, puts the files of the checkpoint in place, and boots the machine if it ran. */
-  restore(id: string, checkpoint_id: string, onProgress: OnProgress): Promise<void>;
+  restore(id: string, checkpoint_id: string, work: RestoreWork): Promise<void>;
   /** Throws `conflict` for the one that the files of the machine come from. */
   remove(id: string, checkpoint_id: string): Promise<void>;
   /** Ends what is under way for a machine, and runs a step before which nothing new begins. */
@@ -88,7 +94,7 @@ export function createCheckpointMoves(deps: CheckpointsDeps): CheckpointMoves {
   }
 
   /** When it rejects before the files are in place, those that were there are there. */
-  async function replaceFiles(id: string, checkpoint_id: string, work: CheckpointWork): Promise<void> {
+  async function replaceFiles(id: string, checkpoint_id: string, work: CheckpointWork & RestoreWork): Promise<void> {
     await using prepared = await checkpoints.prepareRestore(id, checkpoint_id, work);
     let ran = false;
     try {
@@ -96,6 +102,7 @@ export function createCheckpointMoves(deps: CheckpointsDeps): CheckpointMoves {
         work.signal.throwIfAborted();
         await records.movableRow(id);
         ran = driver.state(id) === 'running';
+        await work.beforeEnd();
         work.onProgress('services and sessions are ended');
         await deps.endNow(id);
         // A platform that takes over after a crash boots it.
@@ -127,10 +134,10 @@ export function createCheckpointMoves(deps: CheckpointsDeps): CheckpointMoves {
         return await checkpoints.make(id, { comment, is_auto: false, takeTurn, signal, onProgress });
       });
     },
-    async restore(id, checkpoint_id, onProgress) {
+    async restore(id, checkpoint_id, work) {
       await claim(id);
       await alone(id, async (signal) => {
-        await replaceFiles(id, checkpoint_id, { signal, onProgress });
+        await replaceFiles(id, checkpoint_id, { ...work, signal });
         await removeOldAutomatic(id);
       });
     },
