@@ -7,10 +7,14 @@ export interface Output {
 }
 
 const CAP_BYTES = 256 * 1024;
+/** Parts below this are joined when they come, so that a process that prints single bytes fills no list of them. */
+const PART_BYTES = 4 * 1024;
+/** The most parts: a process can prevent joining, by turns of its two outputs. */
+const PARTS_MAX = 1_024;
 
 export class OutputRing {
   readonly #cap_bytes: number;
-  #parts: Output[] = [];
+  readonly #parts: Output[] = [];
   #bytes = 0;
 
   constructor(cap_bytes = CAP_BYTES) {
@@ -18,29 +22,32 @@ export class OutputRing {
   }
 
   /** The bytes must not change afterwards. */
-  push(output: Output): void {
-    this.#parts.push(output);
-    this.#bytes += output.bytes.length;
-    while (this.#bytes > this.#cap_bytes) this.#dropFrom(this.#bytes - this.#cap_bytes);
+  push({ kind, bytes }: Output): void {
+    const last = this.#parts.at(-1);
+    if (last?.kind === kind && last.bytes.length + bytes.length <= PART_BYTES) {
+      this.#parts[this.#parts.length - 1] = { kind, bytes: Buffer.concat([last.bytes, bytes]) };
+    } else this.#parts.push({ kind, bytes });
+    this.#bytes += bytes.length;
+    while (this.#bytes > this.#cap_bytes || this.#parts.length > PARTS_MAX) this.#dropFirst();
   }
 
   /** In the order in which they came, neighbours of one kind as one. */
   read(): readonly Output[] {
-    const joined: Output[] = [];
-    for (const part of this.#parts) {
-      const last = joined.at(-1);
-      if (last?.kind !== part.kind) joined.push(part);
-      else joined[joined.length - 1] = { kind: part.kind, bytes: Buffer.concat([last.bytes, part.bytes]) };
+    const runs: { readonly kind: OutputKind; readonly parts: Buffer[] }[] = [];
+    for (const { kind, bytes } of this.#parts) {
+      const run = runs.at(-1);
+      if (run?.kind === kind) run.parts.push(bytes);
+      else runs.push({ kind, parts: [bytes] });
     }
-    // Many small parts are joined once, not for each reader again.
-    this.#parts = joined;
-    return [...joined];
+    return runs.map(({ kind, parts }) => ({ kind, bytes: Buffer.concat(parts) }));
   }
 
-  #dropFrom(surplus_bytes: number): void {
+  /** Drops as much of the first part as is too much. */
+  #dropFirst(): void {
     const first = this.#parts[0];
     if (first === undefined) return;
-    if (first.bytes.length > surplus_bytes) {
+    const surplus_bytes = this.#bytes - this.#cap_bytes;
+    if (surplus_bytes > 0 && first.bytes.length > surplus_bytes) {
       this.#parts[0] = { kind: first.kind, bytes: first.bytes.subarray(surplus_bytes) };
       this.#bytes -= surplus_bytes;
     } else {

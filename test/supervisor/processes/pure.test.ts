@@ -83,6 +83,24 @@ test('the last output is kept in order, and cut at its beginning', () => {
   expect(read()).toEqual(['stderr:456789']);
 });
 
+test.each([
+  ['one output', ['stdout']],
+  ['two outputs in turns', ['stdout', 'stderr']],
+] as const)('the last output costs what its bytes weigh, printed byte by byte to %s', (_what, kinds) => {
+  const ring = new OutputRing();
+  const before_bytes = process.memoryUsage().heapUsed;
+  const started_ms = process.cpuUsage().user / 1_000;
+  for (let count = 0; count < 300_000; count += 1) {
+    ring.push({ kind: kinds[count % kinds.length] ?? 'stdout', bytes: Buffer.of(count % 256) });
+  }
+  const outputs = ring.read();
+  // Without joining each read of the ring copies gigabytes, and its parts take a hundred times their bytes.
+  expect(process.cpuUsage().user / 1_000 - started_ms).toBeLessThan(5_000);
+  expect(process.memoryUsage().heapUsed - before_bytes).toBeLessThan(64 * 1024 * 1024);
+  expect(outputs.length).toBeLessThanOrEqual(1_024);
+  expect(outputs.at(-1)?.bytes.at(-1)).toBe(299_999 % 256);
+});
+
 test('a rate counts the last seconds and falls to nothing', () => {
   const rate = new ByteRate();
   rate.add(5_000, 10_000);
