@@ -163,4 +163,34 @@ describe('the limits', () => {
     ]);
     expect(await sprite(second)).toMatchObject({ status: 'running' });
   });
+
+  test('let a machine that runs be restarted, and leave one without a free place as it was', async () => {
+    const { platform, machine, move, reach, sprite } = await openWithSprites('dev-1', 'dev-2');
+    const restart = (name: string) => platform.call({ method: 'POST', path: `/v1/sprites/${name}/restart` });
+    const report = async (name: string) => readReport((await machine(name)).dir);
+    await platform.admin.setLimits('acme', { running_limit: 1 });
+    expect((await move('dev-1', 'start')).status).toBe(200);
+    const before = (await report('dev-1'))?.pid;
+    // A lower limit, so that no place would be free for it once it has given up its own.
+    await platform.admin.setLimits('acme', { running_limit: 0 });
+    expect((await restart('dev-1')).status).toBe(200);
+    await platform.admin.setLimits('acme', { running_limit: 1 });
+    expect((await report('dev-1'))?.pid).not.toBe(before);
+
+    await move('dev-1', 'suspend');
+    await reach('dev-1', 'suspended');
+    expect((await move('dev-2', 'start')).status).toBe(200);
+    const refused = await restart('dev-1');
+    expect([refused.status, refused.json.error]).toEqual([429, 'concurrent_sprite_limit_exceeded']);
+    expect(await sprite('dev-1')).toMatchObject({ status: 'warm' });
+    await move('dev-2', 'stop');
+    await reach('dev-2', 'stopped');
+    const kept = (await report('dev-1'))?.pid;
+    expect((await restart('dev-1')).status).toBe(200);
+    expect((await report('dev-1'))?.pid).not.toBe(kept);
+    expect((await move('dev-2', 'start')).status).toBe(429);
+    await move('dev-1', 'stop');
+    await reach('dev-1', 'stopped');
+    expect((await move('dev-2', 'start')).status).toBe(200);
+  });
 });

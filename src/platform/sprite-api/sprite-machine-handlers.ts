@@ -11,12 +11,10 @@ import { type CheckSpriteDeps, checkSprite } from './check-sprite.ts';
 export interface SpriteMachineDeps extends CheckSpriteDeps {
   readonly sprites: Pick<SpriteService, 'findFor'>;
   readonly machines: Pick<MachineStore, 'findBySprite'>;
-  readonly machineService: Pick<MachineService, 'start' | 'stop'>;
+  readonly machineService: Pick<MachineService, 'restart'>;
   /** The id of this platform process. */
   readonly host: string;
 }
-
-const STOP = { signal: 'SIGTERM', timeout_ms: 5_000 } as const;
 
 export function createSpriteMachineHandlers(
   deps: SpriteMachineDeps,
@@ -31,9 +29,7 @@ export function createSpriteMachineHandlers(
   return {
     async restartSprite({ principal, params }) {
       const { sprite, machine } = await findFor(principal, params.name);
-      const { ended } = await deps.machineService.stop(machine.id, STOP);
-      await ended;
-      await deps.machineService.start(machine.id);
+      await deps.machineService.restart(machine.id);
       return { sprite_name: sprite.name, machine_id: machine.id, message: 'the machine was restarted' };
     },
     async checkSprite({ principal, params }) {

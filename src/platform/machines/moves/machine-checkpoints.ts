@@ -3,17 +3,17 @@ import type { KeyedMutex } from '../../../core/keyed-mutex.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import type { CheckpointWork, DriverCheckpoint } from '../drivers/machine-checkpoints.ts';
 import type { MachineDriver } from '../drivers/machine-driver.ts';
-import type { MachineStore } from '../records/machine-store.ts';
+import type { MachineStore, WantedState } from '../records/machine-store.ts';
 import type { MachineRecords } from './machine-records.ts';
 
 export interface CheckpointsDeps {
   readonly host: string;
-  readonly machines: Pick<MachineStore, 'claim' | 'want'>;
+  readonly machines: Pick<MachineStore, 'claim'>;
   readonly driver: Pick<MachineDriver, 'checkpoints' | 'state'>;
   readonly records: Pick<MachineRecords, 'ownRow' | 'movableRow'>;
   readonly mutex: KeyedMutex;
   /** Ends the machine; the caller has its turn. */
-  readonly endNow: (id: string) => Promise<void>;
+  readonly endNow: (id: string, wanted: WantedState) => Promise<void>;
   readonly start: (id: string) => Promise<unknown>;
   readonly signal: AbortSignal;
 }
@@ -104,9 +104,7 @@ export function createCheckpointMoves(deps: CheckpointsDeps): CheckpointMoves {
         ran = driver.state(id) === 'running';
         await work.beforeEnd();
         work.onProgress('services and sessions are ended');
-        await deps.endNow(id);
-        // A platform that takes over after a crash boots it.
-        if (ran) await machines.want(id, 'running');
+        await deps.endNow(id, ran ? 'running' : 'stopped');
         const comment = `before the restore of ${checkpoint_id}`;
         const kept = await checkpoints.make(id, { ...work, comment, is_auto: true, takeTurn: (step) => step() });
         work.onProgress(`what was there is kept as ${kept.id}`);

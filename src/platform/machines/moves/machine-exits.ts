@@ -16,6 +16,8 @@ export interface ExitsOptions {
   readonly clock: Clock;
   /** Whether the end was requested. */
   readonly isRequested: (id: string) => boolean;
+  /** Whether it was requested for a boot that follows: the machine is to run then. */
+  readonly isRebooting: (id: string) => boolean;
   /** Whether a caller waits for the start of the machine; that caller then decides what follows a failure. */
   readonly isAwaited: (id: string) => boolean;
   /** Runs when the machine is to be started again. */
@@ -30,7 +32,7 @@ const RETRY_MS = 1_000;
 export function createExits(options: ExitsOptions): (id: string, end: InstanceEnd) => Promise<void> {
   const { driver, records, clock, signal } = options;
 
-  async function record(id: string, exit: MachineExit): Promise<void> {
+  async function record(id: string, exit: MachineExit, isRebooting: boolean): Promise<void> {
     if (driver.state(id) !== 'stopped') return;
     const isAwaited = options.isAwaited(id);
     // A machine that is recorded as running has reported: its start is over, also where the caller has not been answered yet.
@@ -38,16 +40,17 @@ export function createExits(options: ExitsOptions): (id: string, end: InstanceEn
       !exit.requested &&
       (state === 'running' || (state === 'starting' && !isAwaited)) &&
       judgeRestart(toRestartPolicy(config), exit);
-    const row = await records.end(id, exit, (before) => (mayRestart(before) ? 'running' : 'stopped'));
+    const toWanted = (before: MachineRow) => (isRebooting || mayRestart(before) ? 'running' : 'stopped');
+    const row = await records.end(id, exit, toWanted);
     if (row !== undefined && mayRestart(row)) options.onRestart(id);
   }
 
-  async function recordLater(id: string, exit: MachineExit): Promise<void> {
+  async function recordLater(id: string, exit: MachineExit, isRebooting: boolean): Promise<void> {
     try {
       for (;;) {
         await sleep(RETRY_MS, undefined, { signal });
         try {
-          return await record(id, exit);
+          return await record(id, exit, isRebooting);
         } catch (error) {
           if (!(error instanceof StorageFailure)) throw error;
         }
@@ -59,11 +62,12 @@ export function createExits(options: ExitsOptions): (id: string, end: InstanceEn
 
   return async (id, end) => {
     const exit = { ...end, requested: options.isRequested(id), at: toDateTime(clock.wall_ms()) };
+    const isRebooting = options.isRebooting(id);
     try {
-      await record(id, exit);
+      await record(id, exit, isRebooting);
     } catch (error) {
       if (!(error instanceof StorageFailure)) throw error;
-      void recordLater(id, exit);
+      void recordLater(id, exit, isRebooting);
     }
   };
 }

@@ -12,6 +12,7 @@ import type { MachineStore } from '../records/machine-store.ts';
 import { type CheckpointMoves, createCheckpointMoves } from './machine-checkpoints.ts';
 import { createExits } from './machine-exits.ts';
 import type { OnMove } from './machine-move.ts';
+import { createReboots } from './machine-reboots.ts';
 import { createMachineRecords } from './machine-records.ts';
 import { createStarts } from './machine-starts.ts';
 import { createStops } from './machine-stops.ts';
@@ -51,6 +52,11 @@ export interface MachineService extends AsyncDisposable {
    * machine runs and, after a boot, its agent has reported. Throws `concurrent_sprite_limit_exceeded`, and `start_failed` with the end of its log.
    */
   start(id: string): Promise<MachineStatus>;
+  /**
+   * Ends a machine and boots it, also one that is suspended or stopped. Throws what `start` throws; where no place is free for a machine that
+   * does not run, it is left as it was.
+   */
+  restart(id: string): Promise<void>;
   /** Resolves once the stop is recorded; `ended` resolves when nothing of the machine runs. A frozen machine loses its memory. */
   stop(id: string, options: StopOptions): Promise<{ readonly ended: Promise<void> }>;
   /** Call it after the agent of the running machine has sent its report to this platform process. */
@@ -95,6 +101,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     records,
     clock,
     isRequested: (id) => stops.isStopping(id) || signal.aborted,
+    isRebooting: stops.isRebooting,
     isAwaited: pendingStarts.isAwaited,
     onRestart: restarts.schedule,
     signal,
@@ -118,6 +125,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     log,
   });
   const { endNow } = stops;
+  const restart = createReboots({ records, starts, stops, pendingStarts, mutex });
   const checkpoints = createCheckpointMoves({ ...deps, records, mutex, endNow, start: starts.start, signal });
   const reconciliation = createReconciliation({ host, machines, driver, records });
   const recordReport = createReportRecorder({ ...deps, pendingStarts, waiters });
@@ -135,6 +143,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     suspend: suspends.suspend,
     start: starts.start,
     stop: stops.stop,
+    restart,
     destroy: (id) => checkpoints.without(id, () => stops.destroy(id)),
     checkpoints,
     reported: recordReport,

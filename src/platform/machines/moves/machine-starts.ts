@@ -28,6 +28,8 @@ export interface StartsDeps {
 export interface MachineStarts {
   /** See `MachineService.start`. */
   start(id: string): Promise<MachineStatus>;
+  /** Does what `start` does until the machine runs; the caller has its turn, and waits for the first report. */
+  startNow(id: string): Promise<MachineStatus>;
   /** Boots a machine that ended, or that was to run when the platform process before this one ended. Waits for `serve`; never rejects. */
   startAgain(id: string): Promise<void>;
   thaw(id: string): Promise<void>;
@@ -95,6 +97,7 @@ export function createStarts(deps: StartsDeps): MachineStarts {
       await pendingStarts.ready(id);
       return before;
     },
+    startNow,
     async startAgain(id) {
       await serving.promise;
       try {

@@ -14,6 +14,7 @@ export function createMachinesAtRest(): MachineService {
     suspend: refuse,
     start: refuse,
     stop: refuse,
+    restart: refuse,
     reported: refuse,
     wait: refuse,
     destroy: refuse,

@@ -13,7 +13,10 @@ export interface MachineLimits {
   checkWarm(row: MachineRow): Promise<void>;
 }
 
-/** A machine counts in the new state as soon as it begins to move there, and in the old one until it has arrived. */
+/**
+ * A machine counts in the new state as soon as it begins to move there, and in the old one until it has arrived. One that has ended and is
+ * to be booted again keeps its place.
+ */
 const RUNNING: readonly MachineStatus[] = ['running', 'starting', 'suspending'];
 const WARM: readonly MachineStatus[] = ['suspended', 'suspending'];
 
@@ -25,12 +28,12 @@ export function createMachineLimits(sql: Sql): MachineLimits {
   const machines = createMachineStore(sql);
   const organizations = createOrganizationStore(sql);
   return {
-    async checkRunning({ organization_id, state }) {
+    async checkRunning({ organization_id, state, wanted }) {
       const limit = (await organizations.find(organization_id))?.running_limit ?? null;
-      if (limit === null || RUNNING.includes(state)) return;
-      const running = await machines.count(organization_id, RUNNING);
+      if (limit === null || RUNNING.includes(state) || (state === 'stopped' && wanted === 'running')) return;
+      const running = await machines.countRunning(organization_id, RUNNING);
       if (running < limit) return;
-      const message = `${running} sprites are running, and the organization may run ${limit}; stop one, or wait`;
+      const message = `${running} sprites run or are about to, and the organization may run ${limit}; stop one, or wait`;
       throw exceeded(message, { limit, current_count: running }, { running_limit: limit, running });
     },
     async checkWarm({ organization_id, state }) {

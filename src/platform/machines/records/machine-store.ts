@@ -72,6 +72,8 @@ export interface MachineStore {
   listNotStopped(host: string): Promise<readonly MachineRow[]>;
   /** How many machines of an organization are in one of these states. */
   count(organization_id: string, states: readonly MachineStatus[]): Promise<number>;
+  /** The same, and those that are stopped and to be booted again. */
+  countRunning(organization_id: string, states: readonly MachineStatus[]): Promise<number>;
   /** False when the machine is no longer in the state `from`. */
   move(id: string, from: MachineStatus, to: MachineStatus, now_ms: number): Promise<boolean>;
   /** Records that the machine is stopped, from any state, with its exit. */
@@ -98,6 +100,12 @@ const KNOWN_STATES = "'starting', 'running', 'suspending', 'suspended', 'stopped
 const select = 'SELECT m.*, s.name AS sprite FROM machines m JOIN sprites s ON s.id = m.sprite_id';
 
 export function createMachineStore(sql: Sql): MachineStore {
+  async function count(organization_id: string, states: readonly MachineStatus[], or: string): Promise<number> {
+    const places = states.map((_, index) => `$${index + 2}`).join(', ');
+    const text = `SELECT count(*) AS count FROM machines WHERE organization_id = $1 AND (state IN (${places}) ${or})`;
+    return (await sql.one<{ count: number }>(text, [organization_id, ...states]))?.count ?? 0;
+  }
+
   return {
     async insert(machine, now_ms) {
       const { id, app, organization_id, sprite_id, name, region, private_ip } = machine;
@@ -123,14 +131,9 @@ export function createMachineStore(sql: Sql): MachineStore {
                     WHERE (m.state <> 'stopped' OR m.wanted = 'running') AND (m.host = $1 OR m.host IS NULL)`;
       return (await sql.all<StoredMachine>(text, [host])).map(parseRow);
     },
-    async count(organization_id, states) {
-      const places = states.map((_, index) => `$${index + 2}`).join(', ');
-      const found = await sql.one<{ count: number }>(
-        `SELECT count(*) AS count FROM machines WHERE organization_id = $1 AND state IN (${places})`,
-        [organization_id, ...states],
-      );
-      return found?.count ?? 0;
-    },
+    count: (organization_id, states) => count(organization_id, states, ''),
+    countRunning: (organization_id, states) =>
+      count(organization_id, states, "OR (state = 'stopped' AND wanted = 'running')"),
     // A state that cannot be read counts as `stopped`, so that the machine can be started.
     async move(id, from, to, now_ms) {
       const text = `UPDATE machines SET state = $1, updated_at = CASE WHEN state = $1 THEN updated_at ELSE $4 END

@@ -1,0 +1,31 @@
+// Restarts of machines on request: a stop and a boot in one turn, between which the machine keeps its place among those that run.
+import type { KeyedMutex } from '../../../core/keyed-mutex.ts';
+import type { StopOptions } from '../drivers/machine-driver.ts';
+import type { MachineRecords } from './machine-records.ts';
+import type { MachineStarts } from './machine-starts.ts';
+import type { MachineStops } from './machine-stops.ts';
+import type { PendingStarts } from './pending-starts.ts';
+
+export interface RebootsDeps {
+  readonly records: Pick<MachineRecords, 'movableRow' | 'move'>;
+  readonly starts: Pick<MachineStarts, 'startNow'>;
+  readonly stops: Pick<MachineStops, 'endNow'>;
+  readonly pendingStarts: Pick<PendingStarts, 'ready'>;
+  readonly mutex: KeyedMutex;
+}
+
+const STOP: StopOptions = { signal: 'SIGTERM', timeout_ms: 5_000 };
+
+/** Returns `MachineService.restart`. */
+export function createReboots({ records, starts, stops, pendingStarts, mutex }: RebootsDeps) {
+  return async (id: string): Promise<void> => {
+    await mutex.run(id, async () => {
+      const { state } = await records.movableRow(id);
+      // Takes the place first: where there is none, the memory of the machine is still there.
+      if (state === 'suspended') await records.move(id, 'start', { place: 'checkRunning' });
+      if (state !== 'stopped') await stops.endNow(id, 'running', STOP);
+      await starts.startNow(id);
+    });
+    await pendingStarts.ready(id);
+  };
+}
