@@ -80,7 +80,14 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
       dir: join(path, 'platform'),
       keys: [openVaultKeyFile(join(path, 'vault.key'))],
       listen: { host: '127.0.0.1', port },
-      agentCommand: { ...options.agentCommand, env: { REMORA_SOCKET: socket.path, REMORA_LISTEN: AGENT_LISTEN } },
+      agentCommand: {
+        ...options.agentCommand,
+        // Two agents cannot have one socket: every other sprite has the one in the directory of its machine.
+        env: ({ app, sprite }) => ({
+          REMORA_LISTEN: AGENT_LISTEN,
+          ...(app === DEV_SPRITE.organization && sprite === DEV_SPRITE.sprite ? { REMORA_SOCKET: socket.path } : {}),
+        }),
+      },
       nodeUrl: node.url,
       catalogue: toDevCatalogue(provider.url),
       endMachines: true,

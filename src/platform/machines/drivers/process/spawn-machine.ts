@@ -16,8 +16,8 @@ import { INSTANCE_VARIABLE } from './process-note.ts';
 export interface AgentCommand {
   readonly command: string;
   readonly args: readonly string[];
-  /** Variables added to the environment of the machine; they win over those that it has. */
-  readonly env?: Readonly<Record<string, string>>;
+  /** Variables added to the environment of a machine; they win over those that it has. */
+  readonly env?: (machine: Pick<MachineSpec, 'app' | 'sprite'>) => Readonly<Record<string, string>>;
 }
 
 export interface SpawnOptions {
@@ -62,7 +62,7 @@ export async function spawnMachine(
       cwd: dir,
       detached: true,
       stdio: ['ignore', log, log],
-      env: { ...toEnvironment(spec, dir, tokenFile, options), ...command.env },
+      env: { ...toEnvironment(spec, dir, tokenFile, options), ...command.env?.(spec) },
     });
     child.unref();
     const ended = new Promise<InstanceEnd>((resolve) => {
