@@ -95,13 +95,14 @@ export function createServiceHandlers(
       }
       follower.complete(log.path);
     },
-    signalService({ body }) {
+    async signalService({ body }) {
       const keeper = book.get(body.name);
       const signal = parseSignalName(body.signal);
       if (signal === undefined) {
         throw new RemoraError('invalid_request', `there is no signal ${body.signal}; name one such as SIGHUP`);
       }
-      if (!keeper.signal(signal)) throw new RemoraError('invalid_state', `the service ${body.name} is not running`);
+      if (!(await keeper.signal(signal)))
+        throw new RemoraError('invalid_state', `the service ${body.name} is not running`);
     },
   };
 }

@@ -98,8 +98,10 @@ export class ServiceKeeper {
     else this.#end(this.#options.timing.stop_ms);
   }
 
-  /** False when there is no process. */
-  signal(name: NodeJS.Signals): boolean {
+  /** False when there is no process: one that is about to be started is waited for. */
+  async signal(name: NodeJS.Signals): Promise<boolean> {
+    const isThere = () => this.#process !== undefined || this.#status !== 'starting';
+    await this.until(isThere, AbortSignal.timeout(this.#options.timing.signal_ms)).catch(() => undefined);
     return this.#process?.signal(name) ?? false;
   }
 
@@ -143,6 +145,10 @@ export class ServiceKeeper {
     if (next === this.#status) return;
     this.#status = next;
     this.#enter(next);
+    this.#tellWatchers();
+  }
+
+  #tellWatchers(): void {
     for (const watcher of [...this.#watchers]) watcher();
   }
 
@@ -193,6 +199,7 @@ export class ServiceKeeper {
       return;
     }
     this.#started_ms = wall_ms();
+    this.#tellWatchers();
     // It may have been stopped while its process was made.
     if (attempt.signal.aborted) this.#process.end(this.#grace_ms);
     else this.hub.publish({ type: 'started', timestamp: this.#started_ms });

@@ -8,6 +8,8 @@ export interface ServiceTiming {
   readonly stop_ms: number;
   /** After this time up, the next crash is treated as the first one. */
   readonly steady_ms: number;
+  /** How long a signal waits for the process of a service that is starting. */
+  readonly signal_ms: number;
   /** How long all services together may take to end with the supervisor. */
   readonly close_ms: number;
 }
@@ -17,5 +19,6 @@ export const serviceTiming: ServiceTiming = {
   needs_ms: 60_000,
   stop_ms: 10_000,
   steady_ms: 60_000,
+  signal_ms: 5_000,
   close_ms: 10_000,
 };

@@ -102,6 +102,19 @@ test('a signal reaches the process; unknown ones, unknown services and stopped o
   expect([refused.status, refused.json]).toMatchObject([409, { error: 'invalid_state' }]);
 });
 
+test('a signal to a service that waits for what it needs reaches the process that it gets', async () => {
+  const supervisor = await startSupervisor();
+  await supervisor.put('base', { cmd: 'sleep', args: ['60'] }, '?duration=0');
+  await supervisor.put('web', { cmd: 'sleep', args: ['60'], needs: ['base'] }, '?duration=0');
+  expect((await supervisor.read('web')).state).not.toHaveProperty('pid');
+  expect((await supervisor.post('signal', { name: 'web', signal: 'SIGKILL' })).status).toBe(204);
+  await eventually(async () => (await supervisor.read('web')).state?.restart_count === 1);
+  await supervisor.put('bad', { cmd: '/no/such/program', needs: ['base'] }, '?duration=0');
+  expect((await supervisor.post('signal', { name: 'bad', signal: 'SIGHUP' })).json).toMatchObject({
+    error: 'invalid_state',
+  });
+});
+
 test('a killed process is a crash', async () => {
   const supervisor = await startSupervisor();
   await supervisor.put('web', { cmd: 'sleep', args: ['60'] });
