@@ -5,7 +5,7 @@
 //   waiting ──▶ dialling ──101──▶ open
 //      ▲            │refused        │closed
 //      └────────────┴───────────────┘      refused for good: only a resume or a restart asks again
-import type { ServerHttp2Session } from 'node:http2';
+import { constants, type ServerHttp2Session } from 'node:http2';
 import { createBackoff } from '../../core/backoff.ts';
 import { type Clock, toDateTime } from '../../core/clock.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
@@ -112,6 +112,7 @@ export function createChannel(options: ChannelOptions): Channel {
         if (session === own) onClosed(reason);
       },
     });
+    onGoodbye(own, backoff.reset);
     session = own;
     since_ms = clock.wall_ms();
     opened += 1;
@@ -175,6 +176,13 @@ export function createChannel(options: ChannelOptions): Channel {
       drop();
     },
   };
+}
+
+/** The platform says goodbye to a machine that stands still, however short the channel was open: it is no failure. */
+function onGoodbye(session: ServerHttp2Session, listener: () => void): void {
+  session.once('goaway', (code) => {
+    if (code === constants.NGHTTP2_NO_ERROR) listener();
+  });
 }
 
 function isFinal(error: unknown): boolean {
