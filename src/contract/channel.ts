@@ -35,6 +35,7 @@ export const channelOperations = {
     servedAt: ['tcp'],
     access: 'agent',
     readOnly: false,
+    judgesIncarnation: true,
     params: machineParams,
     answer: { kind: 'raw' },
     upgrade: CHANNEL_PROTOCOL,

@@ -139,7 +139,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       machinesDir,
       log,
     }),
-    ...createChannelHandlers({ channels: deps.channels, machines, incarnations, log }),
+    ...createChannelHandlers({ channels: deps.channels, machines, incarnations, fencing, log }),
     ...createSpriteApiHandlers({
       reach: createReachMachine({
         sprites: spriteService,

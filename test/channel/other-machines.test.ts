@@ -35,14 +35,20 @@ test('the token of one machine opens no channel of another, and the audit says s
 });
 
 test('an older generation, another incarnation and an old nonce open none', async () => {
-  const { url, own, statusOf } = await openBoth();
+  const { url, own, statusOf, refused } = await openBoth();
   const first = await reportMachine(url, own, 1);
   expect(await statusOf(own, first)).toBe(101);
   const second = await reportMachine(url, own, 2);
   expect(await statusOf(own, first)).toBe(409);
+  expect(await refused(own.id)).toMatchObject({ code: 'rewound', token: expect.any(String) });
   expect(await statusOf(own, { ...second, 'remora-nonce': first['remora-nonce'] })).toBe(409);
+  expect(await refused(own.id)).toMatchObject({ code: 'incarnation_conflict' });
   expect(await statusOf(own, { ...second, 'remora-generation': '1' })).toBe(409);
   expect(await statusOf(own, { ...second, 'remora-incarnation': 'ab'.repeat(16) })).toBe(409);
+  expect(await refused(own.id)).toMatchObject({ code: 'rewound' });
+  const conflict = await refused(own.id);
+  expect(conflict).toMatchObject({ code: 'incarnation_conflict' });
+  expect(JSON.stringify(conflict)).not.toContain(second['remora-nonce']);
   expect(await statusOf(own, second)).toBe(101);
 });
 

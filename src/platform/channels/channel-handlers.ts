@@ -1,8 +1,10 @@
 // The operation with which an agent opens its channel: only the incarnation that is served, which its nonce proves.
+import type { IncomingHttpHeaders } from 'node:http';
 import type { channelOperations } from '../../contract/channel.ts';
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
+import type { Fencing } from '../fencing/fencing.ts';
 import type { IncarnationStore } from '../fencing/incarnation-store.ts';
 import { judgeIncarnation } from '../fencing/judge-incarnation.ts';
 import type { ClaimedIncarnation } from '../fencing/known-incarnation.ts';
@@ -16,35 +18,46 @@ export interface ChannelHandlerDeps {
   readonly channels: Pick<Channels, 'admit' | 'attach'>;
   readonly machines: MachineStore;
   readonly incarnations: Pick<IncarnationStore, 'load'>;
+  readonly fencing: Pick<Fencing, 'admit'>;
   readonly log: Pick<Log, 'warn'>;
 }
 
-/** What an agent never does: it asks for its own machine, with its own token. */
-const AUDITED: readonly string[] = ['forbidden', 'not_found'];
+/** What the agent of the machine that is served never gets. */
+const AUDITED = {
+  forbidden: 'a channel was asked for without the token of its machine',
+  not_found: 'a channel was asked for without the token of its machine',
+  incarnation_conflict: 'a channel was asked for by another copy of a machine than the one that is served',
+  rewound: 'a channel was asked for by an older copy of a machine than the one that is served',
+} as const;
 
 export function createChannelHandlers(deps: ChannelHandlerDeps): Handlers<typeof channelOperations, Principal> {
-  async function findOwn(principal: Principal, params: MachinePath): Promise<MachineRow> {
-    try {
-      const machine = await findMachineFor(principal, params, deps.machines);
-      checkToken(principal, machine);
-      return machine;
-    } catch (error) {
-      if (error instanceof RemoraError && AUDITED.includes(error.code)) {
-        const token = isCaller(principal) ? principal.token.id : 'operator';
-        const audit = { audit: 'channel_refused', machine: params.machine_id, token, code: error.code };
-        deps.log.warn(audit, 'a channel was asked for without the token of its machine');
-      }
-      throw error;
-    }
+  const { machines, incarnations, fencing } = deps;
+
+  /** The machine and the incarnation that its nonce proves to be the one that is served. */
+  async function judge(principal: Principal, params: MachinePath, headers: IncomingHttpHeaders) {
+    const machine = await findMachineFor(principal, params, machines);
+    const known = checkToken(principal, machine);
+    const claimed = parseIncarnationHeaders(headers);
+    if (claimed !== undefined) await fencing.admit(machine.sprite_id, known, claimed);
+    if (claimed?.nonce === undefined) throw needsReport();
+    await checkServed(machine.sprite_id, claimed, incarnations);
+    return { machine, claimed };
+  }
+
+  function audit(error: unknown, principal: Principal, { machine_id }: MachinePath): void {
+    if (!(error instanceof RemoraError) || !(error.code in AUDITED)) return;
+    const token = isCaller(principal) ? principal.token.id : 'operator';
+    const fields = { audit: 'channel_refused', machine: machine_id, token, code: error.code };
+    deps.log.warn(fields, AUDITED[error.code as keyof typeof AUDITED]);
   }
 
   return {
     async openChannel({ principal, params, request, upgrade }) {
       if (upgrade === undefined) throw new Error('the channel was not asked for by an upgrade');
-      const machine = await findOwn(principal, params);
-      const claimed = parseIncarnationHeaders(request.headers);
-      if (claimed?.nonce === undefined) throw needsReport();
-      await checkServed(machine.sprite_id, claimed, deps.incarnations);
+      const { machine, claimed } = await judge(principal, params, request.headers).catch((error: unknown) => {
+        audit(error, principal, params);
+        throw error;
+      });
       deps.channels.admit(machine.id);
       upgrade.accept([]);
       deps.channels.attach({
@@ -57,10 +70,13 @@ export function createChannelHandlers(deps: ChannelHandlerDeps): Handlers<typeof
   };
 }
 
-/** A process in the machine may hold the token of the sprite. Only the agent has that of the machine, but where the machine is run elsewhere. */
-function checkToken(principal: Principal, machine: MachineRow): void {
-  if (principal.type === 'machine') return;
-  if (principal.type === 'sprite' && machine.config.external === true) return;
+/**
+ * The known incarnation of the machine of the token. A process in the machine may hold the token of the sprite. Only the agent has that of
+ * the machine, but where the machine is run elsewhere. Throws `forbidden`.
+ */
+function checkToken(principal: Principal, machine: MachineRow) {
+  if (principal.type === 'machine') return principal.incarnation;
+  if (principal.type === 'sprite' && machine.config.external === true) return principal.incarnation;
   throw new RemoraError('forbidden', 'the channel takes the token of this machine');
 }
 
