@@ -19,18 +19,21 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { parseCopyOperand } from '../../../src/cli/inside/files/copy-operand.ts';
 import { toProgressLine } from '../../../src/cli/inside/files/progress-line.ts';
+import { openOnce } from '../../support/at-end.ts';
 import { openCuttable } from '../../support/cuttable.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openInsideMachine } from '../../support/inside-machine.ts';
+import { runHere } from '../../support/run-here.ts';
 import { remoraPath, runRemora } from '../../support/run-remora.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { openTerminalCommand } from '../../support/terminal-command.ts';
 
+const inside = openOnce(openInsideMachine);
 const modeOf = (path: string) => (statSync(path).mode & 0o7777).toString(8);
 const sha = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex');
 
 it('copies a file in and out, with its mode, within the machine and from elsewhere', async () => {
-  const { within, elsewhere } = await openInsideMachine();
+  const { within, elsewhere } = inside();
   for (const [env, name] of [
     [within, ''],
     [elsewhere, 'dev-1'],
@@ -39,8 +42,9 @@ it('copies a file in and out, with its mode, within the machine and from elsewhe
     const source = join(here, 'a b.sh');
     writeFileSync(source, 'content\n');
     chmodSync(source, 0o750);
-    const cp = (...words: string[]) => runRemora(['cp', ...words], { env });
-    const silent = { code: 0, stdout: '', stderr: '' };
+    const cp = (...words: string[]) => runHere(['cp', ...words], env);
+    const piped = (words: string[], input = '') => runRemora(['cp', ...words], { env, input });
+    const silent = { code: 0, out: '', err: '' };
     expect(await cp(source, `${name}:${there}/`)).toEqual(silent);
     expect([readFileSync(join(there, 'a b.sh'), 'utf8'), modeOf(join(there, 'a b.sh'))]).toEqual(['content\n', '750']);
     expect(await cp(source, `${name}:${there}/other`)).toEqual(silent);
@@ -51,8 +55,9 @@ it('copies a file in and out, with its mode, within the machine and from elsewhe
     expect(await cp(join(here, 'empty'), `${name}:${there}`)).toEqual(silent);
     expect(await cp(`${name}:${there}/empty`, join(here, 'empty2'))).toEqual(silent);
     expect(readFileSync(join(here, 'empty2'), 'utf8')).toBe('');
-    expect(await runRemora(['cp', '-', `${name}:${there}/stream`], { env, input: 'streamed' })).toEqual(silent);
-    expect(await cp(`${name}:${there}/stream`, '-')).toEqual({ ...silent, stdout: 'streamed' });
+    const streamed = { code: 0, stdout: '', stderr: '' };
+    expect(await piped(['-', `${name}:${there}/stream`], 'streamed')).toEqual(streamed);
+    expect(await piped([`${name}:${there}/stream`, '-'])).toEqual({ ...streamed, stdout: 'streamed' });
     expect(await cp(`${name}:${there}/stream`, '/dev/null')).toEqual(silent);
     expect(statSync('/dev/null').isCharacterDevice()).toBe(true);
     expect([...readdirSync(here), ...readdirSync(there)].filter((each) => each.endsWith('.remora'))).toEqual([]);
@@ -60,7 +65,7 @@ it('copies a file in and out, with its mode, within the machine and from elsewhe
 });
 
 it('takes a relative path from the home of the user', async () => {
-  const { within } = await openInsideMachine();
+  const { within } = inside();
   const home = (await runRemora(['exec', 'pwd'], { env: within })).stdout.trim();
   const name = `remora-cp-${process.pid}`;
   expect(await runRemora(['cp', '-', `:${name}`], { env: within, input: 'at home' })).toMatchObject({ code: 0 });
@@ -69,7 +74,7 @@ it('takes a relative path from the home of the user', async () => {
 });
 
 it('copies a directory with all modes, leaves links out and says so', async () => {
-  const { elsewhere: env } = await openInsideMachine();
+  const { elsewhere: env } = inside();
   const [here, there] = [tempDir(), tempDir()];
   const tree = join(here, 'tree');
   mkdirSync(join(tree, 'deep/er'), { recursive: true });
@@ -81,15 +86,15 @@ it('copies a directory with all modes, leaves links out and says so', async () =
   chmodSync(join(tree, 'deep/er'), 0o555);
   chmodSync(join(tree, 'empty'), 0o700);
   onTestFinished(() => [here, there].forEach((dir) => void spawn('chmod', ['-R', 'u+w', dir])));
-  const refused = await runRemora(['cp', tree, `:${there}`], { env });
-  expect([refused.code, refused.stderr]).toEqual([1, `error: ${tree} is a directory; -r copies it\n`]);
-  const into = await runRemora(['cp', '-r', tree, `:${there}`], { env });
-  expect(into).toEqual({ code: 1, stdout: '', stderr: `left out: ${tree}/link is a link\n` });
+  const refused = await runHere(['cp', tree, `:${there}`], env);
+  expect([refused.code, refused.err]).toEqual([1, `error: ${tree} is a directory; -r copies it`]);
+  const into = await runHere(['cp', '-r', tree, `:${there}`], env);
+  expect(into).toEqual({ code: 1, out: '', err: `left out: ${tree}/link is a link` });
   const back = join(here, 'back');
   symlinkSync('/', join(there, 'tree/out'));
   const out = await runRemora(['cp', '-r', `:${there}/tree`, back], { env });
   expect(out).toEqual({ code: 1, stdout: '', stderr: `left out: ${there}/tree/out is a link\n` });
-  expect((await runRemora(['cp', `:${there}/tree`, back], { env })).stderr).toContain('is a directory; -r copies it');
+  expect((await runHere(['cp', `:${there}/tree`, back], env)).err).toContain('is a directory; -r copies it');
   for (const root of [join(there, 'tree'), back]) {
     expect(
       readdirSync(root)
@@ -105,14 +110,14 @@ it('copies a directory with all modes, leaves links out and says so', async () =
 });
 
 it('says what is wrong, and leaves what was there', async () => {
-  const { elsewhere: env } = await openInsideMachine();
+  const { elsewhere: env } = inside();
   const [here, there] = [tempDir(), tempDir()];
   const large = join(here, 'large');
   writeFileSync(large, '');
   truncateSync(large, 50 * 1024 * 1024);
   const cp = async (...words: string[]) => {
-    const { code, stderr } = await runRemora(['cp', ...words], { env });
-    return [code, stderr];
+    const { code, err } = await runHere(['cp', ...words], env);
+    return [code, err];
   };
   expect(await cp(':/no/such/file', here)).toEqual([1, expect.stringContaining('/no/such/file')]);
   expect(await cp(join(here, 'none'), ':/tmp/')).toEqual([1, expect.stringMatching(/no file or directory .*none/)]);
@@ -145,7 +150,7 @@ async function startUpload(env: Readonly<Record<string, string>>, dir: string) {
 const temporariesOf = (dir: string) => readdirSync(dir).filter((name) => name !== 'kept');
 
 it('puts nothing half written in its place, here or there, when it is stopped or cut', async () => {
-  const { elsewhere, machine } = await openInsideMachine();
+  const { elsewhere, machine } = inside();
   const [here, there] = [tempDir(), tempDir()];
   for (const dir of [here, there]) writeFileSync(join(dir, 'kept'), 'old');
   const stopped = await startUpload(elsewhere, there);
@@ -167,24 +172,25 @@ it('puts nothing half written in its place, here or there, when it is stopped or
   truncateSync(join(there, 'large'), 8 * 1024 * 1024);
   const short = await openCuttable(machine.platform.url, 3_000_000);
   const env = { ...elsewhere, REMORA_URL: short.url };
-  const lost = await runRemora(['cp', `:${there}/large`, join(here, 'kept')], { env });
-  expect([lost.code, lost.stderr]).toEqual([255, expect.stringContaining('the connection was lost')]);
+  const lost = await runHere(['cp', `:${there}/large`, join(here, 'kept')], env);
+  expect([lost.code, lost.err]).toEqual([255, expect.stringContaining('the connection was lost')]);
   expect(readdirSync(here)).toEqual(['kept']);
   expect(readFileSync(join(here, 'kept'), 'utf8')).toBe('old');
 });
 
 it('passes a large file, and shows on a terminal how far it is', async () => {
-  const { elsewhere } = await openInsideMachine();
+  const { elsewhere } = inside();
   const [here, there] = [tempDir(), tempDir()];
   const source = join(here, 'large');
   writeFileSync(source, Buffer.alloc(30_000_000, 'remora\0\n'));
   expect(await runRemora(['cp', source, `:${there}`], { env: elsewhere })).toEqual({ code: 0, stdout: '', stderr: '' });
-  expect(await runRemora(['cp', `:${there}/large`, join(here, 'back')], { env: elsewhere })).toMatchObject({ code: 0 });
+  expect(await runHere(['cp', `:${there}/large`, join(here, 'back')], elsewhere)).toMatchObject({ code: 0 });
   expect([sha(join(there, 'large')), sha(join(here, 'back'))]).toEqual([sha(source), sha(source)]);
   const fifo = join(here, 'fifo');
   expect(spawnSync('mkfifo', [fifo]).status).toBe(0);
   const terminal = openTerminalCommand(['cp', fifo, `:${there}/slow`], elsewhere);
-  const writer = spawn('sh', ['-c', `exec > "${fifo}"; for i in 1 2 3; do head -c 500000 /dev/zero; sleep 1; done`]);
+  const part = 'head -c 500000 /dev/zero';
+  const writer = spawn('sh', ['-c', `exec > "${fifo}"; ${part}; sleep 1; ${part}; sleep 1; ${part}`]);
   onTestFinished(() => void writer.kill('SIGKILL'));
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen()).toMatch(/fifo {2}1\.0 MB {2}\d+\.\d kB\/s/);
@@ -205,9 +211,9 @@ it('does not believe names of a sprite that lead elsewhere', async () => {
   const { port } = server.address() as AddressInfo;
   const here = tempDir();
   const env = { REMORA_URL: `http://127.0.0.1:${port}`, REMORA_API_TOKEN: 'x' };
-  const run = await runRemora(['cp', '-r', 'web:/srv', join(here, 'in/to')], { env });
+  const run = await runHere(['cp', '-r', 'web:/srv', join(here, 'in/to')], env);
   expect(run.code).toBe(1);
-  expect(run.stderr.split('\n').filter((line) => line.endsWith('has a name that cannot be used'))).toHaveLength(4);
+  expect(run.err.split('\n').filter((line) => line.endsWith('has a name that cannot be used'))).toHaveLength(4);
   expect(readdirSync(join(here, 'in/to')).sort()).toEqual(['\x1b[31m', 'good']);
   expect([readdirSync(here), readdirSync(join(here, 'in')), existsSync(join(here, 'evil'))]).toEqual([
     ['in'],

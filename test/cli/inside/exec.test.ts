@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createLeaveKey } from '../../../src/cli/inside/exec/leave-key.ts';
+import { openOnce } from '../../support/at-end.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openInsideMachine } from '../../support/inside-machine.ts';
 import { runHere } from '../../support/run-here.ts';
@@ -14,6 +15,9 @@ import { tempDir } from '../../support/temp-dir.ts';
 import { openTerminalCommand } from '../../support/terminal-command.ts';
 
 type Env = Readonly<Record<string, string>>;
+
+/** For tests that do not count what runs in it. */
+const shared = openOnce(openInsideMachine);
 
 /** A command that goes on, with what it has printed so far. */
 function start(words: readonly string[], env: Env) {
@@ -38,7 +42,7 @@ function start(words: readonly string[], env: Env) {
 }
 
 it('runs within the machine and from elsewhere: output, input, exit codes', async () => {
-  const { within, elsewhere, beside } = await openInsideMachine();
+  const { within, elsewhere, beside } = shared();
   for (const env of [within, elsewhere, beside]) {
     const script = 'cat; echo err >&2; echo "$A" $(pwd); exit 7';
     const words = ['exec', '-e', 'A=x y', '--workdir', '/usr', 'sh', '-c', script];
@@ -57,7 +61,7 @@ it('runs within the machine and from elsewhere: output, input, exit codes', asyn
 });
 
 it('passes 20 MB of any bytes in and out, at the pace of a slow reader', async () => {
-  const { elsewhere } = await openInsideMachine();
+  const { elsewhere } = shared();
   const bytes = Buffer.alloc(20 * 1024 * 1024, 'abc\0\xff\x04\n', 'latin1');
   const { child, exited } = start(['exec', 'cat'], elsewhere);
   const hash = createHash('sha256');
@@ -96,11 +100,11 @@ describe('ends', () => {
     const again = setInterval(() => deaf.child.kill('SIGINT'), 200);
     onTestFinished(() => clearInterval(again));
     expect(await deaf.exited).toBe(130);
-    await eventually(async () => (await runRemora(['sessions'], { env: within })).stdout === 'nothing runs\n');
+    await eventually(async () => (await runHere(['sessions'], within)).out === 'nothing runs');
   });
 
   it('quietly when nobody reads any more', async () => {
-    const { elsewhere } = await openInsideMachine();
+    const { elsewhere } = shared();
     const pipe = `"${process.execPath}" "${remoraPath}" exec yes < /dev/null | head -1`;
     const child = spawn('sh', ['-c', pipe], { env: { PATH: process.env.PATH ?? '', ...elsewhere } });
     let text = '';
@@ -124,19 +128,19 @@ describe('ends', () => {
   });
 
   it('with its own codes where nothing was run', async () => {
-    const { elsewhere, within } = await openInsideMachine();
-    const run = (words: string[], env: Env) => runRemora(['exec', ...words], { env });
+    const { elsewhere, within } = shared();
+    const run = (words: readonly string[], env: Env) => runHere(['exec', ...words], env);
     const none = await run(['true'], { ...within, REMORA_SOCKET: '/nonexistent/agent.sock' });
-    expect([none.code, none.stderr]).toEqual([3, expect.stringContaining('/nonexistent/agent.sock')]);
+    expect([none.code, none.err]).toEqual([3, expect.stringContaining('/nonexistent/agent.sock')]);
     const nobody = await run(['true'], { ...elsewhere, REMORA_URL: 'http://127.0.0.1:1' });
-    expect([nobody.code, nobody.stderr]).toEqual([
+    expect([nobody.code, nobody.err]).toEqual([
       3,
       expect.stringContaining('no platform answers at http://127.0.0.1:1'),
     ]);
     const stranger = await run(['true'], { ...elsewhere, REMORA_API_TOKEN: 'wrong' });
-    expect([stranger.code, stranger.stderr]).toEqual([1, expect.stringMatching(/^error: .*token/)]);
+    expect([stranger.code, stranger.err]).toEqual([1, expect.stringMatching(/^error: .*token/)]);
     const unknown = await run(['-s', 'nobody', 'true'], elsewhere);
-    expect([unknown.code, unknown.stderr]).toEqual([1, 'error: there is no such sprite (not_found)\n']);
+    expect([unknown.code, unknown.err]).toEqual([1, 'error: there is no such sprite (not_found)']);
     for (const [words, message] of [
       [[], 'expected -- COMMAND'],
       [['-t', '-T', 'true'], 'exclude each other'],
@@ -148,7 +152,7 @@ describe('ends', () => {
       [['--socket', '/x', '-s', 'web', 'true'], '--sprite leads elsewhere'],
       [['--wrokdir', '/x', 'true'], 'did you mean --workdir?'],
     ] as const) {
-      const wrong = await runHere(['exec', ...words], elsewhere);
+      const wrong = await run(words, elsewhere);
       expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining(message)]);
     }
   });
@@ -156,7 +160,7 @@ describe('ends', () => {
 
 describe('in a terminal', () => {
   it('has its size, its type, its keys and its changes, and leaves it as it was', async () => {
-    const { elsewhere } = await openInsideMachine();
+    const { elsewhere } = shared();
     const remora = `"${process.execPath}" "${remoraPath}"`;
     const script = `stty -g > "$0.before"; ${remora} exec sh; echo "code $?"; stty -g > "$0.after"; cmp "$0.before" "$0.after" && echo the same`;
     const state = join(tempDir(), 'stty');
@@ -183,7 +187,7 @@ describe('in a terminal', () => {
     ['SIGHUP', 129],
     ['SIGUSR2', 1],
   ] as const)('is as it was also after %s, which ends it or crashes it', async (signal, code) => {
-    const { within } = await openInsideMachine();
+    const { within } = shared();
     const crash =
       'data:text/javascript,setTimeout(()=>process.prependListener("SIGUSR2",()=>{throw new Error("crash")}),1)';
     const remora = `"${process.execPath}" --import '${crash}' "${remoraPath}"`;
@@ -198,7 +202,7 @@ describe('in a terminal', () => {
   });
 
   it('is not given without one, and is with -t', async () => {
-    const { within } = await openInsideMachine();
+    const { within } = shared();
     expect(await runRemora(['exec', 'tty'], { env: within })).toMatchObject({ code: 1, stdout: 'not a tty\n' });
     const forced = await runRemora(['exec', '-t', 'sh', '-c', 'tty; read line; echo "got $line"; cat'], {
       env: within,
@@ -221,24 +225,24 @@ describe('a session', () => {
     const { stdout } = await runRemora(['sessions'], { env });
     expect(stdout).toMatch(/^ID +TTY +STARTED +LAST ACTIVE +COMMAND\n/);
     expect(stdout).toMatch(new RegExp(`^${id} +no +.* sh -c echo begun; exec sleep 60$`, 'm'));
-    const list = JSON.parse((await runRemora(['sessions', '--json'], { env })).stdout);
+    const list = JSON.parse((await runHere(['sessions', '--json'], env)).out);
     expect(list).toMatchObject({ sessions: [{ id, tty: false, is_active: true }] });
     const attached = start(['exec', '--attach', id], env);
     await eventually(() => attached.stdout() === 'begun\n');
-    const killed = await runRemora(['sessions', 'kill', id, '--signal', 'INT'], { env });
+    const killed = await runHere(['sessions', 'kill', id, '--signal', 'INT'], env);
     expect(killed).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^sent SIGINT .*\nthe process has ended\nexit code 130\n$/),
+      out: expect.stringMatching(/^sent SIGINT .*\nthe process has ended\nexit code 130$/),
     });
     expect(await attached.exited).toBe(130);
-    const again = await runRemora(['sessions', 'kill', id], { env });
-    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('has ended already')]);
-    const none = await runRemora(['exec', '--attach', 'none'], { env });
-    expect([none.code, none.stderr]).toEqual([1, expect.stringMatching(/^error: /)]);
+    const again = await runHere(['sessions', 'kill', id], env);
+    expect([again.code, again.err]).toEqual([1, expect.stringContaining('has ended already')]);
+    const none = await runHere(['exec', '--attach', 'none'], env);
+    expect([none.code, none.err]).toEqual([1, expect.stringMatching(/^error: /)]);
   });
 
   it('that cannot be started is no success when it is detached', async () => {
-    const { within: env } = await openInsideMachine();
+    const { within: env } = shared();
     expect(await runRemora(['exec', '-d', 'no-such-program'], { env })).toMatchObject({
       code: 127,
       stdout: '',
@@ -247,7 +251,7 @@ describe('a session', () => {
   });
 
   it('of a terminal is left with ~. and comes back with its last output', async () => {
-    const { elsewhere } = await openInsideMachine();
+    const { elsewhere } = shared();
     const first = openTerminalCommand(['exec', '--keep', 'sh'], elsewhere);
     await eventually(() => /[$#] $/.test(first.screen()));
     first.type('A=kept; echo "here ""it is"\r');

@@ -4,9 +4,13 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { parseProxyPorts } from '../../../src/cli/inside/proxy/proxy-ports.ts';
+import { openOnce } from '../../support/at-end.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openInsideMachine } from '../../support/inside-machine.ts';
-import { remoraPath, runRemora } from '../../support/run-remora.ts';
+import { runHere } from '../../support/run-here.ts';
+import { remoraPath } from '../../support/run-remora.ts';
+
+const inside = openOnce(openInsideMachine);
 
 const echo = `require('node:net').createServer((socket) => socket.on('error', () => 0).pipe(socket))
   .listen(0, '127.0.0.1', function () { console.log('port ' + this.address().port); });`;
@@ -14,9 +18,9 @@ const echo = `require('node:net').createServer((socket) => socket.on('error', ()
 /** The port of a listener in the machine that sends back what it gets. */
 async function startEcho(env: Readonly<Record<string, string>>): Promise<number> {
   const words = ['services', 'create', 'echo', '--duration', '0s', '--', process.execPath, '-e', echo];
-  expect(await runRemora(words, { env })).toMatchObject({ code: 0 });
-  const logs = () => runRemora(['services', 'logs', 'echo'], { env });
-  return Number(await eventually(async () => /port (\d+)/.exec((await logs()).stdout)?.[1]));
+  expect(await runHere(words, env)).toMatchObject({ code: 0 });
+  const logs = () => runHere(['services', 'logs', 'echo'], env);
+  return Number(await eventually(async () => /port (\d+)/.exec((await logs()).out)?.[1]));
 }
 
 function startProxy(env: Readonly<Record<string, string>>, ...ports: string[]) {
@@ -53,7 +57,7 @@ async function exchange(port: number, bytes: Buffer): Promise<Buffer> {
 }
 
 it('carries several connections to several ports at once, and ends with Ctrl-C', async () => {
-  const { elsewhere } = await openInsideMachine();
+  const { elsewhere } = inside();
   const port = await startEcho(elsewhere);
   const proxy = startProxy(elsewhere, `0:${port}`, `0:${port}`, '0:1');
   await eventually(() => proxy.locals().length === 3);
@@ -75,10 +79,10 @@ it('carries several connections to several ports at once, and ends with Ctrl-C',
 });
 
 it('says before it listens what is wrong', async () => {
-  const { elsewhere, within } = await openInsideMachine();
+  const { elsewhere, within } = inside();
   const run = async (words: string[], env: Readonly<Record<string, string>>) => {
-    const { code, stderr } = await runRemora(['proxy', ...words], { env });
-    return [code, stderr];
+    const { code, err } = await runHere(['proxy', ...words], env);
+    return [code, err];
   };
   expect(await run(['5432'], within)).toEqual([2, expect.stringContaining('is here already')]);
   expect(await run(['0:5432', '-s', 'nobody'], elsewhere)).toEqual([1, expect.stringContaining('(not_found)')]);

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, it, onTestFinished } from 'vitest';
 import { toLogText } from '../../../src/cli/inside/services/log-text.ts';
+import { openOnce } from '../../support/at-end.ts';
 import { openCuttable } from '../../support/cuttable.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openInsideMachine } from '../../support/inside-machine.ts';
@@ -14,61 +15,64 @@ const script = 'echo "up as $A"; echo oops >&2; trap "echo hup" HUP; while :; do
 
 /** `remora services …` over the socket or through the platform. */
 function openWord(env: Readonly<Record<string, string>>) {
-  return (...words: string[]) => runRemora(['services', ...words], { env });
+  return (...words: string[]) => runHere(['services', ...words], env);
 }
+
+/** For tests that do not count the services. */
+const shared = openOnce(openInsideMachine);
 
 it.each(['within', 'elsewhere'] as const)(
   'a service is created, listed, shown, signalled, stopped, started and deleted: %s',
   async (place) => {
     const env = (await openInsideMachine())[place];
     const word = openWord({ ...env, A: 'it is' });
-    expect(await word('list')).toEqual({ code: 0, stdout: 'there is no service\n', stderr: '' });
+    expect(await word('list')).toEqual({ code: 0, out: 'there is no service', err: '' });
     const flags = ['--env', 'A', '--workdir', '/usr', '--duration', '1500ms'];
     const made = await word('create', 'web', ...flags, '--', 'sh', '-c', script);
-    expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^up as it is\nweb is running, pid \d+\n$/) });
-    expect(made.stderr).toMatch(/^started\noops\nits log: \/.*\/web\.log\n$/);
-    const [head, row] = (await word('list')).stdout.split('\n');
+    expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/^up as it is\nweb is running, pid \d+$/) });
+    expect(made.err).toMatch(/^started\noops\nits log: \/.*\/web\.log$/);
+    const [head, row] = (await word('list')).out.split('\n');
     expect(head).toMatch(/^NAME +STATUS +PID +STARTED +RESTARTS +PORT +COMMAND$/);
     expect(row).toMatch(/^web +running +\d+ +\S.* ago +0 +- +sh -c echo/);
-    expect(JSON.parse((await word('list', '--json')).stdout)).toMatchObject([{ name: 'web', dir: '/usr' }]);
-    expect((await word('show', 'web')).stdout).toMatch(/^status +running$/m);
-    expect(await word('signal', 'web', 'HUP')).toMatchObject({ code: 0, stdout: 'HUP is sent to web\n' });
-    await eventually(async () => (await word('logs', 'web', '-n', '1')).stdout === 'hup\n');
+    expect(JSON.parse((await word('list', '--json')).out)).toMatchObject([{ name: 'web', dir: '/usr' }]);
+    expect((await word('show', 'web')).out).toMatch(/^status +running$/m);
+    expect(await word('signal', 'web', 'HUP')).toMatchObject({ code: 0, out: 'HUP is sent to web' });
+    await eventually(async () => (await word('logs', 'web', '-n', '1')).out === 'hup');
     const logs = await word('logs', 'web', '-n', '3');
-    expect(logs).toEqual({ code: 0, stdout: 'up as it is\nhup\n', stderr: 'oops\n' });
-    expect(await word('stop', 'web')).toMatchObject({ code: 0, stdout: 'web is stopped\n' });
-    expect((await word('signal', 'web', 'HUP')).stderr).toContain('is not running');
-    expect(await word('start', 'web', '--duration', '1500ms')).toMatchObject({ code: 0 });
-    expect(await word('restart', 'web', '--duration', '1500ms')).toMatchObject({ code: 0 });
-    expect(await word('delete', 'web')).toMatchObject({ code: 0, stdout: 'web is deleted; its log file is kept\n' });
+    expect(logs).toEqual({ code: 0, out: 'up as it is\nhup', err: 'oops' });
+    expect(await word('stop', 'web')).toMatchObject({ code: 0, out: 'web is stopped' });
+    expect((await word('signal', 'web', 'HUP')).err).toContain('is not running');
+    expect(await word('start', 'web', '--duration', '300ms')).toMatchObject({ code: 0 });
+    expect(await word('restart', 'web', '--duration', '300ms')).toMatchObject({ code: 0 });
+    expect(await word('delete', 'web')).toMatchObject({ code: 0, out: 'web is deleted; its log file is kept' });
     const gone = await word('show', 'web');
-    expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining('(not_found)')]);
+    expect([gone.code, gone.err]).toEqual([1, expect.stringContaining('(not_found)')]);
   },
 );
 
 it('ends with 1 when the service is not up, and says why; wrong words are 2', async () => {
-  const { elsewhere } = await openInsideMachine();
+  const { elsewhere } = shared();
   const word = openWord(elsewhere);
   const failing = await word('create', 'bad', '--duration', '1s', '--', 'sh', '-c', 'echo no; exit 3');
-  expect([failing.code, failing.stdout]).toEqual([1, expect.stringMatching(/^(no\n)+bad is (failed: .*3|starting)/)]);
-  expect(failing.stderr).toContain('ended by itself with exit code 3\n');
-  const missing = await word('create', 'none', '--duration', '1s', '--', 'no-such-program');
-  expect([missing.code, missing.stdout]).toEqual([1, expect.stringContaining('no-such-program')]);
+  expect([failing.code, failing.out]).toEqual([1, expect.stringMatching(/^(no\n)+bad is (failed: .*3|starting)/)]);
+  expect(failing.err).toContain('ended by itself with exit code 3\n');
+  const missing = await word('create', 'none', '--duration', '300ms', '--', 'no-such-program');
+  expect([missing.code, missing.out]).toEqual([1, expect.stringContaining('no-such-program')]);
   const needs = await word('create', 'x', '--needs', 'nothing', '--', 'true');
-  expect([needs.code, needs.stderr]).toEqual([1, expect.stringContaining('nothing')]);
+  expect([needs.code, needs.err]).toEqual([1, expect.stringContaining('nothing')]);
   for (const [words, message] of [
     [['create', 'x'], 'expected NAME -- COMMAND'],
     [['create', 'x', '--http-port', 'http', '--', 'true'], '--http-port takes a whole number'],
     [['lgos', 'x'], 'did you mean logs?'],
     [['logs', 'x', '-n', 'many'], '--lines takes a whole number'],
   ] as const) {
-    const wrong = await runHere(['services', ...words], elsewhere);
+    const wrong = await word(...words);
     expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining(message)]);
   }
 });
 
 it('follows the log until Ctrl-C, and says when the connection is lost', async () => {
-  const { elsewhere, machine } = await openInsideMachine();
+  const { elsewhere, machine } = shared();
   const word = openWord(elsewhere);
   const ticking = 'n=0; while :; do n=$((n+1)); echo "tick $n"; sleep 0.2; done';
   await word('create', 'clock', '--duration', '0s', '--', 'sh', '-c', ticking);
@@ -100,13 +104,15 @@ it('follows the log until Ctrl-C, and says when the connection is lost', async (
 });
 
 it('shows colours on a terminal, and no other control characters', async () => {
-  const { within } = await openInsideMachine();
+  const { within } = shared();
   const shown = 'printf "\\033[31mred\\033[0m\\ttab \\033]0;title\\007\\n"; sleep 60';
   await openWord(within)('create', 'odd', '--duration', '0s', '--', 'sh', '-c', shown);
-  await eventually(async () => (await openWord(within)('logs', 'odd')).stdout !== '');
+  await eventually(async () => (await openWord(within)('logs', 'odd')).out !== '');
   const terminal = openTerminalCommand(['services', 'logs', 'odd'], within);
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen()).toBe('\x1b[31mred\x1b[0m\ttab \\x1b]0;title\\x07\r\n');
-  expect((await openWord(within)('logs', 'odd')).stdout).toBe('\x1b[31mred\x1b[0m\ttab \x1b]0;title\x07\n');
+  expect((await runRemora(['services', 'logs', 'odd'], { env: within })).stdout).toBe(
+    '\x1b[31mred\x1b[0m\ttab \x1b]0;title\x07\n',
+  );
   expect(toLogText('\r\x1b[2J\x1b[1;31m')).toBe('\\x0d\\x1b[2J\x1b[1;31m');
 });
