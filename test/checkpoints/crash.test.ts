@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { openMachineCheckpoints } from '../support/machine-checkpoints.ts';
+import { memoryDir } from '../support/memory-dir.ts';
 import { silentLog } from '../support/silent-log.ts';
-import { tempDir } from '../support/temp-dir.ts';
 
 const child = new URL('../support/checkpoint-child.ts', import.meta.url).pathname;
 
 /** Files and services `one` are kept in v0, `two` are in use. */
 async function prepare() {
-  const dir = tempDir();
+  const dir = memoryDir();
   const checkpoints = openMachineCheckpoints(dir, silentLog);
   const write = (text: string) => {
     writeFileSync(join(checkpoints.home, 'file'), text);

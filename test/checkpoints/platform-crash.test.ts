@@ -6,15 +6,15 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { endLeftMachines, isGone } from '../support/left-machines.ts';
+import { memoryDir } from '../support/memory-dir.ts';
 import { machineCommand, openTestPlatform, readReport } from '../support/open-platform.ts';
-import { tempDir } from '../support/temp-dir.ts';
 
 const child = new URL('../support/checkpoint-platform-child.ts', import.meta.url).pathname;
 const dev = { organization: 'acme', sprite: 'dev-1' } as const;
 
 /** The next platform, and the machine after its platform was killed before a step. */
 async function killBefore(action: 'make' | 'restore', step: string) {
-  const dir = tempDir();
+  const dir = memoryDir();
   endLeftMachines(dir);
   const killed = spawnSync(process.execPath, [child, dir, action, step], { encoding: 'utf8' });
   expect([killed.signal, killed.stderr]).toEqual(['SIGKILL', '']);

@@ -23,6 +23,7 @@ import { expect, test } from 'vitest';
 import { atEnd } from '../support/at-end.ts';
 import { eventually } from '../support/eventually.ts';
 import { openMachineCheckpoints } from '../support/machine-checkpoints.ts';
+import { memoryDir } from '../support/memory-dir.ts';
 import { silentLog } from '../support/silent-log.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -136,7 +137,7 @@ test('holes stay holes', async () => {
 });
 
 test('ten thousand files, while the loop of the platform goes on', async () => {
-  const { at, home, make, restore } = open();
+  const { at, home, make, restore } = open(memoryDir());
   for (let each = 0; each < 100; each += 1) {
     mkdirSync(at(`d${each}`));
     for (let file = 0; file < 100; file += 1) writeFileSync(at(`d${each}`, `f${file}`), `${each} ${file}`);

@@ -7,9 +7,10 @@ import { expect, test } from 'vitest';
 import { openAgentMachine } from '../support/agent-machine.ts';
 import { atEnd } from '../support/at-end.ts';
 import { eventually } from '../support/eventually.ts';
+import { memoryDir } from '../support/memory-dir.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-async function openSprite(dir = tempDir()) {
+async function openSprite(dir = memoryDir()) {
   const machine = await openAgentMachine({ trustMachines: true, dir });
   const client = new SpritesClient(machine.platform.token.reveal(), { baseURL: machine.platform.url });
   const path = '/v1/sprites/dev-1/checkpoints';
@@ -47,7 +48,7 @@ test('a machine that runs is kept and restored with its files and services, and 
   const booted = await instance();
   writeFileSync(home('file'), 'one');
   const sleeper = { cmd: 'sleep', args: ['600'] };
-  for await (const _ of await sprite.createService('first', sleeper, '1s'));
+  for await (const _ of await sprite.createService('first', sleeper, '0s'));
   const before = await machine.status();
   expect(await types(await sprite.createCheckpoint('with a comment'))).toEqual(['info', 'complete']);
   // It stood still for the copy and noticed nothing.
@@ -65,8 +66,9 @@ test('a machine that runs is kept and restored with its files and services, and 
 
   writeFileSync(home('file'), 'two');
   await sprite.deleteService('first');
-  for await (const _ of await sprite.createService('second', sleeper, '1s'));
+  for await (const _ of await sprite.createService('second', sleeper, '0s'));
   const { pid } = (await sprite.getService('second')).state ?? {};
+  expect(pid).toBeGreaterThan(0);
   expect(await types(await sprite.restoreCheckpoint('v0'))).toEqual(['info', 'complete']);
   expect(readFileSync(home('file'), 'utf8')).toBe('one');
   expect(existsSync(`/proc/${pid}`)).toBe(false);
@@ -172,7 +174,7 @@ test('nothing runs during the copy: files that a program writes in turn are kept
     for (let each = 0; each < 200; each += 1) writeFileSync(home(dir, String(each)), 'x');
   }
   const loop = `i=0; while :; do i=$((i+1)); for d in ${dirs.join(' ')}; do echo $i > $d/now~; mv $d/now~ $d/now; done; done`;
-  for await (const _ of await sprite.createService('writer', { cmd: 'sh', args: ['-c', loop] }, '1s'));
+  for await (const _ of await sprite.createService('writer', { cmd: 'sh', args: ['-c', loop] }, '0s'));
   await eventually(() => existsSync(home('f', 'now')) || undefined);
   for (const id of ['v0', 'v1', 'v2']) {
     await make();
