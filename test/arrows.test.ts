@@ -72,6 +72,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'agent/gateway/audit': ['agent/database-thread', 'agent/gateway/gateway-schema.ts'],
   'agent/gateway': ['agent/access', 'agent/events', 'agent/gateway/audit', 'agent/gateway/policies'],
   'agent/own-sprite': ['agent/access', 'agent/gateway'],
+  'agent/upgrade': ['agent/access', 'agent/hot-restart'],
   'agent/status': ['agent/config', 'agent/gateway'],
   agent: [
     'agent/access',
@@ -91,6 +92,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'agent/resume-reports',
     'agent/status',
     'agent/supervisor',
+    'agent/upgrade',
   ],
   'platform/storage': [],
   'platform/catalogue': [],

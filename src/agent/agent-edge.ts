@@ -11,6 +11,7 @@ import { createEventHandlers } from './events/event-handlers.ts';
 import { createHoldHandlers } from './holds/hold-handlers.ts';
 import { findSharedRandomness } from './resume/shared-randomness.ts';
 import { createDiskCheck } from './status/disk-check.ts';
+import { createInfo } from './status/info.ts';
 import { createStatus } from './status/status.ts';
 
 /** Open event streams for each caller and each listener. All callers of one Unix socket count as one. */
@@ -61,6 +62,7 @@ export function createAgentEdge(base: AgentBase, parts: AgentParts, options: Age
     operations: agentOperations,
     handlers: {
       ...status,
+      ...createInfo({ version, config, gateway }),
       ...createDiskCheck({ stateDir: config.stateDir, clock }),
       ...createEventHandlers(hub),
       ...parts.machine.handlers,
@@ -72,6 +74,7 @@ export function createAgentEdge(base: AgentBase, parts: AgentParts, options: Age
       ...replication.handlers,
       ...parts.supervisor.handlers,
       ...parts.ownSprite,
+      ...parts.upgrade.handlers,
     },
     authenticate: createAuthenticator({ verifyToken: gateway.verifyToken, onRefused: gateway.onAccessRefusal }),
     until: (caller) => caller.until,

@@ -8,6 +8,7 @@ import { createHolds } from './holds/holds.ts';
 import { createHooks } from './hooks/hooks.ts';
 import { createPrimaryChangeHooks } from './hooks/run-primary-change.ts';
 import { setHooksPart } from './hooks/set-hooks-part.ts';
+import { whyNoDescriptors } from './hot-restart/descriptors.ts';
 import { createIdle } from './idle/idle.ts';
 import { createInterlock } from './machine/interlock.ts';
 import { createMachine } from './machine/machine.ts';
@@ -21,13 +22,17 @@ import { createGenerationFile, type GenerationFile } from './resume/generation-f
 import { createResume, type ResumePart } from './resume/resume.ts';
 import { createStaleSockets } from './resume/stale-connections.ts';
 import { createResumeReports, type ResumeReports } from './resume-reports/resume-reports.ts';
-import { createSupervisorPart } from './supervisor/supervisor-part.ts';
+import { createSupervisorPart, type SupervisorPart } from './supervisor/supervisor-part.ts';
+import { readNewestVersion } from './upgrade/newest-version.ts';
+import { createUpgrade } from './upgrade/upgrade.ts';
 
 export interface AgentPartsOptions extends AgentBaseOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly version: string;
   /** Aborts when the agent ends. */
   readonly signal: AbortSignal;
+  /** Asks for a new process image. */
+  readonly onUpgrade?: () => void;
   /** Replaces the kernel of this machine, for benchmarks. */
   readonly kernel?: Kernel;
 }
@@ -105,8 +110,7 @@ export function createAgentParts(base: AgentBase, options: AgentPartsOptions, { 
       mayGoOut: resumeReports.mayGoOut,
     }),
   );
-  const hooks = createHooks({ directory: config.hooksDir, generation: () => incarnation.generation });
-  if (config.hooksDir !== undefined) setHooksPart(board.part('hooks'), hooks);
+  const hooks = createHooksOf(base, config);
   const progress = createSuspendProgress((up) => resume.setFence(up));
   const replication = stack.use(
     createReplication({
@@ -159,6 +163,7 @@ export function createAgentParts(base: AgentBase, options: AgentPartsOptions, { 
   return {
     ...{ resume, staleSockets, generationPath, generationFile, writeGeneration, holds, machineStatus, resumeReports },
     ...{ channel, ownSprite, gateway, ports, hooks, progress, replication, interlock, machine, idle, supervisor },
+    upgrade: createUpgradeOf(options, gateway, supervisor),
   };
 }
 
@@ -195,8 +200,44 @@ function createInside(
   );
   const identity = () => resume.identityHeaders();
   const gate = () => resume.gate.wait().then(resumeReports.mayCall);
-  const ownSprite = createOwnSprite({ config, upstream, identity, gate, stopping });
+  const ownSprite = createOwnSprite({
+    config,
+    upstream,
+    identity,
+    gate,
+    stopping,
+    begin: (id) => supervisor.inFlight.begin(id),
+  });
   return { channel, supervisor, ownSprite, gate };
+}
+
+function createHooksOf({ board, incarnation }: AgentBase, { hooksDir: directory }: AgentPartsOptions['config']) {
+  const hooks = createHooks({ directory, generation: () => incarnation.generation });
+  if (directory !== undefined) setHooksPart(board.part('hooks'), hooks);
+  return hooks;
+}
+
+/** Calls through the gateway, calls that reach into this machine, and processes with a caller would be cut off by a new image. */
+function createUpgradeOf(
+  { version, env, onUpgrade }: AgentPartsOptions,
+  gateway: Pick<Gateway, 'calls'>,
+  supervisor: SupervisorPart,
+) {
+  return createUpgrade({
+    version,
+    newest: () => readNewestVersion(env),
+    whyNot: () => (onUpgrade === undefined ? 'it is part of another process' : whyNoDescriptors()),
+    async inFlight() {
+      await supervisor.look();
+      const { sessions } = supervisor.work();
+      const seen = sessions.type === 'seen' ? sessions.sessions : [];
+      const attached = seen.flatMap(({ id, program, callers }) =>
+        callers > 0 ? [[`${program} (${id})`, callers] as const] : [],
+      );
+      return new Map([...gateway.calls().open, ...supervisor.inFlight.open, ...attached]);
+    },
+    begin: () => onUpgrade?.(),
+  });
 }
 
 /** A file that cannot be written only costs the programs that watch it. */

@@ -14,11 +14,14 @@ import { createBelongsToMachine } from './channel/belongs-to-machine.ts';
 import { createPortTarget } from './channel/port-target.ts';
 import { toServerTarget } from './channel/serve-channel.ts';
 import type { Config } from './config/load-config.ts';
+import type { ReplaceCause } from './hot-restart/replace-cause.ts';
 import type { RestartSocket, RestartState } from './hot-restart/restart-state.ts';
 import { listenForResumes } from './listen-for-resumes.ts';
 import { type Listeners, openListeners } from './listeners.ts';
 import { prepareRestart } from './prepare-restart.ts';
 import { createRecoverySteps } from './recovery-steps.ts';
+import { answerCaller } from './upgrade/answer-caller.ts';
+import { toAnswer } from './upgrade/to-answer.ts';
 
 export interface AgentOptions {
   readonly config: Config;
@@ -29,6 +32,8 @@ export interface AgentOptions {
   readonly restartState?: RestartState | undefined;
   /** Called after the recovery from a resume that may have cloned this machine, when the settings ask for a new process image then. */
   readonly onMaybeCloned?: () => void;
+  /** Asks for a new process image. Without it this agent cannot be upgraded. */
+  readonly onUpgrade?: () => void;
   readonly version: string;
   /** Ends every loop. */
   readonly signal: AbortSignal;
@@ -49,11 +54,11 @@ export interface RunningAgent extends AsyncDisposable {
    * Ends everything but the sockets and the files. No caller is refused: open calls are answered, and new connections wait in the
    * queue of the socket.
    */
-  prepareRestart(sockets: readonly RestartSocket[]): Promise<RestartState>;
+  prepareRestart(sockets: readonly RestartSocket[], duplicate: (fd: number) => number): Promise<RestartState>;
   /** Cuts the gateway calls in flight and writes their records, before a process of unknown state ends. Takes at most two seconds. */
   abandon(): Promise<void>;
-  /** Notes that the process image could not be replaced: this process goes on with randomness that a clone may share. */
-  noteNotReplaced(reason: string): void;
+  /** Notes that the process image could not be replaced. After a resume this process goes on with randomness that a clone may share. */
+  noteNotReplaced(reason: string, why: ReplaceCause): void;
 }
 
 /**
@@ -83,13 +88,15 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
     createPortTarget({
       find: (port) => parts.ports.listening().get(port),
       isOwn: createBelongsToMachine(options.env),
-      begin: (port) => parts.supervisor.calls.begin(`port ${port}`),
+      begin: (port) => parts.supervisor.beginPort(port),
       waitForService: (port) => parts.supervisor.waitForService(port, parts.ports),
     }),
   ];
   await start(base, parts, listeners, options);
   parts.channel.start(options.signal, channelTargets);
   parts.supervisor.start();
+  const asked = restartState?.upgrade;
+  if (asked !== undefined) answerCaller(asked.caller, toAnswer(asked.version_before, options.version));
 
   const running = stack.move();
   const kept = files.move();
@@ -100,10 +107,12 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       return parts.progress.state === 'awake';
     },
     duplicateSockets: listeners.duplicate,
-    prepareRestart: (sockets) => prepareRestart({ base, parts, edge, stop }, sockets),
+    prepareRestart: (sockets, duplicate) => prepareRestart({ base, parts, edge, stop }, sockets, duplicate),
     abandon: () => parts.gateway.abandon(new RemoraError('shutting_down', 'the agent ended after an error of its own')),
-    noteNotReplaced(reason) {
-      base.board.part('resume').set('degraded', `the process image was not replaced after a resume: ${reason}`);
+    noteNotReplaced(reason, why) {
+      parts.upgrade.fail(reason);
+      if (why === 'resume')
+        base.board.part('resume').set('degraded', `the process image was not replaced after a resume: ${reason}`);
       base.hub.publish('reexec_failed', { reason });
     },
     async [Symbol.asyncDispose]() {

@@ -7,7 +7,7 @@ import type { InheritedSocket } from '../http/inherited-sockets.ts';
 import { listenOnDescriptor } from '../http/listen-on-descriptor.ts';
 import { listenOnPath } from '../http/listen-on-path.ts';
 import { listenOnLoopback } from '../http/listen-on-tcp.ts';
-import { serverDescriptor } from '../http/server-descriptor.ts';
+import { socketDescriptor } from '../http/socket-descriptor.ts';
 import { createSocketFile, type SocketFile } from '../http/socket-file.ts';
 import type { Config } from './config/load-config.ts';
 import type { RestartSocket } from './hot-restart/restart-state.ts';
@@ -78,7 +78,7 @@ export async function openListeners(edge: Edge, config: Config, given: GivenSock
     loopback: listeners.find(({ name }) => name === 'loopback')?.address,
     duplicate: (duplicate) =>
       listeners.map(({ server, name, address, file }) => {
-        const fd = serverDescriptor(server);
+        const fd = socketDescriptor(server);
         if (fd === undefined) throw new Error(`the listener on ${address} has no descriptor`);
         const socket = { fd: duplicate(fd), listener: name, address };
         return file === undefined ? socket : { ...socket, file: { path: file.path, ino: file.ino } };

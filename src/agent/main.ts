@@ -10,6 +10,7 @@ import type { Config, ConfigWarning } from './config/load-config.ts';
 import { readSettings } from './config/read-settings.ts';
 import { whyNoDescriptors } from './hot-restart/descriptors.ts';
 import { readRestartState } from './hot-restart/read-restart-state.ts';
+import type { ReplaceCause } from './hot-restart/replace-cause.ts';
 import type { RestartState } from './hot-restart/restart-state.ts';
 import { type ProcessEnd, watchProcessEnd } from './process-end.ts';
 import { replaceProcess } from './replace-process.ts';
@@ -36,7 +37,8 @@ export interface RunAgentOptions {
 /**
  * Runs until SIGTERM or SIGINT, then drains and resolves with the exit code. A second signal ends the process at once. Throws
  * ConfigError with every problem of the settings, and ListenError when a socket cannot be opened; nothing serves then. After a
- * resume that may have cloned the machine it replaces the image of this process, if a setting says so, and does not return.
+ * resume that may have cloned the machine it replaces the image of this process, if a setting says so, and for an upgrade, and does not
+ * return.
  */
 export async function runAgent(options: RunAgentOptions): Promise<number> {
   const { env } = options;
@@ -66,9 +68,9 @@ interface Service extends RunAgentOptions {
 async function serve({ env, version, config, log, restartState, token, end }: Service): Promise<void> {
   const { signal } = end;
   const inherited = takeInheritedSockets(env, process.pid);
-  let cloned = Promise.withResolvers<void>();
-  const onMaybeCloned = () => cloned.resolve();
-  const agent = await openAgent({ config, log, env, inherited, restartState, onMaybeCloned, version, signal });
+  let due = Promise.withResolvers<ReplaceCause>();
+  const causes = { onMaybeCloned: () => due.resolve('resume'), onUpgrade: () => due.resolve('upgrade') };
+  const agent = await openAgent({ config, log, env, inherited, restartState, ...causes, version, signal });
   end.beforeCrash(agent.abandon);
   const unheard = await notifySystemd(env, { ready: true, status: `serving on ${agent.addresses.join(', ')}` });
   if (unheard !== undefined) log.warn({}, unheard);
@@ -76,9 +78,9 @@ async function serve({ env, version, config, log, restartState, token, end }: Se
   // Node writes the compile cache at a normal exit only. A daemon that is killed or replaced would leave none for the next start.
   flushCompileCache();
   while (!signal.aborted) {
-    await Promise.race([end.stopped, cloned.promise]);
-    cloned = Promise.withResolvers<void>();
-    if (!signal.aborted) await replaceProcess({ agent, log, env, token, signal });
+    const why = await Promise.race([end.stopped, due.promise]);
+    due = Promise.withResolvers<ReplaceCause>();
+    if (why !== undefined && !signal.aborted) await replaceProcess({ agent, why, log, env, token, signal });
   }
   await notifySystemd(env, { stopping: true });
   await agent[Symbol.asyncDispose]();

@@ -2,6 +2,7 @@
 import { checkOperations } from './local/check.ts';
 import { eventOperations } from './local/events.ts';
 import { gatewayOperations } from './local/gateway.ts';
+import { infoOperations } from './local/info.ts';
 import { insideOperations } from './local/inside.ts';
 import { machineOperations } from './local/machine.ts';
 import { ownSpriteOperations } from './local/own-sprite.ts';
@@ -10,11 +11,13 @@ import { replicationOperations } from './local/replication.ts';
 import { resumeOperations } from './local/resume.ts';
 import { statusOperations } from './local/status.ts';
 import { taskOperations } from './local/tasks.ts';
+import { localUpgradeOperations } from './local/upgrade.ts';
 import type { LocalOperations } from './operation.ts';
 
 export const agentOperations = {
   ...statusOperations,
   ...checkOperations,
+  ...infoOperations,
   ...eventOperations,
   ...machineOperations,
   ...resumeOperations,
@@ -24,4 +27,5 @@ export const agentOperations = {
   ...replicationOperations,
   ...insideOperations,
   ...ownSpriteOperations,
+  ...localUpgradeOperations,
 } as const satisfies LocalOperations;

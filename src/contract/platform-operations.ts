@@ -24,6 +24,7 @@ import { spritePolicyOperations } from './sprite-policies.ts';
 import { spriteWatchOperations } from './sprite-watch.ts';
 import { spriteOperations } from './sprites.ts';
 import { tokenOperations } from './tokens.ts';
+import { upgradeOperations } from './upgrade.ts';
 
 export const platformOperations = {
   health: definePlatformOperation({
@@ -57,6 +58,7 @@ export const platformOperations = {
   ...networkPolicyOperations,
   ...spritePolicyOperations,
   ...spriteMachineOperations,
+  ...upgradeOperations,
   ...resumeReportOperations,
   ...portNoticeOperations,
   ...tokenOperations,

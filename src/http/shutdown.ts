@@ -95,7 +95,7 @@ export class Shutdown {
 }
 
 function refuseUnanswered(connections: Connections): void {
-  const message = 'the agent is being replaced after a resume, and this took too long for it; try again';
+  const message = 'the agent is replacing its process image, and this took too long for it; try again';
   const error = new RemoraError('resuming', message, { retryAfter_ms: 1_000 });
   for (const response of connections.unanswered()) sendError(response, error);
 }

@@ -29,6 +29,7 @@ import { createCheckpointHandlers } from './sprite-api/checkpoint-handlers.ts';
 import { createReachMachine } from './sprite-api/reach-machine.ts';
 import { createSpriteApiHandlers } from './sprite-api/sprite-api-handlers.ts';
 import { createSpriteMachineHandlers } from './sprite-api/sprite-machine-handlers.ts';
+import { createUpgradeHandlers } from './sprite-api/upgrade-handlers.ts';
 import { createPolicyHandlers } from './sprites/policy-handlers.ts';
 import { createSpriteHandlers } from './sprites/sprite-handlers.ts';
 import type { SpriteSurroundings } from './sprites/sprite-record.ts';
@@ -100,6 +101,14 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
   const { log } = options;
   const watches = openPortWatches({ notices, changes: deps.changes, isShared });
   const apps = createAppService({ storage, clock });
+  const reaching = {
+    sprites: spriteService,
+    machines,
+    machineService,
+    channels: deps.channels,
+    others: deps.hostParts.others,
+    host,
+  };
   return {
     health: () => ({ status: 'ok' }),
     metrics: () => deps.metrics.toText(),
@@ -141,17 +150,15 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
     }),
     ...createChannelHandlers({ channels: deps.channels, machines, incarnations, fencing, log }),
     ...createSpriteApiHandlers({
-      reach: createReachMachine({
-        sprites: spriteService,
-        machines,
-        machineService,
-        channels: deps.channels,
-        others: deps.hostParts.others,
-        host,
-        trustMachines: options.trustMachines ?? false,
-      }),
+      reach: createReachMachine({ ...reaching, trustMachines: options.trustMachines ?? false }),
       others: deps.hostParts.others?.platforms,
       log,
+    }),
+    ...createUpgradeHandlers({
+      // The agent carries it out on itself: nothing in the machine is reached.
+      reach: createReachMachine({ ...reaching, trustMachines: true }),
+      others: deps.hostParts.others?.platforms,
+      channels: deps.channels,
     }),
     ...createCheckpointHandlers({
       sprites: spriteService,

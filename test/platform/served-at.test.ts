@@ -91,6 +91,7 @@ setResourcesPolicy 401:unauthorized served 403:forbidden 403:forbidden served 40
 deleteResourcesPolicy 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 restartSprite 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 checkSprite 401:unauthorized served served 403:forbidden served 404:not_found
+upgradeSprite 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 reportResume 401:unauthorized 403:forbidden served served 403:forbidden 404:not_found
 postPortNotices 401:unauthorized 403:forbidden served served 403:forbidden 404:not_found
 listSpritePorts 401:unauthorized served served 403:forbidden served 404:not_found

@@ -15,7 +15,6 @@ import { spriteSteps } from '../support/sdk/steps/sprite-steps.ts';
 /** Methods of operations that the platform does not serve yet: each must work as soon as its operation is in the contract. */
 const pending: Readonly<Record<string, RegExp>> = {
   createCheckpoint: /^(?:Sprite\.\w*Checkpoints?|CheckpointStream\..*|RestoreStream\..*)$/,
-  upgradeSprite: /^(?:Sprite\.upgrade|SpritesClient\.upgradeSprite)$/,
   restartSprite: /^(?:Sprite\.restart|SpritesClient\.restartSprite)$/,
   checkSprite: /^(?:Sprite\.check|SpritesClient\.checkSprite)$/,
   watchSprites: /^(?:SpritesClient\.watchSprites|SpriteListStream\..*)$/,

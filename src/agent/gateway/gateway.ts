@@ -18,6 +18,7 @@ import { type GatewayPlatform, toGatewayPlatform, whyOff } from './gateway-platf
 import { createGatewayStatus } from './gateway-status.ts';
 import type { CallTally } from './open-calls.ts';
 import { createPolicies, type Policies, type PoliciesOptions, type PolicyUpdate } from './policies/policies.ts';
+import type { PolicyDocument } from './policies/policy-snapshot.ts';
 import { createPolicySource } from './policies/policy-source.ts';
 import { createPolicyStore } from './policies/policy-store.ts';
 import { createVerdicts } from './policies/verdicts.ts';
@@ -43,6 +44,8 @@ export interface Gateway extends AsyncDisposable {
   calls(): CallTally;
   /** Counters since the start, for metrics. */
   callCounts(): CallCounts;
+  /** What the platform says of this sprite. Rejects when it has not said anything, and cannot be asked. */
+  ownSprite(): Promise<PolicyDocument['sprite']>;
   /** The address of this sprite as the platform shows it. */
   spriteUrl(): string | undefined;
   /** What a token of the loopback listener opens; undefined for one that is unknown or expired. */
@@ -160,6 +163,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     openStreams: () => calls?.size ?? 0,
     calls: () => calls?.tally() ?? { open: new Map(), total: 0 },
     callCounts: metrics.counts,
+    ownSprite: async () => (await shown()).document.sprite,
     spriteUrl: () => known?.snapshot?.document.sprite.url,
     verifyToken: (token) => tokens.verify(token),
     onAccessRefusal: createAccessRefusals({ audit, metrics, now_ms: clock.mono_ms }),

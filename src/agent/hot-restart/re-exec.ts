@@ -1,25 +1,29 @@
-// Replaces the program of this process by a fresh start of itself: same pid, same sockets, no other memory. The random state of
-// the TLS library, which a clone may share, is gone with the former image.
-import { accessSync, constants } from 'node:fs';
+// Replaces the program of this process by a fresh start of what is on the disk: same pid, same sockets, no other memory. The random state
+// of the TLS library, which a clone may share, is gone with the former image.
 import type { Descriptors } from './descriptors.ts';
+import type { Program } from './program.ts';
 import { RESTART_VARIABLE } from './read-restart-state.ts';
 import type { RestartState } from './restart-state.ts';
 
-/** Throws when this program cannot be started again, because it was moved or replaced by a file that cannot run. */
-export function checkProgram(): void {
-  accessSync(process.execPath, constants.X_OK);
-  accessSync(process.argv[1] ?? '', constants.R_OK);
+export interface ReExecOptions {
+  readonly descriptors: Descriptors;
+  readonly program: Program;
+  readonly state: RestartState;
+  readonly env: NodeJS.ProcessEnv;
 }
 
 /** Call it when no piece of the daemon runs any more. Does not return; throws when the system refuses, and then only an exit is left. */
-export function reExec(descriptors: Descriptors, state: RestartState, env: NodeJS.ProcessEnv): never {
+export function reExec({ descriptors, program, state, env }: ReExecOptions): never {
   const { execve } = process;
   if (execve === undefined) throw new Error('this Node has no process.execve');
+  const { upgrade } = state;
+  const handed = state.sockets.map(({ fd }) => fd);
   const sockets = state.sockets.map((socket, index) => ({ ...socket, fd: descriptors.placeOf(index) }));
+  const placed = upgrade === undefined ? {} : { upgrade: { ...upgrade, caller: descriptors.placeOf(sockets.length) } };
   const descriptor = descriptors.place(
-    state.sockets.map(({ fd }) => fd),
-    JSON.stringify({ ...state, sockets }),
+    upgrade === undefined ? handed : [...handed, upgrade.caller],
+    JSON.stringify({ ...state, sockets, ...placed }),
   );
-  const args = [process.argv0, ...process.execArgv, ...process.argv.slice(1)];
-  return execve(process.execPath, args, { ...env, [RESTART_VARIABLE]: `${process.pid}:${descriptor}` });
+  const args = [program.name, ...program.flags, program.script, ...program.words];
+  return execve(program.node, args, { ...env, [RESTART_VARIABLE]: `${process.pid}:${descriptor}` });
 }

@@ -59,6 +59,8 @@ const restartState = z.object({
   events: z.array(event),
   /** The token, where it cannot be read again. */
   token: z.string().optional(),
+  /** The upgrade that this restart is for, when its caller waits at a socket: the connection, which the next image answers. */
+  upgrade: z.object({ version_before: z.string(), caller: z.int() }).optional(),
 });
 export type RestartState = z.infer<typeof restartState>;
 

@@ -1,4 +1,5 @@
 // The operations of this sprite that its platform carries out: each is passed on, in the name of this machine, whatever its body.
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ownSpriteOperations } from '../../contract/local/own-sprite.ts';
 import { InnerHeaders } from '../../core/http/inner-headers.ts';
 import { RemoraError } from '../../core/remora-error.ts';
@@ -17,6 +18,8 @@ export interface OwnSpriteOptions {
   readonly identity: () => Readonly<Record<string, string>>;
   /** Waits while the machine is being suspended or resumed. */
   readonly gate: () => Promise<void>;
+  /** Counts a call until its disposal. */
+  readonly begin: (operation: string) => Disposable;
   /** Aborts when this agent ends: a restore from inside waits for that. */
   readonly stopping: AbortSignal;
 }
@@ -29,8 +32,8 @@ const FIRST_LINE_MS = 3_600_000;
 const ROOT = '/v1/';
 
 /** Each operation throws `not_configured` without a platform, and `shutting_down` when the agent ends before the answer. */
-export function createOwnSprite({ config, upstream, identity, gate, stopping }: OwnSpriteOptions): Handlers {
-  const passOn = new PassOn<Caller>(async ({ request }, response) => {
+export function createOwnSprite({ config, upstream, identity, gate, begin, stopping }: OwnSpriteOptions): Handlers {
+  const run = async (id: string, request: IncomingMessage, response: ServerResponse) => {
     const { origin, base, token } = toPlace(config);
     await gate();
     const headers = new InnerHeaders([
@@ -38,6 +41,7 @@ export function createOwnSprite({ config, upstream, identity, gate, stopping }: 
       `Bearer ${token.reveal()}`,
       ...Object.entries(identity()).flat(),
     ]);
+    using _ = begin(id);
     using cut = cutWhen(stopping);
     await streamExchange(request, response, {
       dispatcher: () => upstream.dispatcher,
@@ -48,8 +52,9 @@ export function createOwnSprite({ config, upstream, identity, gate, stopping }: 
       signal: cut.signal,
       headersTimeout_ms: FIRST_LINE_MS,
     });
-  });
-  const handlers = Object.fromEntries(Object.keys(ownSpriteOperations).map((id) => [id, passOn]));
+  };
+  const toPassOn = (id: string) => new PassOn<Caller>(({ request }, response) => run(id, request, response));
+  const handlers = Object.fromEntries(Object.keys(ownSpriteOperations).map((id) => [id, toPassOn(id)]));
   return handlers as unknown as Handlers;
 }
 

@@ -35,6 +35,11 @@ const kinds: Readonly<Record<keyof typeof insideOperations, CallKind>> = {
   killProcess: 'work',
 };
 
+/** Whether a call that is cut off has not done what it was for, by whichever listener it came. */
+export function isHurtByCut(operation: keyof typeof insideOperations): boolean {
+  return kinds[operation] !== 'watch';
+}
+
 export function isWork(operation: keyof typeof insideOperations, { listener }: Pick<Caller, 'listener'>): boolean {
   const kind = kinds[operation];
   return kind === 'run' || (kind === 'work' && listener === 'channel');

@@ -14,7 +14,7 @@ import { toTunnel } from '../../http/to-tunnel.ts';
 import { mayChangeUser } from '../../linux/processes/capabilities.ts';
 import type { Caller } from '../access/authenticator.ts';
 import type { Part } from '../parts.ts';
-import { isWork } from './call-kinds.ts';
+import { isHurtByCut, isWork } from './call-kinds.ts';
 import { InsideCalls } from './inside-calls.ts';
 import { type PortSight, ServiceOfPort, type ServiceRefusal } from './service-of-port.ts';
 import { SessionWatch } from './session-watch.ts';
@@ -43,8 +43,10 @@ export interface SupervisorPart extends AsyncDisposable {
   readonly handlers: EdgeHandlers<typeof insideOperations, Caller>;
   /** Starts the supervisor when services are defined: after a boot they are started, and after a restart of the agent it runs already. */
   start(): void;
-  /** Calls that reach into this machine. */
-  readonly calls: InsideCalls;
+  /** Every call that must not be cut off, by whichever listener it came, and every connection to a port. */
+  readonly inFlight: InsideCalls;
+  /** Counts a connection from outside to a port until its disposal. */
+  beginPort(port: number): Disposable;
   /** What others do in this machine from outside, with the processes as of the last `look`. */
   work(): InsideWork;
   /** Waits for the service of a port at which nobody listens. */
@@ -65,6 +67,7 @@ export function createSupervisorPart({ config, env, uid, log, part }: Supervisor
   let link: SupervisorLink | undefined;
 
   const calls = new InsideCalls();
+  const inFlight = new InsideCalls();
   const why = () => (link === undefined ? whyOff(config.user, uid) : undefined);
   const sessions = new SessionWatch({
     stateDir: config.stateDir,
@@ -121,12 +124,18 @@ export function createSupervisorPart({ config, env, uid, log, part }: Supervisor
   const toPassOn = (id: keyof typeof insideOperations) =>
     new PassOn<Caller>(async (call, response) => {
       using _ = isWork(id, call.principal) ? calls.begin(id) : undefined;
+      using __ = isHurtByCut(id) ? inFlight.begin(id) : undefined;
       await (id === 'execOverHttp' ? runOverHttp : pass)(call, response);
     });
   const ids = Object.keys(insideOperations) as (keyof typeof insideOperations)[];
   const handlers = Object.fromEntries(ids.map((id) => [id, toPassOn(id)]));
   return {
-    calls,
+    inFlight,
+    beginPort(port) {
+      const counted = new DisposableStack();
+      for (const each of [calls, inFlight]) counted.use(each.begin(`port ${port}`));
+      return counted;
+    },
     work: () => ({ open: calls.open, total: calls.total + sessions.changes, sessions: sessions.reading }),
     waitForService: (port, ports) => services.wait(port, ports),
     look: () => sessions.look(),

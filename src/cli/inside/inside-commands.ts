@@ -7,6 +7,7 @@ import { copyWords } from './files/copy-words.ts';
 import { toInsideCommand } from './inside-command.ts';
 import { proxyWords } from './proxy/proxy-words.ts';
 import { serviceWords } from './services/service-words.ts';
+import { upgradeWords } from './upgrade/upgrade-words.ts';
 
 export const insideCommands: readonly Command[] = [
   ...execWords,
@@ -14,6 +15,7 @@ export const insideCommands: readonly Command[] = [
   ...serviceWords,
   ...proxyWords,
   ...checkpointWords,
+  ...upgradeWords,
 ].map(toInsideCommand);
 
 /** The first words, for the overview. */

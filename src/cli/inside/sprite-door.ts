@@ -7,6 +7,7 @@ import { readText } from '../../client/read-answer.ts';
 import { UpstreamError } from '../../client/upstream-error.ts';
 import { insideOperations } from '../../contract/local/inside.ts';
 import { ownSpriteOperations } from '../../contract/local/own-sprite.ts';
+import { localUpgradeOperations } from '../../contract/local/upgrade.ts';
 import { toPlainError } from '../agent-client.ts';
 import type { Invocation } from '../command.ts';
 import { UnreachableError } from '../exit-code.ts';
@@ -16,7 +17,7 @@ import { type Entrance, findEntrance } from './entrance.ts';
 const TIMEOUT_MS = 90_000;
 const FRAME_CAP_BYTES = 64 * 1024 * 1024;
 
-const operations = { ...insideOperations, ...ownSpriteOperations } as const;
+const operations = { ...insideOperations, ...ownSpriteOperations, ...localUpgradeOperations } as const;
 
 export interface RawRequest {
   readonly method: Dispatcher.HttpMethod;

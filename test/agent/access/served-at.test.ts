@@ -23,6 +23,7 @@ status served served 401:unauthorized served 403:forbidden 403:forbidden
 metrics served served 401:unauthorized served 403:forbidden 403:forbidden
 openapi served served 401:unauthorized served 403:forbidden 403:forbidden
 checkAgent served served 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+info served served 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 watchEvents served served 401:unauthorized served 403:forbidden 403:forbidden
 machine served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 suspendMe served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
@@ -96,6 +97,7 @@ deletePrivilegesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:f
 readResourcesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 setResourcesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 deleteResourcesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+upgradeAgent served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 `;
 
 const never = new AbortController().signal;

@@ -6,7 +6,14 @@ import { type CompiledPolicy, compilePolicy } from '../../../core/gateway/access
 
 /** What is fetched and stored, without its age. `list` is null when the platform gave no list. */
 export const policyDocument = z.object({
-  sprite: z.object({ name: z.string(), labels: z.array(z.string()), url: z.string() }),
+  sprite: z.object({
+    name: z.string(),
+    labels: z.array(z.string()),
+    url: z.string(),
+    /** Absent in what an older agent has stored. */
+    id: z.string().optional(),
+    organization: z.string().optional(),
+  }),
   connections: z.array(connection),
   /** The connectors of the organization that this sprite may not use. */
   denied: z.array(z.object({ id: z.string(), provider: z.string() })).default([]),

@@ -46,8 +46,8 @@ export function createPolicySource(options: PolicySourceOptions): PolicySource {
         client.call('readSprite', { params: { name: options.sprite }, signal }),
         client.call('listConnections', { signal }),
       ]);
-      const { name, labels = [], url } = sprite;
-      return { sprite: { name, labels, url }, connections, denied, list: await list };
+      const { id, name, labels = [], url, organization } = sprite;
+      return { sprite: { id, name, labels, url, organization }, connections, denied, list: await list };
     },
   };
 }

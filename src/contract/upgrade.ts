@@ -1,0 +1,46 @@
+// Replacing the program of an agent by the one that is on its disk now (Sprites API).
+import { z } from 'zod';
+import { definePlatformOperation } from './operation.ts';
+import { spriteParams } from './sprites.ts';
+
+/** `force`: calls in flight are cut. */
+export const upgradeRequest = z.object({ force: z.stringbool().default(false) });
+
+/** `upgraded` is false when the agent runs the program on its disk already: both versions are the same then. */
+export const upgradeResponse = z.object({
+  upgraded: z.boolean(),
+  version_before: z.string(),
+  version_after: z.string(),
+  message: z.string(),
+});
+export type UpgradeResponse = z.infer<typeof upgradeResponse>;
+
+/** Why an agent goes on with the program that it runs. */
+export const upgradeErrors = ['invalid_request', 'conflict', 'held', 'not_implemented', 'start_failed'] as const;
+
+export const upgradeOperations = {
+  upgradeSprite: definePlatformOperation({
+    method: 'POST',
+    path: '/v1/sprites/{name}/upgrade',
+    summary: 'Replace the agent of a sprite by the version on its disk; what runs in the sprite goes on',
+    source: 'Sprites API',
+    tag: 'Sprites',
+    servedAt: ['tcp', 'operator'],
+    access: 'organization',
+    params: spriteParams,
+    query: upgradeRequest,
+    answer: { kind: 'json', status: 200, schema: upgradeResponse },
+    errors: [
+      ...upgradeErrors,
+      'unauthorized',
+      'forbidden',
+      'read_only',
+      'not_found',
+      'concurrent_sprite_limit_exceeded',
+      'other_host',
+      'upstream_failed',
+      'not_reachable',
+      'upstream_timeout',
+    ],
+  }),
+} as const;

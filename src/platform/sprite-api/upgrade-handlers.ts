@@ -1,0 +1,34 @@
+// The operation that upgrades the agent of a sprite.
+import { type upgradeOperations, upgradeRequest } from '../../contract/upgrade.ts';
+import type { EdgeHandlers } from '../../http/handler.ts';
+import { readQuery } from '../../http/parse-pairs.ts';
+import { parseWith } from '../../http/parse-with.ts';
+import { PassOn } from '../../http/pass-on.ts';
+import { sendJson } from '../../http/reply.ts';
+import type { Channels } from '../channels/channels.ts';
+import type { Principal } from '../tokens/principal.ts';
+import type { OtherPlatforms } from './other-platforms.ts';
+import type { ReachMachine } from './reach-machine.ts';
+import { upgradeAgent } from './upgrade-agent.ts';
+
+export interface UpgradeHandlerDeps {
+  readonly reach: ReachMachine;
+  /** Undefined where there is one platform process only. */
+  readonly others: Pick<OtherPlatforms, 'pass'> | undefined;
+  readonly channels: Pick<Channels, 'find'>;
+}
+
+export function createUpgradeHandlers({
+  reach,
+  others,
+  channels,
+}: UpgradeHandlerDeps): EdgeHandlers<typeof upgradeOperations, Principal> {
+  return {
+    upgradeSprite: new PassOn<Principal>(async ({ request, principal, params, upgrade }, response) => {
+      const { force } = parseWith(upgradeRequest, readQuery(request.url ?? ''), 'query');
+      const reached = await reach(request, principal, params.name ?? '');
+      if ('host' in reached) await others?.pass(reached.host, { request, principal, upgrade }, response);
+      else sendJson(response, 200, await upgradeAgent(channels, reached.channel, force));
+    }),
+  };
+}

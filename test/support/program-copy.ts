@@ -1,0 +1,22 @@
+// The program in a directory of a test, where a test may install another version of it.
+import { execFileSync } from 'node:child_process';
+import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { tempDir } from './temp-dir.ts';
+
+const root = new URL('../../', import.meta.url).pathname;
+
+export function copyProgram() {
+  const dir = tempDir();
+  execFileSync('cp', ['-r', join(root, 'src'), join(root, 'package.json'), dir]);
+  symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'));
+  const manifest = join(dir, 'package.json');
+  const given: Record<string, unknown> = JSON.parse(readFileSync(manifest, 'utf8'));
+  return {
+    path: join(dir, 'src', 'cli', 'remora.js'),
+    version: String(given.version),
+    install: (version: string) => writeFileSync(manifest, JSON.stringify({ ...given, version })),
+    /** Leaves a program that does not start. */
+    damage: () => rmSync(join(dir, 'src', 'cli', 'help.ts')),
+  };
+}
