@@ -3,12 +3,17 @@ import { type SpriteCommand, SpritesClient } from '@fly/sprites';
 import { expect, test } from 'vitest';
 import { openAgentMachine } from '../support/agent-machine.ts';
 import { ask } from '../support/ask.ts';
+import { openOnce } from '../support/at-end.ts';
 import { eventually } from '../support/eventually.ts';
 
-async function openSprite(options: { controlMode?: boolean } = {}) {
-  const machine = await openAgentMachine({ trustMachines: true });
-  const client = new SpritesClient(machine.platform.token.reveal(), { baseURL: machine.platform.url, ...options });
-  return { machine, sprite: client.sprite('dev-1') };
+const openMachine = () => openAgentMachine({ trustMachines: true });
+/** For tests that do not count what runs in it. */
+const shared = openOnce(openMachine);
+
+async function openSprite(machine?: Awaited<ReturnType<typeof openMachine>>, options: { controlMode?: boolean } = {}) {
+  const opened = machine ?? (await openMachine());
+  const client = new SpritesClient(opened.platform.token.reveal(), { baseURL: opened.platform.url, ...options });
+  return { machine: opened, sprite: client.sprite('dev-1') };
 }
 
 function textOf(command: SpriteCommand): () => string {
@@ -20,7 +25,7 @@ function textOf(command: SpriteCommand): () => string {
 const untilExit = (command: SpriteCommand) => new Promise<number>((resolve) => command.once('exit', resolve));
 
 test('spawn, exec and execFile of the client', async () => {
-  const { sprite } = await openSprite();
+  const { sprite } = await openSprite(shared());
   expect(await sprite.exec('echo hello')).toMatchObject({ stdout: 'hello\n', exitCode: 0 });
   const failing = sprite.execFile('sh', ['-c', 'echo out; echo "$A" >&2; exit 7'], { env: { A: 'x=y' }, cwd: '/usr' });
   await expect(failing).rejects.toMatchObject({ result: { stdout: 'out\n', stderr: 'x=y\n', exitCode: 7 } });
@@ -40,7 +45,7 @@ test('spawn, exec and execFile of the client', async () => {
 });
 
 test('a process over plain HTTP has the body as its input, and each chunk is a frame', async () => {
-  const { machine, sprite } = await openSprite();
+  const { machine, sprite } = await openSprite(shared());
   const answer = await sprite.execFileHTTP('sh', ['-c', 'cat; echo err >&2'], { input: 'in '.repeat(1_000) });
   expect(answer).toEqual({ stdout: 'in '.repeat(1_000), stderr: 'err\n', exitCode: 0 });
   const long = await sprite.execFileHTTP('head', ['-c', '60000', '/dev/zero']);
@@ -136,7 +141,7 @@ test('a session that ignores its signal is killed after the timeout', async () =
 });
 
 test('control connections run one process after the other', async () => {
-  const { sprite } = await openSprite({ controlMode: true });
+  const { sprite } = await openSprite(shared(), { controlMode: true });
   expect(await sprite.execFile('echo', ['one'])).toMatchObject({ stdout: 'one\n' });
   expect(await sprite.execFile('cat')).toMatchObject({ stdout: '', exitCode: 0 });
   await expect(sprite.execFile('sh', ['-c', 'exit 9'])).rejects.toMatchObject({ result: { exitCode: 9 } });
