@@ -179,7 +179,7 @@ test('a terminal session is made, left, found and attached to again', async () =
   const second = sprite.attachSession(session?.id ?? '');
   const seen = textOf(second);
   await new Promise((resolve) => second.once('spawn', resolve));
-  expect(seen()).toContain('30 100');
+  await eventually(() => seen().includes('30 100'));
   const end = untilExit(second);
   second.stdin.write('echo "$A"; stty size; exit 0\n');
   await eventually(() => seen().includes('kept\r\n25 90\r\n'));
