@@ -12,6 +12,11 @@ export interface PingOptions {
 export function pingSession(session: Http2Session, { interval_ms, missed }: PingOptions, onGone: () => void): void {
   let unanswered = 0;
   const timer = setInterval(() => {
+    // One that is destroyed closes only when the other end has read its last frame.
+    if (session.destroyed) {
+      clearInterval(timer);
+      return;
+    }
     if (unanswered >= missed) {
       clearInterval(timer);
       onGone();

@@ -1,17 +1,16 @@
 // Both ends of a channel over a real TCP connection: an agent's edge behind it, and the platform's session in front.
 import { createServer } from 'node:http';
-import type { ServerHttp2Session } from 'node:http2';
 import { type AddressInfo, connect, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { dialChannel } from '../../src/agent/channel/dial-channel.ts';
-import { type ChannelTarget, serveChannel } from '../../src/agent/channel/serve-channel.ts';
+import { type ChannelTarget, type ServedChannel, serveChannel } from '../../src/agent/channel/serve-channel.ts';
 import { CHANNEL_PROTOCOL } from '../../src/contract/channel.ts';
 import { HELD_BYTES } from '../../src/core/channel-limits.ts';
 import { type ChannelSession, openChannelSession } from '../../src/platform/channels/channel-session.ts';
 
 export interface ChannelPair {
   readonly platform: ChannelSession;
-  readonly agent: ServerHttp2Session;
+  readonly agent: ServedChannel;
   /** The platform's end of the connection. */
   readonly socket: Socket;
   /** Why each end was closed. */

@@ -5,7 +5,6 @@
 //   waiting ──▶ dialling ──101──▶ open
 //      ▲            │refused        │closed
 //      └────────────┴───────────────┘      refused for good: only a resume or a restart asks again
-import { constants, type ServerHttp2Session } from 'node:http2';
 import { createBackoff } from '../../core/backoff.ts';
 import { type Clock, toDateTime } from '../../core/clock.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
@@ -13,7 +12,7 @@ import type { Log } from '../../core/log.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Part } from '../parts.ts';
 import { type ChannelAddress, ChannelRefused, dialChannel } from './dial-channel.ts';
-import { type ChannelTarget, serveChannel } from './serve-channel.ts';
+import { type ChannelTarget, type ServedChannel, serveChannel } from './serve-channel.ts';
 import { StreamCount } from './stream-count.ts';
 
 const DIAL_MS = 10_000;
@@ -66,7 +65,7 @@ export function createChannel(options: ChannelOptions): Channel {
   let targets: readonly ChannelTarget[] = [];
   let attempt: AbortController | undefined;
   let timer: NodeJS.Timeout | undefined;
-  let session: ServerHttp2Session | undefined;
+  let session: ServedChannel | undefined;
   let since_ms: number | undefined;
   let opened = 0;
   const streams = new StreamCount();
@@ -108,11 +107,11 @@ export function createChannel(options: ChannelOptions): Channel {
     const own = serveChannel(socket, {
       targets: targets.map((target) => streams.counting(target)),
       ...(options.pingInterval_ms === undefined ? {} : { pingInterval_ms: options.pingInterval_ms }),
+      onGoodbye: backoff.reset,
       onClose(reason) {
         if (session === own) onClosed(reason);
       },
     });
-    onGoodbye(own, backoff.reset);
     session = own;
     since_ms = clock.wall_ms();
     opened += 1;
@@ -176,13 +175,6 @@ export function createChannel(options: ChannelOptions): Channel {
       drop();
     },
   };
-}
-
-/** The platform says goodbye to a machine that stands still, however short the channel was open: it is no failure. */
-function onGoodbye(session: ServerHttp2Session, listener: () => void): void {
-  session.once('goaway', (code) => {
-    if (code === constants.NGHTTP2_NO_ERROR) listener();
-  });
 }
 
 function isFinal(error: unknown): boolean {

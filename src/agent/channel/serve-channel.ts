@@ -1,12 +1,6 @@
 // Serves one channel: the agent is the HTTP/2 server on a connection that it has dialled, and every stream is a CONNECT to one of its
 // targets.
-import {
-  constants,
-  type IncomingHttpHeaders,
-  performServerHandshake,
-  type ServerHttp2Session,
-  type ServerHttp2Stream,
-} from 'node:http2';
+import { constants, type IncomingHttpHeaders, performServerHandshake, type ServerHttp2Stream } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import {
   HEADER_LIST_BYTES,
@@ -17,6 +11,7 @@ import {
   SESSION_WINDOW_BYTES,
   STREAM_WINDOW_BYTES,
 } from '../../core/channel-limits.ts';
+import { destroySession, setSessionWindow } from '../../http/destroy-session.ts';
 import { pingSession } from '../../http/session-pings.ts';
 import { toStreamSocket } from '../../http/stream-socket.ts';
 
@@ -26,11 +21,18 @@ export type ChannelTarget = (authority: string, stream: ServerHttp2Stream) => bo
 export interface ServeChannelOptions {
   readonly targets: readonly ChannelTarget[];
   readonly pingInterval_ms?: number;
+  /** The platform says goodbye to a machine that stands still, however short the channel was open: it is no failure. */
+  readonly onGoodbye?: () => void;
   /** Runs once, with the reason when the connection did not end as it should. */
   readonly onClose: (reason: string | undefined) => void;
 }
 
-export function serveChannel(socket: Duplex, options: ServeChannelOptions): ServerHttp2Session {
+export interface ServedChannel {
+  /** Cuts every stream, and the connection. */
+  destroy(): void;
+}
+
+export function serveChannel(socket: Duplex, options: ServeChannelOptions): ServedChannel {
   const session = performServerHandshake(socket, {
     settings: {
       initialWindowSize: STREAM_WINDOW_BYTES,
@@ -44,7 +46,10 @@ export function serveChannel(socket: Duplex, options: ServeChannelOptions): Serv
     streamResetRate: 10_000,
   });
   let reason: string | undefined;
-  session.once('connect', () => session.setLocalWindowSize(SESSION_WINDOW_BYTES));
+  setSessionWindow(session, SESSION_WINDOW_BYTES);
+  session.once('goaway', (code) => {
+    if (code === constants.NGHTTP2_NO_ERROR) options.onGoodbye?.();
+  });
   session.on('stream', (stream, headers) => {
     stream.on('error', ignore);
     if (!isTaken(stream, headers, options.targets)) refuse(stream, headers);
@@ -56,7 +61,7 @@ export function serveChannel(socket: Duplex, options: ServeChannelOptions): Serv
   pingSession(session, { interval_ms: options.pingInterval_ms ?? PING_INTERVAL_MS, missed: MISSED_PINGS }, () => {
     reason = 'the platform answers no ping';
   });
-  return session;
+  return { destroy: () => destroySession(session, socket) };
 }
 
 function isTaken(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, targets: readonly ChannelTarget[]): boolean {

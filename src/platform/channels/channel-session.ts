@@ -17,6 +17,7 @@ import {
   STREAM_WINDOW_BYTES,
 } from '../../core/channel-limits.ts';
 import { RemoraError } from '../../core/remora-error.ts';
+import { destroySession, setSessionWindow } from '../../http/destroy-session.ts';
 import { joinAnswerChunks } from '../../http/join-answer-chunks.ts';
 import { pingSession } from '../../http/session-pings.ts';
 import { toStreamSocket } from '../../http/stream-socket.ts';
@@ -92,7 +93,7 @@ export function openChannelSession(options: ChannelSessionOptions): ChannelSessi
   /** The session closes in a later turn, and nobody may find it until then. */
   function end(why: string): void {
     if (!isOver) reason = why;
-    session.destroy();
+    destroySession(session, connection);
     onOver();
   }
 
@@ -161,7 +162,7 @@ export function openChannelSession(options: ChannelSessionOptions): ChannelSessi
     close: end,
   };
 
-  session.once('connect', () => session.setLocalWindowSize(SESSION_WINDOW_BYTES));
+  setSessionWindow(session, SESSION_WINDOW_BYTES);
   session.on('stream', (stream) => stream.on('error', ignore).close(constants.NGHTTP2_REFUSED_STREAM));
   session.on('error', (error: NodeJS.ErrnoException) => {
     if (isFault) return;
