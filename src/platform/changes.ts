@@ -7,11 +7,11 @@ export type Change =
   /** An organization has got a sprite. */
   | { readonly type: 'sprite_created'; readonly sprite_id: string }
   /** The settings or the labels of a sprite have changed, or it is gone. */
-  | { readonly type: 'sprite_changed' }
+  | { readonly type: 'sprite_changed'; readonly sprite_id: string }
   /** A connector was made, its name, policy or credential has changed, or it is gone. */
   | { readonly type: 'connector_changed'; readonly connector_id: string }
   /** Another machine, or another incarnation, is served in place of the one that was. */
-  | { readonly type: 'incarnation_replaced' }
+  | { readonly type: 'incarnation_replaced'; readonly sprite_id: string }
   /** A machine of this platform process has reached another state. */
   | { readonly type: 'machine_moved'; readonly sprite_id: string; readonly state: MachineStatus }
   /** It is time to look again at what this process is not notified of. */

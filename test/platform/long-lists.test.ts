@@ -1,12 +1,12 @@
 // Lists without a page limit are read, judged and compared in several turns of the event loop.
 import { expect, onTestFinished, test } from 'vitest';
+import { inBatches } from '../../src/core/in-batches.ts';
 import { nextSlice } from '../../src/core/next-slice.ts';
 import { createCompiledPolicies } from '../../src/platform/connectors/compiled-policies.ts';
 import { type ConnectorRow, createConnectorStore } from '../../src/platform/connectors/records/connector-store.ts';
 import { splitByUse } from '../../src/platform/connectors/split-by-use.ts';
 import { createChangeFeed } from '../../src/platform/gateway/change-feed.ts';
 import { toConnectorsDigest } from '../../src/platform/gateway/connectors-digest.ts';
-import { inBatches } from '../../src/platform/gateway/in-batches.ts';
 import { createOrganizationStore } from '../../src/platform/organizations/organization-store.ts';
 import { openSqliteStorage } from '../../src/platform/storage/sqlite-storage.ts';
 import type { Sql } from '../../src/platform/storage/storage.ts';

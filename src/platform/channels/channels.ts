@@ -3,6 +3,7 @@
 import type { Duplex } from 'node:stream';
 import type { MachineIncarnation } from '../../contract/resume-reports.ts';
 import { HELD_BY_ALL_BYTES, HELD_BYTES } from '../../core/channel-limits.ts';
+import { inBatches } from '../../core/in-batches.ts';
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { ChannelRecords } from './channel-records.ts';
@@ -27,8 +28,8 @@ export interface Channels extends AsyncDisposable {
   wait(machine_id: string, limit_ms: number): Promise<ChannelSession>;
   /** Cuts the channel of a sprite whose machine stands still: nothing may be written to it before the machine dials again. */
   closeOf(sprite_id: string, reason: string): void;
-  /** Closes those whose incarnation is not served any more. Never throws. */
-  recheck(): Promise<void>;
+  /** Closes those of one sprite, or of all, whose incarnation is not served any more. Never throws. */
+  recheck(sprite_id?: string): Promise<void>;
   /** How many channels and streams are open. */
   counts(): { readonly channels: number; readonly streams: number };
 }
@@ -123,8 +124,9 @@ export function createChannels({ isServed, records, log, now_ms, pingInterval_ms
     closeOf(sprite_id, reason) {
       for (const channel of open.values()) if (channel.sprite_id === sprite_id) channel.close(reason);
     },
-    async recheck() {
-      await Promise.all([...open.values()].map(check));
+    async recheck(sprite_id) {
+      const all = [...open.values()];
+      await inBatches(sprite_id === undefined ? all : all.filter((channel) => channel.sprite_id === sprite_id), check);
     },
     counts() {
       const all = [...open.values()];

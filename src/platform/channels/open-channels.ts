@@ -22,9 +22,8 @@ export function openChannels(
     log,
     now_ms: clock.mono_ms,
   });
-  const recheck = () => void channels.recheck();
-  changes.subscribe('incarnation_replaced', recheck);
-  changes.subscribe('revalidation_due', recheck);
+  changes.subscribe('incarnation_replaced', ({ sprite_id }) => void channels.recheck(sprite_id));
+  changes.subscribe('revalidation_due', () => void channels.recheck());
   changes.subscribe('machine_moved', ({ sprite_id, state }) => {
     if (state === 'suspended' || state === 'stopped') channels.closeOf(sprite_id, `the machine is ${state}`);
   });

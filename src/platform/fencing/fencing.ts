@@ -46,7 +46,7 @@ const messages: Readonly<Record<'conflict' | 'rewound', string>> = {
 
 /** `changes` gets `incarnation_replaced` after one machine was taken in place of another. */
 export function createFencing(store: IncarnationStore, changes: Pick<Changes, 'publish'>): Fencing {
-  const publishReplaced = () => changes.publish({ type: 'incarnation_replaced' });
+  const publishReplaced = (sprite_id: string) => changes.publish({ type: 'incarnation_replaced', sprite_id });
 
   /** False when another call has changed the record in between. */
   async function write(
@@ -57,12 +57,12 @@ export function createFencing(store: IncarnationStore, changes: Pick<Changes, 'p
     const verdict = checkIncarnation(known, claimed);
     if (verdict === 'newer') {
       if (!(await store.replace(sprite_id, { ...claimed, nonces: { type: 'none' } }))) return false;
-      if (known !== undefined) publishReplaced();
+      if (known !== undefined) publishReplaced(sprite_id);
     }
     if (verdict === 'confirms' && known !== undefined && claimed.nonce !== undefined) {
       const nonces = { type: 'confirmed', hash: toNonceHash(claimed.nonce) } as const;
       if (!(await store.setNonces(sprite_id, known, nonces))) return false;
-      publishReplaced();
+      publishReplaced(sprite_id);
     }
     return true;
   }
@@ -81,7 +81,7 @@ export function createFencing(store: IncarnationStore, changes: Pick<Changes, 'p
     const pending = { ...claimed, nonces: addPending({ type: 'none' }, hash) };
     if (known === undefined || verdict === 'newer') {
       if (!(await store.replace(sprite_id, pending))) return undefined;
-      if (known !== undefined) publishReplaced();
+      if (known !== undefined) publishReplaced(sprite_id);
       return { nonce };
     }
     if (verdict === 'unconfirmed') {
@@ -96,7 +96,7 @@ export function createFencing(store: IncarnationStore, changes: Pick<Changes, 'p
       default: {
         const generation = known.generation + 1;
         if (!(await store.takeOver(sprite_id, known, { ...pending, generation }, report.now_ms))) return undefined;
-        publishReplaced();
+        publishReplaced(sprite_id);
         return { nonce, generation, replaced: known };
       }
     }

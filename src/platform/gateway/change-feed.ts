@@ -1,9 +1,9 @@
 // Tells agents when what they may call has changed. A version stands for everything that a sprite sees of the gateway; versions are
 // compared after each write.
 import type { GatewayChange } from '../../contract/gateway.ts';
+import { inBatches } from '../../core/in-batches.ts';
 import type { EventSink } from '../../http/event-sink.ts';
 import { StorageFailure } from '../storage/storage.ts';
-import { inBatches } from './in-batches.ts';
 
 /** The most readers of one sprite: copies of its machine, or an agent that leaves connections open, must not use up all connections. */
 const READERS_PER_SPRITE = 4;

@@ -95,7 +95,7 @@ export function createForwardCall(deps: ForwardCallDeps): ForwardCall {
     };
     const recheck = async () => await judge(await deps.recheck(principal));
     // Registered before the policy is read, so that no later change is missed.
-    using open = calls.begin(connector_id, { recheck });
+    using open = calls.begin({ connector_id, sprite_id: spriteOf(principal)?.id, recheck });
     const judged = await judge(principal);
     using _ofConnector = ofConnector.admit(judged.row.id);
     const { secret, injection, renewed } = await deps.credentials.open(judged.row, judged.entry);

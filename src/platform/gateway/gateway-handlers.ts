@@ -48,12 +48,15 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
     feed.check();
   };
   changes.subscribe('connector_changed', ({ connector_id }) => {
-    void calls.recheck(connector_id);
+    void calls.recheck({ connector_id });
     feed.check();
   });
-  changes.subscribe('sprite_changed', recheckAll);
+  changes.subscribe('sprite_changed', ({ sprite_id }) => {
+    void calls.recheck({ sprite_id });
+    feed.check();
+  });
   changes.subscribe('revalidation_due', recheckAll);
-  changes.subscribe('incarnation_replaced', () => void calls.recheck());
+  changes.subscribe('incarnation_replaced', ({ sprite_id }) => void calls.recheck({ sprite_id }));
 
   const forward = createForwardCall({ ...deps, policyOf, calls, now_ms });
 

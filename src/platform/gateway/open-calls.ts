@@ -1,17 +1,21 @@
-// The calls in flight through each connector. A changed policy ends those that it no longer allows.
+// The calls in flight, by connector and by sprite. A changed policy ends those that it no longer allows.
+
+import { inBatches } from '../../core/in-batches.ts';
 import { StorageFailure } from '../storage/storage.ts';
-import { inBatches } from './in-batches.ts';
 
 export interface OpenCall {
+  readonly connector_id: string;
+  /** Undefined for a call of an organization. */
+  readonly sprite_id: string | undefined;
   /** Throws when the call is no longer allowed. */
   readonly recheck: () => Promise<unknown>;
 }
 
 export interface OpenCalls {
   /** Dispose when the call is over; the signal's reason is why it was ended. */
-  begin(connector_id: string, call: OpenCall): Disposable & { readonly signal: AbortSignal };
-  /** Checks the calls of one connector, or all, and ends those that are no longer allowed. Never throws. */
-  recheck(connector_id?: string): Promise<void>;
+  begin(call: OpenCall): Disposable & { readonly signal: AbortSignal };
+  /** Checks the calls of one connector or of one sprite, or all, and ends those that are no longer allowed. Never throws. */
+  recheck(of?: Partial<Pick<OpenCall, 'connector_id' | 'sprite_id'>>): Promise<void>;
 }
 
 export interface OpenCallsOptions {
@@ -28,7 +32,9 @@ interface Entry extends OpenCall {
 }
 
 export function createOpenCalls({ grace_ms, now_ms }: OpenCallsOptions): OpenCalls {
-  const open = new Map<string, Set<Entry>>();
+  const open = new Set<Entry>();
+  const byConnector = new KeyedSets<Entry>();
+  const bySprite = new KeyedSets<Entry>();
 
   async function check(entry: Entry): Promise<void> {
     const asked_ms = now_ms();
@@ -42,22 +48,42 @@ export function createOpenCalls({ grace_ms, now_ms }: OpenCallsOptions): OpenCal
   }
 
   return {
-    begin(connector_id, call) {
-      const calls = open.get(connector_id) ?? new Set();
+    begin(call) {
+      const { connector_id, sprite_id } = call;
       const entry: Entry = { ...call, controller: new AbortController(), passed_ms: now_ms() };
-      open.set(connector_id, calls.add(entry));
+      open.add(entry);
+      byConnector.add(connector_id, entry);
+      if (sprite_id !== undefined) bySprite.add(sprite_id, entry);
       return {
         signal: entry.controller.signal,
         [Symbol.dispose]() {
-          calls.delete(entry);
-          if (calls.size === 0 && open.get(connector_id) === calls) open.delete(connector_id);
+          open.delete(entry);
+          byConnector.delete(connector_id, entry);
+          if (sprite_id !== undefined) bySprite.delete(sprite_id, entry);
         },
       };
     },
-    async recheck(connector_id) {
-      const calls = connector_id === undefined ? [...open.values()] : [open.get(connector_id) ?? new Set()];
-      const entries = calls.flatMap((set) => [...set]);
-      await inBatches(entries, check);
+    async recheck({ connector_id, sprite_id } = {}) {
+      if (connector_id !== undefined) await inBatches(byConnector.list(connector_id), check);
+      else if (sprite_id !== undefined) await inBatches(bySprite.list(sprite_id), check);
+      else await inBatches([...open], check);
     },
   };
+}
+
+class KeyedSets<T> {
+  readonly #sets = new Map<string, Set<T>>();
+
+  add(key: string, item: T): void {
+    this.#sets.set(key, (this.#sets.get(key) ?? new Set()).add(item));
+  }
+
+  delete(key: string, item: T): void {
+    const set = this.#sets.get(key);
+    if (set?.delete(item) === true && set.size === 0) this.#sets.delete(key);
+  }
+
+  list(key: string): readonly T[] {
+    return [...(this.#sets.get(key) ?? [])];
+  }
 }

@@ -16,7 +16,7 @@ export interface PortWatchesDeps {
 export function openPortWatches({ notices, changes, isShared }: PortWatchesDeps): PortWatches {
   const watches = new PortWatches({ notices, poll_ms: isShared ? POLL_MS : undefined });
   changes.subscribe('machine_moved', ({ sprite_id }) => watches.look(sprite_id));
-  changes.subscribe('sprite_changed', () => void watches.recheck());
+  changes.subscribe('sprite_changed', ({ sprite_id }) => void watches.recheckOf(sprite_id));
   changes.subscribe('revalidation_due', () => void watches.recheck());
   return watches;
 }

@@ -71,6 +71,13 @@ export class PortWatches {
     return this.#rechecking;
   }
 
+  /** Does the same for one sprite. */
+  async recheckOf(sprite_id: string): Promise<void> {
+    this.look(sprite_id);
+    const { readers } = this.#watched.get(sprite_id) ?? { readers: [] };
+    for (const reader of [...readers]) await end(reader);
+  }
+
   async #recheck(): Promise<void> {
     this.#lookAtAll();
     for (const { readers } of [...this.#watched.values()]) {

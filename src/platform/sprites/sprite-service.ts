@@ -108,7 +108,7 @@ export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
         return await inside.update(row.id, change, clock.wall_ms());
       }, `sprite ${name} of ${organization.id}`);
       if (updated === undefined) throw notFound();
-      changes.publish({ type: 'sprite_changed' });
+      changes.publish({ type: 'sprite_changed', sprite_id: updated.id });
       return updated;
     },
     async delete(organization, name) {
@@ -116,7 +116,7 @@ export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
       const machine = await machines.findBySprite(row.id);
       if (machine !== undefined) await deps.machineService.destroy(machine.id);
       if (!(await sprites.delete(row.id))) throw notFound();
-      changes.publish({ type: 'sprite_changed' });
+      changes.publish({ type: 'sprite_changed', sprite_id: row.id });
     },
     async findFor(principal, name) {
       const organization = organizationOf(principal);

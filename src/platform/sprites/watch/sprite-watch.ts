@@ -64,7 +64,7 @@ export function createSpriteWatch(deps: SpriteWatchDeps): SpriteWatch {
 
   changes.subscribe('machine_moved', ({ sprite_id }) => looks.at(sprite_id));
   changes.subscribe('sprite_created', ({ sprite_id }) => looks.at(sprite_id));
-  changes.subscribe('sprite_changed', () => looks.atAll());
+  changes.subscribe('sprite_changed', ({ sprite_id }) => looks.at(sprite_id));
   changes.subscribe('revalidation_due', () => void revalidate());
 
   function find({ organization }: Caller): Watched {
@@ -74,7 +74,7 @@ export function createSpriteWatch(deps: SpriteWatchDeps): SpriteWatch {
     const ready = looks.readAll(organization.id).then((rows) => void board.replace(rows));
     // What changed while it was read is found by one more look.
     ready.then(
-      () => looks.atAll(),
+      () => looks.of(organization.id),
       () => undefined,
     );
     const watched: Watched = { board, watchers: new Set(), ready };

@@ -29,7 +29,8 @@ export class StateLooks {
   /** By the id of the organization. */
   readonly #open: ReadonlyMap<string, Watched>;
   readonly #moved = new Set<string>();
-  #isAllDue = false;
+  /** Organizations all of whose sprites are due. */
+  readonly #due = new Set<string>();
   #isLooking = false;
   #restsUntil_ms = 0;
 
@@ -45,16 +46,17 @@ export class StateLooks {
     this.#lookSoon();
   }
 
-  /** Looks at every sprite of the organizations that are watched, soon. */
-  atAll(): void {
-    if (this.#open.size === 0) return;
-    this.#isAllDue = true;
+  /** Looks at every sprite of an organization soon. */
+  of(organization_id: string): void {
+    this.#due.add(organization_id);
     this.#lookSoon();
   }
 
-  /** Does what `atAll` does, unless the last such look was long and not long ago. */
+  /** Looks at every sprite that is watched, unless the last such look was long and not long ago. */
   again(): void {
-    if (this.#deps.clock.mono_ms() >= this.#restsUntil_ms) this.atAll();
+    if (this.#open.size === 0 || this.#deps.clock.mono_ms() < this.#restsUntil_ms) return;
+    for (const id of this.#open.keys()) this.#due.add(id);
+    this.#lookSoon();
   }
 
   async readAll(organization_id: string): Promise<SpriteRow[]> {
@@ -83,13 +85,14 @@ export class StateLooks {
   }
 
   async #look(): Promise<void> {
-    while (this.#open.size > 0 && (this.#moved.size > 0 || this.#isAllDue)) {
+    while (this.#open.size > 0 && (this.#moved.size > 0 || this.#due.size > 0)) {
       const ids = [...this.#moved];
       this.#moved.clear();
       for (const id of ids) await this.#lookAt(id);
-      if (this.#isAllDue) await this.#lookAtAll();
+      if (this.#due.size > 0) await this.#lookAtDue();
     }
     this.#moved.clear();
+    this.#due.clear();
   }
 
   async #lookAt(id: string): Promise<void> {
@@ -102,11 +105,15 @@ export class StateLooks {
     if (watched !== undefined) this.#send(watched, [watched.board.set(row)]);
   }
 
-  async #lookAtAll(): Promise<void> {
-    this.#isAllDue = false;
+  async #lookAtDue(): Promise<void> {
     const { clock } = this.#deps;
     const begun_ms = clock.mono_ms();
-    for (const [id, watched] of [...this.#open]) this.#send(watched, watched.board.replace(await this.readAll(id)));
+    const due = [...this.#due];
+    this.#due.clear();
+    for (const id of due) {
+      const watched = this.#open.get(id);
+      if (watched !== undefined) this.#send(watched, watched.board.replace(await this.readAll(id)));
+    }
     const now_ms = clock.mono_ms();
     this.#restsUntil_ms = now_ms + (now_ms - begun_ms) / LOOK_SHARE;
   }

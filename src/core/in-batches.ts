@@ -1,5 +1,5 @@
 // Runs many queries a few at a time, with a turn of the event loop between, so that calls do not wait for all of them.
-import { nextSlice } from '../../core/next-slice.ts';
+import { nextSlice } from './next-slice.ts';
 
 const AT_ONCE = 64;
 

@@ -1,0 +1,84 @@
+// What is looked at again when something changes: what belongs to the sprite that changed, and nothing of others, so that a sprite
+// whose machine claims one incarnation after the other costs its own calls and channels only.
+import { duplexPair } from 'node:stream';
+import { expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../src/core/clock.ts';
+import { createChanges } from '../../src/platform/changes.ts';
+import { openChannels } from '../../src/platform/channels/open-channels.ts';
+import { createFencing } from '../../src/platform/fencing/fencing.ts';
+import type { IncarnationStore } from '../../src/platform/fencing/incarnation-store.ts';
+import type { KnownIncarnation } from '../../src/platform/fencing/known-incarnation.ts';
+import { createOpenCalls } from '../../src/platform/gateway/open-calls.ts';
+import { eventually } from '../support/eventually.ts';
+import { silentLog } from '../support/silent-log.ts';
+
+const incarnation = { generation: 1, incarnation: 'a1'.repeat(16) };
+const next = { generation: 2, incarnation: 'b2'.repeat(16) };
+const sprites = ['one', 'two', 'three'] as const;
+
+function createCountedStore() {
+  const records = new Map<string, KnownIncarnation>();
+  for (const id of sprites) records.set(id, { ...incarnation, nonces: { type: 'none' } });
+  const loaded: string[] = [];
+  const store: Pick<IncarnationStore, 'load' | 'replace'> = {
+    async load(sprite_id) {
+      loaded.push(sprite_id);
+      return { known: records.get(sprite_id), isAdopting: false, taken_over_at: null };
+    },
+    async replace(sprite_id, known) {
+      records.set(sprite_id, known);
+      return true;
+    },
+  };
+  return { store: store as IncarnationStore, records, loaded };
+}
+
+test('a new incarnation has the channel of its own sprite looked at, and closed', async () => {
+  const { store, records, loaded } = createCountedStore();
+  const changes = createChanges();
+  const channels = openChannels(store, changes, undefined, silentLog, systemClock);
+  onTestFinished(() => channels[Symbol.asyncDispose]());
+  for (const sprite_id of sprites) {
+    const [socket] = duplexPair();
+    channels.attach({ machine_id: `machine of ${sprite_id}`, sprite_id, incarnation, socket });
+  }
+  await createFencing(store, changes).admit('two', records.get('two'), next);
+  await eventually(() => channels.find('machine of two') === undefined);
+  expect(loaded).toEqual(['two']);
+  expect(channels.counts().channels).toBe(2);
+  changes.publish({ type: 'revalidation_due' });
+  await eventually(() => loaded.length > 2);
+  expect(loaded).toEqual(['two', 'one', 'three']);
+});
+
+test('a channel that is replaced before it is connected ends without an error', async () => {
+  const { store } = createCountedStore();
+  const channels = openChannels(store, createChanges(), undefined, silentLog, systemClock);
+  onTestFinished(() => channels[Symbol.asyncDispose]());
+  const sockets = sprites.map(() => duplexPair()[0]);
+  for (const socket of sockets) channels.attach({ machine_id: 'm', sprite_id: 'one', incarnation, socket });
+  await eventually(() => sockets.filter(({ destroyed }) => destroyed).length > 1);
+  expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, false]);
+  expect(channels.counts().channels).toBe(1);
+});
+
+test('calls are judged again by connector, by sprite, or all', async () => {
+  const judged: string[] = [];
+  const calls = createOpenCalls({ grace_ms: 0, now_ms: () => 0 });
+  const begin = (name: string, connector_id: string, sprite_id: string | undefined) =>
+    calls.begin({ connector_id, sprite_id, recheck: async () => void judged.push(name) });
+  begin('a', 'c1', 'one');
+  begin('b', 'c1', 'two');
+  begin('c', 'c2', undefined);
+  const over = begin('d', 'c2', 'two');
+  const take = () => judged.splice(0).toSorted().join('');
+  await calls.recheck({ connector_id: 'c1' });
+  expect(take()).toBe('ab');
+  await calls.recheck({ sprite_id: 'two' });
+  expect(take()).toBe('bd');
+  over[Symbol.dispose]();
+  await calls.recheck({ sprite_id: 'two' });
+  expect(take()).toBe('b');
+  await calls.recheck();
+  expect(take()).toBe('abc');
+});
