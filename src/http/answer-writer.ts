@@ -1,6 +1,8 @@
 // The body of an upstream's answer on its way to the caller: bytes that arrived in one read leave in one write, and a slow
 // caller stops the upstream.
 import type { ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { freeBytes } from '../core/free-bytes.ts';
 import { Pieces } from '../core/http/pieces.ts';
 import { Backlog } from './backlog.ts';
 
@@ -42,8 +44,13 @@ export class AnswerWriter {
   flush(): void {
     if (this.#pieces.bytes === 0 || this.#response.destroyed) return;
     const bytes = this.#pieces.take();
-    if (!this.#backlog.write(bytes)) this.#source.pause();
+    if (!this.#backlog.write(bytes, () => this.#free(bytes))) this.#source.pause();
     this.#onBytes?.(bytes);
+  }
+
+  /** A stream of HTTP/2 may say that bytes were written while they are still on their way. */
+  #free(bytes: Buffer): void {
+    if (this.#response.socket instanceof Socket) freeBytes(bytes);
   }
 
   #soon(): void {

@@ -23,10 +23,14 @@ export class Backlog {
   }
 
   /** False when nothing more should be written until there is room. */
-  write(chunk: Buffer): boolean {
+  write(chunk: Buffer, onWritten?: () => void): boolean {
     this.#pieces = this.#to.writableLength === 0 ? 1 : this.#pieces + 1;
-    if (this.#pieces < PIECES_AHEAD) return this.#to.write(chunk) || this.#to.writableLength <= this.#ahead_bytes;
-    this.#to.write(chunk, this.#onRoom);
+    if (this.#pieces < PIECES_AHEAD)
+      return this.#to.write(chunk, onWritten) || this.#to.writableLength <= this.#ahead_bytes;
+    this.#to.write(chunk, () => {
+      onWritten?.();
+      this.#onRoom();
+    });
     return false;
   }
 }

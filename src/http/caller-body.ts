@@ -74,7 +74,7 @@ class StreamedBody implements CallerBody {
     this.#stream?.destroy();
     const request = this.#request;
     const { cap_bytes, idle_ms } = this.#limits;
-    const waiting = new Pieces();
+    const waiting = new Pieces({ isOwner: true });
     let isWanted = false;
     let isComplete = false;
     const pass = () => {

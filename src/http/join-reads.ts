@@ -2,11 +2,14 @@
 // costs more time than its bytes are worth, even joined. So only one such read is taken in each turn of the event loop, over all
 // connections, which leaves the rest of the turn to everything else. What a joiner lets wait goes on in the same way.
 import type { Readable } from 'node:stream';
+import { freeBytes } from '../core/free-bytes.ts';
 
 export interface Joiner {
   push(read: Buffer): Buffer;
   /** Whether the last read was cut so finely that the next one has to wait. */
   readonly isFine: boolean;
+  /** Whether nobody needs the last read any more, once its reader was given what `push` made of it and has taken that. */
+  readonly isSpent?: boolean;
   /** Whether this read has to wait, although nothing before it does. */
   mustWait?(read: Buffer): boolean;
   /** The part of the last read that has to wait until `resume`, with all reads after it; undefined when nothing has to. */
@@ -53,6 +56,7 @@ export function joinReads(socket: Readable, joiner: Joiner): JoinedReads {
       isBlocked = true;
     }
     const isRoomy = push(bytes);
+    if (rest === undefined && joiner.isSpent === true && socket.readableLength === 0) freeBytes(chunk);
     return isRoomy && rest === undefined;
   }
 

@@ -15,6 +15,9 @@ export class FrameMeter {
   #isFine = false;
   #isRefused = false;
 
+  /** What is kept of a read is a copy, and so is what node:http2 takes. */
+  readonly isSpent = true;
+
   /** `onRefused` runs once; nothing passes any more. */
   constructor(allowance: FrameAllowance, onRefused: (reason: string) => void) {
     this.#allowance = allowance;

@@ -1,17 +1,24 @@
 // Collects bytes that come in pieces and are taken as one. Small pieces are copied together at once, so that the memory is that
 // of the bytes, however finely they were cut.
+import { freeBytes } from '../free-bytes.ts';
 
 /** A piece below this is copied; a larger one is kept as it is. */
 const COPY_BELOW_BYTES = 2 * 1024;
 const SLAB_BYTES = 16 * 1024;
 
 export class Pieces {
+  readonly #isOwner: boolean;
   readonly #kept: Buffer[] = [];
   #first: Buffer | undefined;
   #slab: Buffer | undefined;
   #from = 0;
   #to = 0;
   bytes = 0;
+
+  /** An owner frees the pieces that it has joined: nobody else may have them. */
+  constructor({ isOwner = false } = {}) {
+    this.#isOwner = isOwner;
+  }
 
   push(piece: Buffer): void {
     if (piece.length === 0) return;
@@ -26,6 +33,7 @@ export class Pieces {
     const only = this.#first;
     if (only === undefined) this.#seal();
     const all = only ?? Buffer.concat(this.#kept);
+    if (only === undefined && this.#isOwner) for (const piece of this.#kept) freeBytes(piece);
     this.#first = undefined;
     this.#slab = undefined;
     this.#kept.length = 0;

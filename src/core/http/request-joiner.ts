@@ -36,9 +36,11 @@ export class RequestJoiner {
   #body: ChunkBody | undefined;
   #isOff = false;
   #isFine = false;
+  #isSpent = false;
 
   /** The bytes to give to the parser in place of `read`. */
   push(read: Buffer): Buffer {
+    this.#isSpent = !this.#isOff && this.#left >= read.length;
     if (this.#isOff) return read;
     if (this.#isWholeHead(read)) return read;
     const rewritten = new Rewritten(read);
@@ -76,6 +78,11 @@ export class RequestJoiner {
   /** True when the last read was cut finely. */
   get isFine(): boolean {
     return this.#isFine;
+  }
+
+  /** True when the last read was nothing but body, of which the parser makes a copy. */
+  get isSpent(): boolean {
+    return this.#isSpent;
   }
 
   /** True when the connection is no longer followed and every request that was seen has been returned. */

@@ -1,5 +1,6 @@
 // The connection of a channel as the HTTP/2 client reads it: through a meter of its frames, and not while the channel holds too much.
 import { Duplex } from 'node:stream';
+import { freeBytes } from '../../core/free-bytes.ts';
 import { FrameAllowance } from '../../core/http/frame-allowance.ts';
 import { FrameMeter } from '../../core/http/frame-meter.ts';
 import { joinReads } from '../../http/join-reads.ts';
@@ -26,10 +27,20 @@ export function meterConnection(socket: Duplex, { onRefused, isFull }: MeteredCo
       if (timer === undefined) socket.resume();
     },
     write(chunk: Buffer, _encoding, callback) {
-      socket.write(chunk, callback);
+      socket.write(chunk, (error) => {
+        // What HTTP/2 writes here is a copy that it has made for this.
+        freeBytes(chunk);
+        callback(error);
+      });
     },
     writev(chunks, callback) {
-      socket.write(Buffer.concat(chunks.map(({ chunk }) => chunk as Buffer)), callback);
+      const pieces = chunks.map(({ chunk }) => chunk as Buffer);
+      const all = Buffer.concat(pieces);
+      for (const piece of pieces) freeBytes(piece);
+      socket.write(all, (error) => {
+        freeBytes(all);
+        callback(error);
+      });
     },
     final(callback) {
       socket.end(callback);

@@ -1,10 +1,10 @@
 // Answers with the content of an open file, or a part of it. What was promised is sent or the connection is cut: a file that shrinks
 // meanwhile never looks whole.
-import { once } from 'node:events';
 import type { BigIntStats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { errorStatus } from '../../contract/errors.ts';
+import { freeBytes } from '../../core/free-bytes.ts';
 import { sendJson } from '../../http/reply.ts';
 import type { OpenFile } from './actions/read-file.ts';
 import { parseRange } from './byte-range.ts';
@@ -12,6 +12,7 @@ import { named } from './file-error.ts';
 import { isKnown, isSame, toFileVersion } from './file-version.ts';
 
 const PIECE_BYTES = 256 * 1024;
+const NOTHING = Buffer.alloc(0);
 
 /** Throws FileError while nothing is answered. The file stays open. */
 export async function sendFile(
@@ -69,11 +70,15 @@ async function sendBytes(request: IncomingMessage, response: ServerResponse, par
     return;
   }
   let at = start;
-  for (let piece = first; piece.length > 0; piece = await readPiece(handle, path, at, hasSize ? end - at : 0)) {
+  for (let piece = first; piece.length > 0; ) {
     at += piece.length;
-    if (!response.write(piece)) await drained(response);
+    const written = writePiece(response, piece);
+    // The next piece is read while this one is on its way.
+    const next = hasSize && at >= end ? NOTHING : await readPiece(handle, path, at, hasSize ? end - at : 0);
+    await written;
     if (response.destroyed) return;
-    if (hasSize && at >= end) break;
+    freeBytes(piece);
+    piece = next;
   }
   if (hasSize && at < end) response.destroy();
   else response.end();
@@ -82,20 +87,18 @@ async function sendBytes(request: IncomingMessage, response: ServerResponse, par
 /** Empty at the end of the file. `wanted` bytes at the most; for 0, as many as a piece has. */
 async function readPiece(handle: FileHandle, path: string, at: number, wanted: number): Promise<Buffer> {
   const length = wanted > 0 ? Math.min(wanted, PIECE_BYTES) : PIECE_BYTES;
-  const { bytesRead, buffer } = await named(path, handle.read(Buffer.allocUnsafe(length), 0, length, at));
+  const { bytesRead, buffer } = await named(path, handle.read(Buffer.allocUnsafeSlow(length), 0, length, at));
   return buffer.subarray(0, bytesRead);
 }
 
-async function drained(response: ServerResponse): Promise<void> {
-  if (response.destroyed) return;
-  const over = new AbortController();
-  const onClose = () => over.abort();
-  response.once('close', onClose);
-  try {
-    await once(response, 'drain', { signal: over.signal });
-  } catch {
-    // The caller is gone, which the next look at the response shows.
-  } finally {
-    response.off('close', onClose);
-  }
+/** Resolves when the kernel has it, or the connection is gone. */
+function writePiece(response: ServerResponse, piece: Buffer): Promise<void> {
+  return new Promise((resolve) => {
+    const finish = () => {
+      response.off('close', finish);
+      resolve();
+    };
+    response.once('close', finish);
+    response.write(piece, finish);
+  });
 }

@@ -50,6 +50,22 @@ const bodies = ['', 'a', 'abc\r\n0\r\n\r\n', 'x'.repeat(3_000), '1\r\na\r\n'.rep
 describe('requests', () => {
   const head = 'POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
 
+  it('say that a read is spent only when nothing in it may be needed again', () => {
+    const joiner = new RequestJoiner();
+    const isSpentAfter = (text: string) => {
+      joiner.push(Buffer.from(text, 'latin1'));
+      return joiner.isSpent;
+    };
+    expect(isSpentAfter('PUT /a HTTP/1.1\r\nContent-Length: 10\r\n\r\n123')).toBe(false);
+    expect(isSpentAfter('4567')).toBe(true);
+    expect(isSpentAfter('890')).toBe(true);
+    expect(isSpentAfter('PUT /a HTTP/1.1\r\nContent-')).toBe(false);
+    expect(isSpentAfter('Length: 10\r\n\r\n')).toBe(false);
+    expect(isSpentAfter('1234567890GET /')).toBe(false);
+    joiner.onSwitched();
+    expect(isSpentAfter('bytes of another protocol')).toBe(false);
+  });
+
   it('reach the parser with the same bodies, however they were cut and wherever one ends in a read', () => {
     for (let round = 0; round < 60; round += 1) {
       const sent = Array.from({ length: 4 }, () => ({

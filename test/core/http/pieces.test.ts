@@ -27,3 +27,16 @@ it('keeps no small piece alive', () => {
   pieces.push(big.subarray(1, 2));
   expect(pieces.take().buffer).not.toBe(big.buffer);
 });
+
+it('gives back the memory of what it has joined, as the owner of it', () => {
+  const cut = [Buffer.alloc(20_000, 'a'), Buffer.alloc(20_000, 'b')];
+  const shared = Buffer.alloc(20_000, 'c');
+  const own = new Pieces({ isOwner: true });
+  const others = new Pieces();
+  for (const piece of cut) own.push(piece);
+  for (const piece of [shared, shared]) others.push(piece);
+  expect(own.take().toString('latin1')).toBe(`${'a'.repeat(20_000)}${'b'.repeat(20_000)}`);
+  expect(others.take().toString('latin1')).toBe('c'.repeat(40_000));
+  expect(cut.map(({ length }) => length)).toEqual([0, 0]);
+  expect(shared.length).toBe(20_000);
+});

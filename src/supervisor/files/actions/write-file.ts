@@ -2,7 +2,7 @@
 import { constants } from 'node:fs';
 import { access, type FileHandle, open } from 'node:fs/promises';
 import type { WriteFileRequest, WriteResponse } from '../../../contract/files.ts';
-import { Pieces } from '../../../core/http/pieces.ts';
+import { freeBytes } from '../../../core/free-bytes.ts';
 import { toAbsolutePath } from '../absolute-path.ts';
 import { toModeText } from '../file-entry.ts';
 import { FileError, named } from '../file-error.ts';
@@ -15,6 +15,8 @@ const NEW_FILE_MODE = 0o644;
 const PERMISSIONS = 0o777;
 /** Pieces of the body are small, and each write takes a turn of a thread. */
 const WRITE_BYTES = 512 * 1024;
+/** The system takes so many pieces at once, or more. */
+const PIECES_MAX = 1024;
 
 /** `content` is not read before the file can be written. Throws FileError, or what it throws; the file is then as it was before. */
 export async function writeFile(
@@ -63,22 +65,43 @@ async function append(old: Pin, mode: number | undefined, content: AsyncIterable
 
 /** The number of bytes. */
 async function writeAll(handle: FileHandle, content: AsyncIterable<Buffer>, path: string): Promise<number> {
-  const waiting = new Pieces();
+  let waiting: Buffer[] = [];
+  let waiting_bytes = 0;
   let size = 0;
+  const flush = async () => {
+    const pieces = waiting;
+    waiting = [];
+    waiting_bytes = 0;
+    await writeWhole(handle, pieces, path);
+  };
   for await (const piece of content) {
     size += piece.length;
     waiting.push(piece);
-    if (waiting.bytes >= WRITE_BYTES) await writeWhole(handle, waiting.take(), path);
+    waiting_bytes += piece.length;
+    if (waiting_bytes >= WRITE_BYTES || waiting.length >= PIECES_MAX) await flush();
   }
-  if (waiting.bytes > 0) await writeWhole(handle, waiting.take(), path);
+  await flush();
   return size;
 }
 
-async function writeWhole(handle: FileHandle, bytes: Buffer, path: string): Promise<void> {
-  for (let from = 0; from < bytes.length; ) {
-    const { bytesWritten } = await named(path, handle.write(bytes, from));
-    from += bytesWritten;
+/** The pieces are gone then. */
+async function writeWhole(handle: FileHandle, pieces: readonly Buffer[], path: string): Promise<void> {
+  let left = pieces;
+  while (left.length > 0) {
+    const { bytesWritten } = await named(path, handle.writev(left));
+    left = dropFirst(left, bytesWritten);
   }
+  for (const piece of pieces) freeBytes(piece);
+}
+
+/** Without as many bytes, and without pieces that are empty. */
+function dropFirst(pieces: readonly Buffer[], bytes: number): Buffer[] {
+  let left = bytes;
+  return pieces.flatMap((piece) => {
+    const rest = piece.subarray(left);
+    left = Math.max(0, left - piece.length);
+    return rest.length > 0 ? [rest] : [];
+  });
 }
 
 /** A file that takes another one's place need not be writable for the system: the caller finds that surprising. */
