@@ -11,6 +11,7 @@ import { exitCode, UsageError } from '../exit-code.ts';
 import { openLogDestination } from '../log-destination.ts';
 import { parsePort } from '../number-flag.ts';
 import { toDatabase } from '../platform/database-url.ts';
+import { letHeapGrow } from '../platform/heap-growth.ts';
 import { readLimitFlags } from '../platform/limit-flags.ts';
 import { readMetricsFlags } from '../platform/metrics-flags.ts';
 import { DEFAULT_PLATFORM_PORT, toPlatformDir } from '../platform/platform-dir.ts';
@@ -27,6 +28,7 @@ function toLogLevel(given = 'info'): string {
 }
 
 export async function run(invocation: Invocation): Promise<number> {
+  letHeapGrow();
   const { text, env, version, has } = invocation;
   const organization = text('organization');
   const tokenFile = text('token-file');
