@@ -1,5 +1,5 @@
 // What reaches into a sprite, beside ssh, scp and spawn on the same machine: `npm run bench:inside -- [--size MB] [--calls N]
-// [--services N] [--rounds N] [--only exec,files,cat,services,lines,beside]`. What counts are ratios, not numbers.
+// [--services N] [--rounds N] [--only exec,files,cat,services,lines,printing,beside]`. What counts are ratios, not numbers.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { measureExecCat } from './inside/exec-cat.ts';
 import { measureExecTrue } from './inside/exec-true.ts';
 import { measureFiles } from './inside/files.ts';
 import { measureLogLines } from './inside/log-lines.ts';
+import { measurePrinting } from './inside/printing.ts';
 import { measureServices } from './inside/services.ts';
 import { openBenchSprite } from './inside/sprite.ts';
 import { openSshd } from './inside/sshd.ts';
@@ -44,6 +45,7 @@ const parts: Readonly<Record<string, readonly [string, () => Promise<Figure[]>]>
   cat: [`${megabytes} MB through cat`, () => measureExecCat(sprite, megabytes)],
   services: ['Services at the boot', () => measureServices(Number(values.services), rounds, dir)],
   lines: ['A line of a log', () => measureLogLines(sprite, Number(values.lines))],
+  printing: ['Services that print much', () => measurePrinting(sprite, 100, dir)],
   beside: ['Small calls beside others', () => measureBeside(sprite, rounds, dir)],
 };
 for (const [name, [title, measure]] of Object.entries(parts)) {

@@ -24,17 +24,21 @@ export class LineCutter {
     return this.#held_bytes > 0;
   }
 
-  /** The pieces that are complete now. They may share memory with `chunk`. */
-  push(chunk: Buffer): LinePiece[] {
+  /**
+   * What is complete now: first `pieces`, then `whole`, which are whole lines with their newlines and is a part of `chunk`.
+   * @param chunk at most `PIECE_BYTES`; its memory may change afterwards
+   */
+  push(chunk: Buffer): { readonly pieces: readonly LinePiece[]; readonly whole: Buffer } {
     const pieces: LinePiece[] = [];
+    const end = chunk.lastIndexOf(LF) + 1;
     let start = 0;
-    for (let stop = chunk.indexOf(LF); stop >= 0; stop = chunk.indexOf(LF, start)) {
-      this.#cut(chunk.subarray(start, stop), pieces);
+    if (end > 0 && this.isHolding) {
+      start = chunk.indexOf(LF) + 1;
+      this.#cut(chunk.subarray(0, start - 1), pieces);
       pieces.push({ bytes: this.#take(), goesOn: false });
-      start = stop + 1;
     }
-    this.#cut(chunk.subarray(start), pieces);
-    return pieces;
+    this.#cut(chunk.subarray(end), pieces);
+    return { pieces, whole: chunk.subarray(start, end) };
   }
 
   /** What is held, as a piece: its line goes on unless this is the end of the output. */
@@ -45,7 +49,7 @@ export class LineCutter {
   /** Holds the bytes; cuts off a piece for as long as more than one piece is held. */
   #cut(bytes: Buffer, pieces: LinePiece[]): void {
     if (bytes.length > 0) {
-      this.#held.push(bytes);
+      this.#held.push(Buffer.from(bytes));
       this.#held_bytes += bytes.length;
     }
     if (this.#held_bytes <= PIECE_BYTES) return;

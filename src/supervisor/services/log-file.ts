@@ -1,18 +1,23 @@
-// The log file of one service. Writing never makes the service wait: what the disk does not take in time, or has no room for, is counted,
-// and the count stands in the file as soon as something can be written again.
+// The log file of one service. Its service is read as fast as the disk takes what it prints. A disk that stands still or is full does not make
+// it wait for long: what is not written is counted, and the count stands in the file as soon as something can be written again.
 import { type FileHandle, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { toErrorMessage } from '../../core/error-message.ts';
 import { makeDirectory } from '../../linux/make-directory.ts';
+import { countLines } from './count-lines.ts';
 import { toLogBytes } from './log-line.ts';
+import { LogQueue, type Waiting } from './log-queue.ts';
 
 export const LOG_MAX_BYTES = 10 * 1024 * 1024;
+/** With more than this waiting, the service should not be read. */
+const AHEAD_BYTES = 1024 * 1024;
+/** A disk that takes nothing for this long stands still. */
+const STILL_MS = 1_000;
 /** What may wait for the disk. */
 const WAITING_MAX_BYTES = 4 * 1024 * 1024;
-/** After about as much a write is over. */
-const WRITE_BYTES = 1024 * 1024;
 const RETRY_MS = 2_000;
 const MODE = 0o640;
+const TOO_SLOW = 'the disk was too slow';
 const LF = 0x0a;
 
 export interface LogFileOptions {
@@ -22,23 +27,18 @@ export interface LogFileOptions {
   readonly wall_ms: () => number;
 }
 
-interface Waiting {
-  readonly bytes: Buffer;
-  readonly lines: number;
-  /** Runs once the bytes before it are written or lost. */
-  readonly onPassed?: (size_bytes: number) => void;
-}
-
 export class LogFile implements AsyncDisposable {
   readonly path: string;
   readonly #options: LogFileOptions;
   #handle: FileHandle | undefined;
   #size_bytes = 0;
-  #waiting: Waiting[] = [];
-  #waiting_bytes = 0;
+  readonly #queue = new LogQueue();
   #writing: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
   readonly #lost = { lines: 0, why: '' };
+  /** Settled when little waits, or the disk stands still. */
+  #room: PromiseWithResolvers<void> | undefined;
+  #isStill = false;
   /** The last write ended inside a line. */
   #isTorn = false;
 
@@ -47,23 +47,42 @@ export class LogFile implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** `bytes` are whole lines. Returns at once. */
+  /** `bytes` are whole lines with their stamps. Returns at once. */
   append(bytes: Buffer, lines: number): void {
     if (lines === 0) return;
-    if (this.#waiting_bytes + bytes.length > WAITING_MAX_BYTES) {
-      this.#lose(lines, 'the disk was too slow');
-    } else {
-      this.#waiting.push({ bytes, lines });
-      this.#waiting_bytes += bytes.length;
+    if (this.#hasRoom(bytes.length)) this.#queue.push({ bytes, lines });
+    else this.#lose(lines, TOO_SLOW);
+    this.#resume();
+  }
+
+  /** Whole lines, which get the prefix. Returns at once, and keeps nothing of their memory. */
+  appendLines(prefix: string, lines: Buffer): void {
+    if (lines.length === 0) return;
+    if (this.#hasRoom(lines.length)) this.#queue.pushLines(prefix, lines);
+    else this.#lose(countLines([lines], lines.length), TOO_SLOW);
+    this.#resume();
+  }
+
+  /** Undefined while there is room; else resolves when there is some, or the disk stands still. */
+  untilRoom(): Promise<void> | undefined {
+    if (this.#queue.bytes <= AHEAD_BYTES || this.#isStill) return undefined;
+    if (this.#room === undefined) {
+      const room = Promise.withResolvers<void>();
+      const still = setTimeout(() => {
+        this.#isStill = true;
+        this.#giveRoom();
+      }, STILL_MS);
+      room.promise.then(() => clearTimeout(still));
+      this.#room = room;
     }
-    this.#writing ??= this.#write();
+    return this.#room.promise;
   }
 
   /** Resolves when everything that was appended before, and nothing after it, is in the file or lost; with the size of the file. */
   position(): Promise<number> {
     const { promise, resolve } = Promise.withResolvers<number>();
-    this.#waiting.push({ bytes: Buffer.alloc(0), lines: 0, onPassed: resolve });
-    this.#writing ??= this.#write();
+    this.#queue.push({ bytes: Buffer.alloc(0), lines: 0, onPassed: resolve });
+    this.#resume();
     return promise;
   }
 
@@ -79,46 +98,48 @@ export class LogFile implements AsyncDisposable {
     // What is appended in the same turn goes into the same write.
     await Promise.resolve();
     clearTimeout(this.#retry);
-    while (this.#waiting.length > 0 || this.#lost.lines > 0) {
-      const batch = this.#takeBatch();
+    while (!this.#queue.isEmpty || this.#lost.lines > 0) {
+      const batch = this.#queue.takeBatch();
       const failure = await this.#writeBatch(batch);
-      for (const { onPassed } of batch) onPassed?.(this.#size_bytes);
+      this.#isStill = false;
+      if (this.#queue.bytes <= AHEAD_BYTES / 2) this.#giveRoom();
+      for (const { block, onPassed } of batch) {
+        block?.release();
+        onPassed?.(this.#size_bytes);
+      }
       if (failure === undefined) continue;
       await this.#forgetHandle();
-      if (this.#waiting.length > 0) continue;
+      if (!this.#queue.isEmpty) continue;
       this.#retry = setTimeout(() => this.#resume(), RETRY_MS).unref();
       break;
     }
     this.#writing = undefined;
   }
 
-  /** Up to the first one that somebody waits for, and not much at once, so that a file is not far over its limit. */
-  #takeBatch(): Waiting[] {
-    let taken_bytes = 0;
-    const isLast = ({ bytes, onPassed }: Waiting) => {
-      taken_bytes += bytes.length;
-      return onPassed !== undefined || taken_bytes >= WRITE_BYTES;
-    };
-    const end = this.#waiting.findIndex(isLast);
-    this.#waiting_bytes -= taken_bytes;
-    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end + 1);
-  }
-
   /** The error when not all of it could be written; the lines that are missing then count as lost. */
   async #writeBatch(batch: readonly Waiting[]): Promise<unknown> {
     const notice = this.#takeNotice();
-    const bytes = Buffer.concat([...notice.parts, ...batch.map((each) => each.bytes)]);
+    const parts = [...notice.parts, ...batch.map(({ bytes }) => bytes)].filter(({ length }) => length > 0);
     const begin = { lines: notice.lines + batch.reduce((sum, { lines }) => sum + lines, 0), isTorn: this.#isTorn };
     const written = { bytes: 0 };
     try {
-      await this.#writeAll(bytes, written);
+      await this.#writeAll(parts, written);
       return undefined;
     } catch (error) {
-      const ends = countLines(bytes.subarray(0, written.bytes)) - (begin.isTorn && written.bytes > 0 ? 1 : 0);
+      const ends = countLines(parts, written.bytes) - (begin.isTorn && written.bytes > 0 ? 1 : 0);
       const isNoticeWritten = notice.lines > 0 && ends > 0;
       this.#lose(begin.lines - (isNoticeWritten ? notice.lines + ends - 1 : ends), toErrorMessage(error));
       return error;
     }
+  }
+
+  #hasRoom(bytes: number): boolean {
+    return this.#queue.bytes + bytes <= WAITING_MAX_BYTES;
+  }
+
+  #giveRoom(): void {
+    this.#room?.resolve();
+    this.#room = undefined;
   }
 
   #resume(): void {
@@ -142,14 +163,15 @@ export class LogFile implements AsyncDisposable {
     return { parts, lines };
   }
 
-  async #writeAll(bytes: Buffer, written: { bytes: number }): Promise<void> {
+  async #writeAll(parts: readonly Buffer[], written: { bytes: number }): Promise<void> {
     if (this.#size_bytes >= LOG_MAX_BYTES) await this.#rotate();
     const handle = await this.#open();
-    while (written.bytes < bytes.length) {
-      const { bytesWritten } = await handle.write(bytes, written.bytes, bytes.length - written.bytes);
+    for (let rest = parts; rest.length > 0; ) {
+      const { bytesWritten } = await handle.writev(rest);
       written.bytes += bytesWritten;
       this.#size_bytes += bytesWritten;
-      if (bytesWritten > 0) this.#isTorn = bytes[written.bytes - 1] !== LF;
+      if (bytesWritten > 0) this.#isTorn = byteAt(rest, bytesWritten - 1) !== LF;
+      rest = dropBytes(rest, bytesWritten);
     }
   }
 
@@ -183,8 +205,16 @@ export class LogFile implements AsyncDisposable {
   }
 }
 
-function countLines(bytes: Buffer): number {
-  let count = 0;
-  for (let at = bytes.indexOf(LF); at >= 0; at = bytes.indexOf(LF, at + 1)) count += 1;
-  return count;
+function byteAt(parts: readonly Buffer[], index: number): number | undefined {
+  return dropBytes(parts, index)[0]?.[0];
+}
+
+/** What is left after the first `bytes`. */
+function dropBytes(parts: readonly Buffer[], bytes: number): readonly Buffer[] {
+  let left_bytes = bytes;
+  return parts.flatMap((part) => {
+    const dropped_bytes = Math.min(left_bytes, part.length);
+    left_bytes -= dropped_bytes;
+    return dropped_bytes === part.length ? [] : [part.subarray(dropped_bytes)];
+  });
 }

@@ -10,11 +10,15 @@ export type LogLabel = 'stdout' | 'stderr' | 'error';
 const LF = 0x0a;
 const FORM = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) \[(stdout|stderr|error)\+?\] (.*)$/s;
 
+/** What stands before the text of a line; ASCII. */
+export function toLinePrefix(label: LogLabel, wall_ms: number): string {
+  return `${toDateTime(wall_ms)} [${label}] `;
+}
+
 export function toLogBytes(label: LogLabel, pieces: readonly LinePiece[], wall_ms: number): Buffer {
   const stamp = toDateTime(wall_ms);
-  const whole = Buffer.from(`${stamp} [${label}] `);
+  const whole = Buffer.from(toLinePrefix(label, wall_ms));
   const cut = Buffer.from(`${stamp} [${label}+] `);
-  // One buffer for all of them: there may be tens of thousands of short lines in what is read at once.
   const most_bytes = pieces.reduce((sum, { bytes }) => sum + cut.length + bytes.length + 1, 0);
   const lines = Buffer.allocUnsafe(most_bytes);
   let at = 0;

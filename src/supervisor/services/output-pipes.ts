@@ -1,8 +1,7 @@
 // The pipes for what a program prints, which the program can open again as `/dev/stdout` and `/dev/stderr`: what Node makes for a child are
 // sockets, which cannot be opened by a name. They belong to the user of the program; their own names are gone before it begins.
 import { execFile } from 'node:child_process';
-import { closeSync, constants, fchownSync, openSync, rmSync } from 'node:fs';
-import { Socket } from 'node:net';
+import { constants, fchownSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { randomHex } from '../../core/urandom.ts';
@@ -12,8 +11,8 @@ import type { UnixUser } from '../../linux/users.ts';
 const run = promisify(execFile);
 
 export interface OutputPipe {
-  /** What the program prints; it ends when no process has the other end. */
-  readonly reader: Socket;
+  /** The descriptor of what the program prints, which does not block; it ends when no process has the other end. */
+  readonly reader: number;
   /** The descriptor for the program. Close it here once the program has it. */
   readonly writer: number;
 }
@@ -42,13 +41,8 @@ export async function openOutputPipes(
 
 /** Neither open waits: the reader is not blocking, and the writer finds a reader. */
 function openPipe(path: string, owner: Pick<UnixUser, 'uid' | 'gid'> | undefined): OutputPipe {
-  const readable = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   const writer = openSync(path, constants.O_WRONLY);
   if (owner !== undefined) fchownSync(writer, owner.uid, owner.gid);
-  return { reader: new Socket({ fd: readable, readable: true, writable: false }), writer };
-}
-
-/** Closes the ends for the program. */
-export function closeWriters(pipes: readonly OutputPipe[]): void {
-  for (const { writer } of pipes) closeSync(writer);
+  return { reader, writer };
 }

@@ -1,9 +1,11 @@
-// What one process of a service prints: its two pipes are always read, cut into lines, written to the log file and passed to followers.
-import type { Readable } from 'node:stream';
+// What one process of a service prints: its two pipes are read, cut into lines, written to the log file and passed to followers.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { withDeadline } from '../../core/with-deadline.ts';
 import { LineCutter, type LinePiece } from './line-cutter.ts';
 import type { LogFile } from './log-file.ts';
-import { toLogBytes } from './log-line.ts';
+import { toLinePrefix, toLogBytes } from './log-line.ts';
+import type { OnBytes, OutputSource } from './output-source.ts';
+import { ReadingPace } from './reading-pace.ts';
 import type { ServiceHub } from './service-hub.ts';
 
 /** A line without an end is passed on when nothing came after it for this long. */
@@ -22,24 +24,33 @@ export interface ServiceOutput {
   close(): Promise<void>;
 }
 
-export function startOutput(stdout: Readable, stderr: Readable, target: OutputTarget): ServiceOutput {
-  const ends = [startReading(stdout, 'stdout', target), startReading(stderr, 'stderr', target)];
+/** Starts to read, by the function that it is given. */
+export type OpenSource = (onBytes: OnBytes) => OutputSource;
+
+export function startOutput(stdout: OpenSource, stderr: OpenSource, target: OutputTarget): ServiceOutput {
+  const readings = [startReading(stdout, 'stdout', target), startReading(stderr, 'stderr', target)];
+  const ended = Promise.all(readings.map(({ ended }) => ended));
   return {
     async close() {
-      await withDeadline(DRAIN_MS, Promise.all(ends)).catch(() => undefined);
-      stdout.destroy();
-      stderr.destroy();
-      await Promise.all(ends);
+      await withDeadline(DRAIN_MS, ended).catch(() => undefined);
+      for (const { source } of readings) source.destroy();
+      await ended;
     },
   };
 }
 
-/** Resolves when the pipe is closed. */
-function startReading(pipe: Readable, label: 'stdout' | 'stderr', { log, hub, wall_ms }: OutputTarget): Promise<void> {
+interface Reading {
+  readonly source: OutputSource;
+  /** Resolves when all that was read is passed on. */
+  readonly ended: Promise<void>;
+}
+
+function startReading(open: OpenSource, label: 'stdout' | 'stderr', { log, hub, wall_ms }: OutputTarget): Reading {
   const cutter = new LineCutter();
+  const pace = new ReadingPace();
   let quiet: NodeJS.Timeout | undefined;
 
-  function pass(pieces: readonly LinePiece[]): void {
+  function passPieces(pieces: readonly LinePiece[]): void {
     if (pieces.length === 0) return;
     const timestamp = wall_ms();
     log.append(toLogBytes(label, pieces, timestamp), pieces.length);
@@ -47,21 +58,31 @@ function startReading(pipe: Readable, label: 'stdout' | 'stderr', { log, hub, wa
     for (const { bytes } of pieces) hub.publish({ type: label, data: bytes.toString('utf8'), timestamp });
   }
 
-  pipe.on('data', (chunk: Buffer) => {
+  function passLines(lines: Buffer): void {
+    if (lines.length === 0) return;
+    const timestamp = wall_ms();
+    log.appendLines(toLinePrefix(label, timestamp), lines);
+    if (!hub.isFollowed) return;
+    const texts = lines.toString('utf8', 0, lines.length - 1).split('\n');
+    for (const data of texts) hub.publish({ type: label, data, timestamp });
+  }
+
+  const source = open((chunk) => {
+    const begin_ms = performance.now();
     clearTimeout(quiet);
-    pass(cutter.push(chunk));
-    if (cutter.isHolding) quiet = setTimeout(() => pass(cutter.flush(false)), QUIET_MS);
-    // One that prints without end must not keep the others waiting: each chunk is one turn.
-    pipe.pause();
-    setImmediate(() => pipe.resume());
+    const { pieces, whole } = cutter.push(chunk);
+    passPieces(pieces);
+    passLines(whole);
+    if (cutter.isHolding) quiet = setTimeout(() => passPieces(cutter.flush(false)), QUIET_MS);
+    const pause_ms = pace.take(begin_ms, performance.now());
+    const room = log.untilRoom();
+    if (pause_ms === 0 && room === undefined) return true;
+    void Promise.all([room, pause_ms === 0 ? undefined : sleep(pause_ms)]).then(() => source.resume());
+    return false;
   });
-  // A pipe that breaks ends; what was read is passed on.
-  pipe.on('error', () => undefined);
-  return new Promise((resolve) => {
-    pipe.once('close', () => {
-      clearTimeout(quiet);
-      pass(cutter.flush(true));
-      resolve();
-    });
+  const ended = source.closed.then(() => {
+    clearTimeout(quiet);
+    passPieces(cutter.flush(true));
   });
+  return { source, ended };
 }

@@ -1,7 +1,7 @@
 // The process of a service: starts it as the user of the sprite, in a process group and a control group of its own, and knows when it is over.
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
@@ -16,10 +16,11 @@ import type { UnixUser } from '../../linux/users.ts';
 import { FamilyEnd } from './family-end.ts';
 import { whyNotStartable } from './find-program.ts';
 import { type Launch, toLaunch } from './launch.ts';
-import { closeWriters, type OutputPipe, openOutputPipes, toPipeDirectory } from './output-pipes.ts';
+import { type OutputPipe, openOutputPipes, toPipeDirectory } from './output-pipes.ts';
+import { readPipe, readStream } from './output-source.ts';
 import type { RunNotes } from './run-note.ts';
 import { SERVICE_VARIABLE, type ServiceMarks } from './service-mark.ts';
-import { type OutputTarget, startOutput } from './service-output.ts';
+import { type OpenSource, type OutputTarget, type ServiceOutput, startOutput } from './service-output.ts';
 
 /** How long what a service has started may take to end once its first process has ended by itself. */
 const REST_MS = 1_000;
@@ -69,9 +70,11 @@ export async function startProcess(
   note(undefined);
   const launch = toLaunch({ cmd: request.cmd, args: request.args, env, user: other, cgroup: cgroup?.path });
   const pipes = await openPipes(options, other);
+  let output: ServiceOutput | undefined;
   try {
     const child = spawnChild(launch, dir, pipes);
-    const output = startOutput(pipes?.[0].reader ?? child.stdout, pipes?.[1].reader ?? child.stderr, target);
+    const reading = startOutput(toOpen(pipes?.[0], child.stdout), toOpen(pipes?.[1], child.stderr), target);
+    output = reading;
     const exited = new Promise<number>((settle) => {
       child.once('exit', (code, signal) => {
         settle(code ?? SIGNALLED + (signal === null ? 0 : constants.signals[signal]));
@@ -93,13 +96,13 @@ export async function startProcess(
     };
     const done = exited.then(async (code) => {
       await end(REST_MS);
-      await output.close();
+      await reading.close();
       notes.remove(name);
       return code;
     });
     return { pid, done, end: (grace_ms) => void end(grace_ms), signal: (signal) => child.kill(signal) };
   } catch (error) {
-    for (const { reader } of pipes ?? []) reader.destroy();
+    await output?.close();
     cgroup?.remove();
     notes.remove(name);
     throw new Error(`${request.cmd} cannot be started: ${toErrorMessage(error)}`);
@@ -138,7 +141,14 @@ function spawnChild(launch: Launch, cwd: string, pipes: readonly [OutputPipe, Ou
     pipe?.on('error', () => undefined);
     pipe?.end(variables);
     return child as unknown as Child;
+  } catch (error) {
+    for (const { reader } of pipes ?? []) closeSync(reader);
+    throw error;
   } finally {
-    closeWriters(pipes ?? []);
+    for (const { writer } of pipes ?? []) closeSync(writer);
   }
+}
+
+function toOpen(pipe: OutputPipe | undefined, stream: Readable): OpenSource {
+  return (onBytes) => (pipe === undefined ? readStream(stream, onBytes) : readPipe(pipe.reader, onBytes));
 }

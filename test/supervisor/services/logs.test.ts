@@ -82,6 +82,17 @@ test('a program may open its own output by name, and print without end: others a
   expect(linesOf(events).slice(0, 10)).toEqual(Array.from({ length: 10 }, () => 'y'));
 });
 
+test('what is printed at once is in the file, each line once and in order, however much it is', async () => {
+  const { call, dir } = await serveServices();
+  const path = logFileOf(dir, 'much');
+  await call('PUT', '/much?duration=0', sh('seq 300000; echo end; sleep 60'));
+  await eventually(() => readLogOf(dir, 'much').endsWith('[stdout] end\n'));
+  const lines = (readFileSync(`${path}.1`, 'utf8') + readFileSync(path, 'utf8')).split('\n').slice(0, -2);
+  const numbers = lines.map((line) => Number(/^[-0-9T:.]+Z \[stdout\] (\d+)$/.exec(line)?.[1]));
+  expect(numbers.length).toBe(300_000);
+  expect(numbers.findIndex((number, index) => number !== index + 1)).toBe(-1);
+});
+
 test('a full disk stops no service; the lost lines are counted once there is room', async () => {
   const { call, dir, states } = await serveServices();
   const path = logFileOf(dir, 'web');

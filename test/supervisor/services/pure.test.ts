@@ -2,9 +2,12 @@
 import { describe, expect, it, test } from 'vitest';
 import type { ServiceStatus } from '../../../src/contract/services.ts';
 import { toLaunch } from '../../../src/supervisor/services/launch.ts';
-import { LineCutter, PIECE_BYTES } from '../../../src/supervisor/services/line-cutter.ts';
-import { parseLogLine, toLogBytes } from '../../../src/supervisor/services/log-line.ts';
+import { LineCutter, type LinePiece, PIECE_BYTES } from '../../../src/supervisor/services/line-cutter.ts';
+import { LogBlock } from '../../../src/supervisor/services/log-block.ts';
+import { parseLogLine, toLinePrefix, toLogBytes } from '../../../src/supervisor/services/log-line.ts';
+import { LogQueue } from '../../../src/supervisor/services/log-queue.ts';
 import { checkNeeds, inOrder, whoNeeds } from '../../../src/supervisor/services/needs.ts';
+import { ReadingPace } from '../../../src/supervisor/services/reading-pace.ts';
 import { toRestartDelay } from '../../../src/supervisor/services/restart-delay.ts';
 import { createServiceMarks } from '../../../src/supervisor/services/service-mark.ts';
 import { type ServiceMove, serviceMoves, serviceStates } from '../../../src/supervisor/services/service-states.ts';
@@ -76,9 +79,22 @@ it.each([
 });
 
 describe('lines', () => {
+  /** Whole lines as pieces; the memory of each chunk changes after the push, as that of a read does. */
+  const push = (cutter: LineCutter, bytes: Buffer): LinePiece[] => {
+    const shared = Buffer.alloc(PIECE_BYTES);
+    const pieces: LinePiece[] = [];
+    for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+      const length = bytes.copy(shared, 0, at);
+      const { pieces: first, whole } = cutter.push(shared.subarray(0, length));
+      const lines = whole.toString('latin1').split('\n').slice(0, -1);
+      pieces.push(...first, ...lines.map((line) => ({ bytes: Buffer.from(line, 'latin1'), goesOn: false })));
+      shared.fill('?');
+    }
+    return pieces;
+  };
   const cut = (chunks: readonly (string | Buffer)[], isEnd = true) => {
     const cutter = new LineCutter();
-    const pieces = chunks.flatMap((chunk) => cutter.push(Buffer.from(chunk as string)));
+    const pieces = chunks.flatMap((chunk) => push(cutter, Buffer.from(chunk as string)));
     return [...pieces, ...cutter.flush(isEnd)].map(({ bytes, goesOn }) => `${bytes}${goesOn ? '+' : ''}`);
   };
 
@@ -107,12 +123,48 @@ describe('lines', () => {
   test('bytes that are no text pass as they are', () => {
     const bytes = Buffer.alloc(200_000, 0xff);
     const cutter = new LineCutter();
-    const pieces = [...cutter.push(bytes), ...cutter.flush(true)];
+    const pieces = [...push(cutter, bytes), ...cutter.flush(true)];
     expect(Buffer.concat(pieces.map((piece) => piece.bytes)).equals(bytes)).toBe(true);
   });
 
   test('a held line that is passed on early says that it goes on', () => {
     expect(cut(['prompt> '], false)).toEqual(['prompt> +']);
+  });
+
+  test('many at once are stamped as one by one, whatever their bytes are', () => {
+    const lines = ['', 'a', '$& $1 $$', 'ä\u{1f600}', '\xff\x00\r'].map((line) => Buffer.from(line, 'latin1'));
+    const pieces = lines.map((bytes) => ({ bytes, goesOn: false }));
+    const whole = Buffer.concat(lines.flatMap((line) => [line, Buffer.from('\n')]));
+    const prefix = toLinePrefix('stdout', 1_700_000_000_000);
+    const expected = toLogBytes('stdout', pieces, 1_700_000_000_000);
+    const small = LogBlock.open(prefix, whole);
+    expect(small.push(prefix, whole)).toBe(whole.length);
+    expect(small.bytes.equals(expected)).toBe(true);
+    expect(small.lines).toBe(lines.length);
+    const many = Buffer.concat(Array.from({ length: 2_000 }, () => whole));
+    const queue = new LogQueue();
+    for (let at = 0; at < 20; at += 1) queue.pushLines(prefix, many);
+    const batches = [];
+    while (!queue.isEmpty) batches.push(...queue.takeBatch());
+    const all = Buffer.concat(Array.from({ length: 40_000 }, () => expected));
+    expect(Buffer.concat(batches.map(({ bytes }) => bytes)).equals(all)).toBe(true);
+    expect(batches.reduce((sum, each) => sum + each.lines, 0)).toBe(40_000 * lines.length);
+    expect(queue.bytes).toBe(0);
+  });
+
+  test('a service that prints without end is read for a fifth of the time, another one at once', () => {
+    const busy = new ReadingPace();
+    let now_ms = 0;
+    let worked_ms = 0;
+    while (now_ms < 1_000) {
+      worked_ms += 0.1;
+      now_ms += 0.1;
+      now_ms += busy.take(now_ms - 0.1, now_ms);
+    }
+    expect(worked_ms / now_ms).toBeGreaterThan(0.1);
+    expect(worked_ms / now_ms).toBeLessThanOrEqual(0.21);
+    const calm = new ReadingPace();
+    for (let at_ms = 0; at_ms < 100; at_ms += 1) expect(calm.take(at_ms, at_ms + 0.1)).toBe(0);
   });
 
   test('of the log are read back', () => {
