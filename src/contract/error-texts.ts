@@ -43,6 +43,8 @@ export const errorTexts: Readonly<Record<ErrorCode, string>> = {
   too_many_requests: 'a rate or a number is used up; repeat after `Retry-After`',
   concurrent_sprite_limit_exceeded:
     'the organization has as many running or warm sprites as it may; `limit`, `current_count` and `retry_after_seconds` say more',
+  sprite_creation_rate_limited:
+    'the organization has created as many sprites as it may in this time; `limit`, `window_seconds` and `retry_after_seconds` say more',
   headers_too_large: 'the headers are longer than the limit',
   internal: 'a fault of Remora; the log has the cause',
   not_implemented: 'the operation is known and not served here',

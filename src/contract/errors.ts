@@ -41,6 +41,7 @@ export const errorStatus = {
   upgrade_required: 426,
   too_many_requests: 429,
   concurrent_sprite_limit_exceeded: 429,
+  sprite_creation_rate_limited: 429,
   headers_too_large: 431,
   internal: 500,
   not_implemented: 501,

@@ -11,11 +11,15 @@ export const OPERATOR_SOCKET = 'platform.sock';
 
 const limit = z.int().min(0).max(1_000_000).nullable();
 
-/** How many sprites may be running or warm at once; null = any number. */
+/**
+ * How many sprites may be running or warm at once; null = any number. `creation_limit`: how many may be created in a minute; null = as many as
+ * the platform lets each organization.
+ */
 export const organizationRecord = z.object({
   name: z.string(),
   running_limit: limit,
   warm_limit: limit,
+  creation_limit: limit,
 });
 export type OrganizationRecord = z.infer<typeof organizationRecord>;
 
@@ -25,10 +29,15 @@ export const createOrganizationRequest = z.object({
   name: z.string().min(1).max(63),
   running_limit: limit.optional(),
   warm_limit: limit.optional(),
+  creation_limit: limit.optional(),
 });
 
 /** Fields that are absent stay as they are. */
-export const updateOrganizationRequest = z.object({ running_limit: limit.optional(), warm_limit: limit.optional() });
+export const updateOrganizationRequest = z.object({
+  running_limit: limit.optional(),
+  warm_limit: limit.optional(),
+  creation_limit: limit.optional(),
+});
 
 /** `force`: its sprites and connectors go with it; else an organization that has some is refused. */
 export const deleteOrganizationRequest = z.object({ force: queryBoolean().default(false) });

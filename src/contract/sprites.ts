@@ -136,7 +136,14 @@ export const spriteOperations = {
     body: createSpriteRequest,
     unsupported: ['environment', 'wait_for_capacity', 'runtime'],
     answer: { kind: 'json', status: 201, schema: sprite },
-    errors: ['invalid_request', 'unsupported_field', 'unauthorized', 'not_found', 'already_exists'],
+    errors: [
+      'invalid_request',
+      'unsupported_field',
+      'unauthorized',
+      'not_found',
+      'already_exists',
+      'sprite_creation_rate_limited',
+    ],
   }),
   listSprites: definePlatformOperation({
     method: 'GET',

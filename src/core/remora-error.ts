@@ -10,6 +10,14 @@ export interface RemoraErrorOptions {
   readonly cause?: unknown;
   /** When the caller may try again, in milliseconds; becomes `Retry-After`. */
   readonly retryAfter_ms?: number;
+  /** The rate that is used up; becomes `X-RateLimit-*`. */
+  readonly rate?: UsedUpRate;
+}
+
+export interface UsedUpRate {
+  readonly limit: number;
+  /** When it may be used again, in Unix milliseconds. */
+  readonly reset_ms: number;
 }
 
 export class RemoraError extends Error {
@@ -18,6 +26,7 @@ export class RemoraError extends Error {
   readonly details: unknown;
   readonly fields: Readonly<Record<string, unknown>> | undefined;
   readonly retryAfter_ms: number | undefined;
+  readonly rate: UsedUpRate | undefined;
 
   /** @param message what the caller reads: what is wrong and what to do. */
   constructor(code: ErrorCode, message: string, options: RemoraErrorOptions = {}) {
@@ -26,5 +35,6 @@ export class RemoraError extends Error {
     this.details = options.details;
     this.fields = options.fields;
     this.retryAfter_ms = options.retryAfter_ms;
+    this.rate = options.rate;
   }
 }

@@ -1,6 +1,6 @@
 // What a caller reads of an error: a status, a body and headers, without anything of the inside.
 import { ERROR_MARKER, type ErrorBody, errorStatus } from '../contract/errors.ts';
-import { RemoraError } from '../core/remora-error.ts';
+import { RemoraError, type UsedUpRate } from '../core/remora-error.ts';
 
 /** What an error is to the caller. */
 export interface KnownError {
@@ -14,6 +14,8 @@ export interface KnownError {
   readonly fields?: Readonly<Record<string, unknown>> | undefined;
   /** When the caller may try again; becomes `Retry-After`. */
   readonly retryAfter_ms?: number | undefined;
+  /** The rate that is used up; becomes `X-RateLimit-*`. */
+  readonly rate?: UsedUpRate | undefined;
 }
 
 /** Knows the error classes of an application besides RemoraError; undefined for an error that is `internal`. Never throws. */
@@ -36,6 +38,7 @@ export function toErrorAnswer(error: unknown, mapError?: MapError): ErrorAnswer 
   const headers: Record<string, string> = { [ERROR_MARKER]: code };
   const retryAfter_ms = known.retryAfter_ms ?? (status === 429 ? 0 : undefined);
   if (retryAfter_ms !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(retryAfter_ms / 1_000)));
+  if (known.rate !== undefined) Object.assign(headers, toRateHeaders(known.rate));
   if (code === 'unauthorized') headers['www-authenticate'] = 'Bearer';
   if (code === 'method_not_allowed') headers.allow = detailOf(details, 'allow');
   if (code === 'upgrade_required') headers.upgrade = detailOf(details, 'upgrade');
@@ -46,8 +49,14 @@ export function toErrorAnswer(error: unknown, mapError?: MapError): ErrorAnswer 
 /** Undefined for an error that neither Remora nor the application knows. */
 export function toKnownError(error: unknown, mapError?: MapError): KnownError | undefined {
   if (!(error instanceof RemoraError)) return mapError?.(error);
-  const { code, message, details, fields, retryAfter_ms } = error;
-  return { status: errorStatus[code], code, message, details, fields, retryAfter_ms };
+  const { code, message, details, fields, retryAfter_ms, rate } = error;
+  return { status: errorStatus[code], code, message, details, fields, retryAfter_ms, rate };
+}
+
+/** As the clients of the ecosystem read them: the reset is a time in Unix seconds. */
+function toRateHeaders({ limit, reset_ms }: UsedUpRate): Record<string, string> {
+  const reset = String(Math.ceil(reset_ms / 1_000));
+  return { 'x-ratelimit-limit': String(limit), 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': reset };
 }
 
 function detailOf(details: unknown, name: string): string {

@@ -117,6 +117,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
     ...createSpriteHandlers({
       sprites,
       service: spriteService,
+      creationLimit: options.creationLimit,
       pageKey: deps.vault.derive('page tokens'),
       around: deps.around,
     }),

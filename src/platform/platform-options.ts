@@ -42,6 +42,8 @@ export interface PlatformOptions {
   readonly reconnectSpread_ms?: number;
   /** How often one token may call, besides calls through the gateway; 100 a second when absent. */
   readonly callRate?: Rate;
+  /** How many sprites an organization without a limit of its own may create in a minute; 600 when absent. */
+  readonly creationLimit?: number;
   /** How many tokens that nobody knows may be tried, from one address and in all. */
   readonly wrongTokens?: WrongTokenRates;
   /** How long a WebSocket through the gateway may be without a byte either way; ten minutes when absent, 0 = for ever. */

@@ -10,10 +10,17 @@ it('takes what is given, and leaves the rest as the platform has it', () => {
       sprite: { perSecond: 1_000, inFlight: 512 },
     },
   });
-  const given = { 'connector-rate': '7', 'sprite-in-flight': '3', 'token-rate': '2', 'websocket-idle': '0s' };
+  const given = {
+    'connector-rate': '7',
+    'sprite-in-flight': '3',
+    'token-rate': '2',
+    'creation-limit': '0',
+    'websocket-idle': '0s',
+  };
   expect(read(given)).toEqual({
     gatewayLimits: { connector: { perSecond: 7, inFlight: 1_024 }, sprite: { perSecond: 1_000, inFlight: 3 } },
     callRate: { perSecond: 2, burst: 10 },
+    creationLimit: 0,
     websocketIdle_ms: 0,
   });
   expect(read({ 'body-limit': '1073741824' }).gatewayLimits).toMatchObject({ bodyCap_bytes: 1_073_741_824 });
@@ -25,6 +32,7 @@ it.each([
   ['sprite-rate', '-1'],
   ['sprite-in-flight', '1.5'],
   ['token-rate', '1000001'],
+  ['creation-limit', '-1'],
   ['body-limit', '1g'],
   ['body-limit', '0'],
   ['websocket-idle', '25h'],

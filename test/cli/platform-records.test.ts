@@ -19,12 +19,12 @@ async function openWithCommand() {
 
 it('makes an organization with limits, a sprite, a token that works at once, and revokes it', async () => {
   const { platform, run } = await openWithCommand();
-  expect(await run('organization', 'create', 'globex', '--running-limit', '3')).toMatchObject({
+  expect(await run('organization', 'create', 'globex', '--running-limit', '3', '--creation-limit', '7')).toMatchObject({
     code: 0,
     out: 'globex',
   });
   expect((await run('organization', 'list')).out).toMatch(
-    /^NAME +RUNNING LIMIT +WARM LIMIT\nacme +- +-\nglobex +3 +-$/,
+    /^NAME +RUNNING LIMIT +WARM LIMIT +CREATION LIMIT\nacme +- +- +-\nglobex +3 +- +7$/,
   );
   expect((await run('sprite', 'create', 'globex', 'web', '--labels', 'a,b')).code).toBe(0);
   expect((await run('sprite', 'list', 'globex')).out).toMatch(/\nweb +cold +a,b +spr_/);

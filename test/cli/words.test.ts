@@ -171,7 +171,7 @@ describe.each(doors)('%s', (_door, open) => {
     const platform = await openTestPlatform();
     await platform.admin.setLimits('acme', { running_limit: 2 });
     const run = open(platform);
-    expect((await run('organization', 'show')).out).toBe('acme  running 2  warm any');
+    expect((await run('organization', 'show')).out).toBe('acme  running 2  warm any  creations default');
     expect((await run('usage', 'list', '--json')).out).toBe('{"usage":[]}');
     expect((await run('usage', 'list', '--since', 'january')).code).toBe(2);
   });
@@ -211,7 +211,7 @@ describe('the operator', () => {
     const run = here(platform);
     expect((await run('organization', 'create', 'globex', '--warm-limit', '3')).out).toBe('globex');
     expect((await run('organization', 'update', 'globex', '--warm-limit', 'none')).code).toBe(0);
-    expect((await run('organization', 'list')).out).toMatch(/\nacme +- +-\nglobex +- +-$/);
+    expect((await run('organization', 'list')).out).toMatch(/\nacme +- +- +-\nglobex +- +- +-$/);
     expect(await run('organization', 'create', 'globex')).toMatchObject({ code: 1 });
     expect(await run('sprite', 'create', 'web')).toMatchObject({
       code: 1,

@@ -145,7 +145,7 @@ test('every tag that is used is declared', () => {
 
 test('a row says its statuses, its bearer token and its body', () => {
   const create = api.paths['/v1/sprites']?.post;
-  expect(Object.keys(create?.responses ?? {}).sort()).toEqual(['201', '400', '401', '404', '409', 'default']);
+  expect(Object.keys(create?.responses ?? {}).sort()).toEqual(['201', '400', '401', '404', '409', '429', 'default']);
   expect(api.security).toEqual([{ bearer: [] }]);
   expect(create?.security).toBeUndefined();
   expect(create?.requestBody?.required).toBe(true);

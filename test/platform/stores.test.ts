@@ -210,8 +210,15 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
     await Promise.all([
       organizations.setLimits(id, { running_limit: 2 }),
       organizations.setLimits(id, { warm_limit: 0 }),
+      organizations.setLimits(id, { creation_limit: 9 }),
     ]);
-    expect(await organizations.find(id)).toEqual({ id, slug: 'acme', running_limit: 2, warm_limit: 0 });
+    expect(await organizations.find(id)).toEqual({
+      id,
+      slug: 'acme',
+      running_limit: 2,
+      warm_limit: 0,
+      creation_limit: 9,
+    });
     expect(await organizations.setLimits(id, { running_limit: null })).toMatchObject({
       running_limit: null,
       warm_limit: 0,

@@ -40,6 +40,22 @@ describe.skipIf(isWithoutPostgres())('two platforms on one database', () => {
     await server[Symbol.asyncDispose]();
   });
 
+  test('sprites that are created at both count together', async () => {
+    const limit = ['--creation-limit', '4'];
+    const { platforms } = await openPlatformPair(await server.createDatabase(), [], [limit, limit]);
+    const made = await Promise.all(
+      Array.from({ length: 10 }, (_, index) =>
+        platforms[index % 2 === 0 ? 0 : 1].call({ method: 'POST', path: '/v1/sprites', body: { name: `s-${index}` } }),
+      ),
+    );
+    expect(toStatuses(made)).toEqual([201, 201, 201, 201, 429, 429, 429, 429, 429, 429]);
+    expect(made.find(({ status }) => status === 429)?.json).toMatchObject({
+      error: 'sprite_creation_rate_limited',
+      limit: 4,
+      window_seconds: 60,
+    });
+  });
+
   /** With a connector by OAuth whose token is about to end, and the token of a sprite that may use it. */
   async function openConnected() {
     const provider = await startOAuthProvider();

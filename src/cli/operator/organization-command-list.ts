@@ -4,6 +4,11 @@ import type { Word } from './operator-command.ts';
 const limits = {
   'running-limit': { type: 'string', value: 'N', summary: 'sprites that may run at once, or none for any number' },
   'warm-limit': { type: 'string', value: 'N', summary: 'sprites kept warm at once, or none for any number' },
+  'creation-limit': {
+    type: 'string',
+    value: 'N',
+    summary: "sprites that may be created in a minute, or none for the platform's own limit",
+  },
 } as const;
 
 export const organizationCommands: readonly Word[] = [

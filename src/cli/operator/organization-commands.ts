@@ -12,11 +12,12 @@ const LIMIT_MAX = 1_000_000;
 export async function listOrganizations(invocation: Invocation): Promise<number> {
   const answer = await askPlatform(invocation, (client) => client.call('listOrganizations'));
   return print(invocation, answer, [
-    ['NAME', 'RUNNING LIMIT', 'WARM LIMIT'],
-    ...answer.organizations.map(({ name, running_limit, warm_limit }) => [
+    ['NAME', 'RUNNING LIMIT', 'WARM LIMIT', 'CREATION LIMIT'],
+    ...answer.organizations.map(({ name, running_limit, warm_limit, creation_limit }) => [
       name,
       String(running_limit ?? '-'),
       String(warm_limit ?? '-'),
+      String(creation_limit ?? '-'),
     ]),
   ]);
 }
@@ -90,8 +91,9 @@ export async function listUsage(invocation: Invocation): Promise<number> {
   ]);
 }
 
-function toLine({ name, running_limit, warm_limit }: OrganizationRecord): string[] {
-  return [name, `running ${running_limit ?? 'any'}`, `warm ${warm_limit ?? 'any'}`];
+function toLine({ name, running_limit, warm_limit, creation_limit }: OrganizationRecord): string[] {
+  const limits = [`running ${running_limit ?? 'any'}`, `warm ${warm_limit ?? 'any'}`];
+  return [name, ...limits, `creations ${creation_limit === null ? 'default' : `${creation_limit} a minute`}`];
 }
 
 function toLimits({ text }: Invocation) {
@@ -102,5 +104,6 @@ function toLimits({ text }: Invocation) {
   return {
     ...(text('running-limit') === undefined ? {} : { running_limit: read('running-limit') }),
     ...(text('warm-limit') === undefined ? {} : { warm_limit: read('warm-limit') }),
+    ...(text('creation-limit') === undefined ? {} : { creation_limit: read('creation-limit') }),
   };
 }

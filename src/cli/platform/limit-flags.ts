@@ -1,4 +1,4 @@
-// The flags of `remora platform` for the limits of one token, one connector and one sprite. Pure.
+// The flags of `remora platform` for the limits of one token, one connector, one sprite and one organization. Pure.
 import { parseDuration } from '../../contract/duration.ts';
 import { defaultGatewayLimits } from '../../platform/gateway/gateway-limits.ts';
 import type { PlatformOptions } from '../../platform/platform-options.ts';
@@ -15,7 +15,7 @@ const IDLE_MAX_MS = 24 * 3_600_000;
 /** Limits that are not given keep the platform's defaults. Throws UsageError. */
 export function readLimitFlags(
   text: Invocation['text'],
-): Pick<PlatformOptions, 'gatewayLimits' | 'callRate' | 'websocketIdle_ms'> {
+): Pick<PlatformOptions, 'gatewayLimits' | 'callRate' | 'creationLimit' | 'websocketIdle_ms'> {
   const limitOf = (user: 'connector' | 'sprite') => {
     const { perSecond, inFlight } = defaultGatewayLimits[user];
     const whole = (flag: string, otherwise: number) => parseWhole(flag, text(flag), otherwise, 1, LIMIT_MAX);
@@ -23,12 +23,14 @@ export function readLimitFlags(
   };
   const rate = text('token-rate');
   const perSecond = parseWhole('token-rate', rate, 1, 1, LIMIT_MAX);
+  const creation = text('creation-limit');
   const idle = text('websocket-idle');
   const body = text('body-limit');
   const bodyCap = body === undefined ? {} : { bodyCap_bytes: parseWhole('body-limit', body, 1, 1, BODY_MAX_BYTES) };
   return {
     gatewayLimits: { connector: limitOf('connector'), sprite: limitOf('sprite'), ...bodyCap },
     ...(rate === undefined ? {} : { callRate: { perSecond, burst: perSecond * BURST_S } }),
+    ...(creation === undefined ? {} : { creationLimit: parseWhole('creation-limit', creation, 0, 0, LIMIT_MAX) }),
     ...(idle === undefined ? {} : { websocketIdle_ms: parseIdle(idle) }),
   };
 }

@@ -71,6 +71,11 @@ export const platformCommand: Command = {
     'sprite-rate': { type: 'string', value: 'N', summary: 'the same of one sprite (1000)' },
     'sprite-in-flight': { type: 'string', value: 'N', summary: 'the same of one sprite (512)' },
     'token-rate': { type: 'string', value: 'N', summary: 'other calls each second with one token (100)' },
+    'creation-limit': {
+      type: 'string',
+      value: 'N',
+      summary: 'sprites that an organization without a limit of its own may create in a minute (600)',
+    },
     'body-limit': {
       type: 'string',
       value: 'BYTES',

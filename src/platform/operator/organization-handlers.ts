@@ -43,13 +43,14 @@ export function createOrganizationHandlers(
 
 type GivenLimits = { readonly [K in keyof OrganizationLimits]?: OrganizationLimits[K] | undefined };
 
-function toLimits({ running_limit, warm_limit }: GivenLimits): Partial<OrganizationLimits> {
+function toLimits({ running_limit, warm_limit, creation_limit }: GivenLimits): Partial<OrganizationLimits> {
   return {
     ...(running_limit === undefined ? {} : { running_limit }),
     ...(warm_limit === undefined ? {} : { warm_limit }),
+    ...(creation_limit === undefined ? {} : { creation_limit }),
   };
 }
 
-function toRecord({ slug, running_limit, warm_limit }: Organization): OrganizationRecord {
-  return { name: slug, running_limit, warm_limit };
+function toRecord({ slug, running_limit, warm_limit, creation_limit }: Organization): OrganizationRecord {
+  return { name: slug, running_limit, warm_limit, creation_limit };
 }

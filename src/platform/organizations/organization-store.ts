@@ -9,6 +9,8 @@ export interface Organization {
   /** How many sprites may be running or warm at once; null = no limit. */
   readonly running_limit: number | null;
   readonly warm_limit: number | null;
+  /** How many sprites may be created in a minute; null = as many as the platform lets each organization. */
+  readonly creation_limit: number | null;
 }
 
 export interface OrganizationStore {
@@ -18,7 +20,7 @@ export interface OrganizationStore {
   findBySlug(slug: string): Promise<Organization | undefined>;
   /** Sorted by slug. */
   list(): Promise<readonly Organization[]>;
-  /** A limit that is not named stays; null = no limit. Throws `not_found`. */
+  /** A limit that is not named stays; null = none of its own. Throws `not_found`. */
   setLimits(id: string, limits: Partial<OrganizationLimits>): Promise<Organization>;
   /**
    * Deletes the organization with its apps, tokens, begun authorizations and usage; only inside a transaction. Throws `conflict` when it has
@@ -27,10 +29,10 @@ export interface OrganizationStore {
   delete(id: string): Promise<void>;
 }
 
-export type OrganizationLimits = Pick<Organization, 'running_limit' | 'warm_limit'>;
+export type OrganizationLimits = Pick<Organization, 'running_limit' | 'warm_limit' | 'creation_limit'>;
 
 const SLUG = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
-const columns = 'id, slug, running_limit, warm_limit';
+const columns = 'id, slug, running_limit, warm_limit, creation_limit';
 
 /** What goes with an organization. */
 const owned = ['tokens', 'oauth_states', 'gateway_usage', 'apps'] as const;
@@ -50,21 +52,24 @@ export function createOrganizationStore(sql: Sql): OrganizationStore {
         [id, slug, now_ms],
       );
       if (made === 0) throw new RemoraError('already_exists', `there is an organization ${slug} already`);
-      return { id, slug, running_limit: null, warm_limit: null };
+      return { id, slug, running_limit: null, warm_limit: null, creation_limit: null };
     },
     find: (id) => sql.one<Organization>(`SELECT ${columns} FROM organizations WHERE id = $1`, [id]),
     findBySlug: (slug) => sql.one<Organization>(`SELECT ${columns} FROM organizations WHERE slug = $1`, [slug]),
     list: () => sql.all<Organization>(`SELECT ${columns} FROM organizations ORDER BY slug`),
-    async setLimits(id, { running_limit, warm_limit }) {
+    async setLimits(id, { running_limit, warm_limit, creation_limit }) {
       const changed = await sql.one<Organization>(
         `UPDATE organizations SET running_limit = CASE WHEN $1 = 1 THEN $2 ELSE running_limit END,
-           warm_limit = CASE WHEN $3 = 1 THEN $4 ELSE warm_limit END
-         WHERE id = $5 RETURNING ${columns}`,
+           warm_limit = CASE WHEN $3 = 1 THEN $4 ELSE warm_limit END,
+           creation_limit = CASE WHEN $5 = 1 THEN $6 ELSE creation_limit END
+         WHERE id = $7 RETURNING ${columns}`,
         [
           Number(running_limit !== undefined),
           running_limit ?? null,
           Number(warm_limit !== undefined),
           warm_limit ?? null,
+          Number(creation_limit !== undefined),
+          creation_limit ?? null,
           id,
         ],
       );

@@ -3,7 +3,9 @@ import type { ListSpritesRequest, SpriteListResponse, spriteOperations } from '.
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { Organization } from '../organizations/organization-store.ts';
-import { organizationOf, type Principal } from '../tokens/principal.ts';
+import { OPERATOR_TOKEN } from '../tokens/authenticate-operator.ts';
+import { isCaller, organizationOf, type Principal } from '../tokens/principal.ts';
+import { DEFAULT_CREATION_LIMIT } from './creation-limit.ts';
 import { parsePageToken, toPageToken } from './page-token.ts';
 import { type SpriteSurroundings, toSpriteRecord } from './sprite-record.ts';
 import type { SpriteService } from './sprite-service.ts';
@@ -13,6 +15,8 @@ import { toMachineConfig } from './to-machine-config.ts';
 export interface SpriteHandlerDeps {
   readonly sprites: SpriteStore;
   readonly service: SpriteService;
+  /** How many sprites an organization without a limit of its own may create in a minute. */
+  readonly creationLimit?: number | undefined;
   /** Signs continuation tokens. */
   readonly pageKey: Uint8Array;
   readonly around: SpriteSurroundings;
@@ -24,7 +28,11 @@ export function createSpriteHandlers(deps: SpriteHandlerDeps): Handlers<typeof s
     async createSprite({ principal, body }) {
       const organization = organizationOf(principal);
       const config = toMachineConfig(body.config, body.external === true);
-      return toSpriteRecord(await service.create(organization, { ...body, config }), organization, around);
+      const creationLimit = isOperator(principal)
+        ? undefined
+        : (organization.creation_limit ?? deps.creationLimit ?? DEFAULT_CREATION_LIMIT);
+      const made = await service.create(organization, { ...body, config, creationLimit });
+      return toSpriteRecord(made, organization, around);
     },
     async updateSprite({ principal, params, body }) {
       const organization = organizationOf(principal);
@@ -38,6 +46,11 @@ export function createSpriteHandlers(deps: SpriteHandlerDeps): Handlers<typeof s
       return toSpriteRecord(await service.findFor(principal, params.name), organizationOf(principal), around);
     },
   };
+}
+
+/** At the platform's own socket, for whatever organization. */
+function isOperator(principal: Principal): boolean {
+  return isCaller(principal) && principal.token.id === OPERATOR_TOKEN.id;
 }
 
 async function listSprites(

@@ -13,6 +13,7 @@ import { DEFAULT_MEMORY_MB } from '../machines/records/machine-views.ts';
 import type { Organization } from '../organizations/organization-store.ts';
 import type { Sql, Storage } from '../storage/storage.ts';
 import { checkOwnSprite, organizationOf, type Principal } from '../tokens/principal.ts';
+import { countCreation } from './creation-limit.ts';
 import { createSpriteStore, type SpriteRow, type SpriteStore } from './sprite-store.ts';
 import { CPUS, REGION } from './to-machine-config.ts';
 
@@ -26,10 +27,15 @@ export interface NewSpriteOptions {
   readonly external?: boolean | undefined;
   /** The app of its machine; the one named like the organization when absent. */
   readonly app?: string | undefined;
+  /** How many the organization may create in a minute; any number when absent. */
+  readonly creationLimit?: number | undefined;
 }
 
 export interface SpriteService {
-  /** Throws `already_exists` for a taken name and `invalid_request` for a malformed one, both naming the field, and `not_found` for an app. */
+  /**
+   * Throws `already_exists` for a taken name and `invalid_request` for a malformed one, both naming the field, `not_found` for an app, and
+   * `sprite_creation_rate_limited`.
+   */
   create(organization: Organization, sprite: NewSpriteOptions): Promise<SpriteRow>;
   /** Replaces the settings and the labels that are given. Throws `not_found`. */
   update(organization: Organization, name: string, change: UpdateSpriteRequest): Promise<SpriteRow>;
@@ -61,8 +67,9 @@ export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
     organization: Organization,
     given: NewSpriteOptions & { readonly app: string },
   ): Promise<SpriteRow> {
-    const { name, labels = [], url_settings = { auth: 'sprite' }, config, external = false } = given;
+    const { name, labels = [], url_settings = { auth: 'sprite' }, config, external = false, creationLimit } = given;
     const now_ms = clock.wall_ms();
+    if (creationLimit !== undefined) await countCreation(sql, organization.id, creationLimit, now_ms);
     const app = await findAppOfSprite(sql, organization, given.app, now_ms);
     const sprite = { organization_id: organization.id, name, labels, url_settings };
     const row = await createSpriteStore(sql).insert(sprite, now_ms);

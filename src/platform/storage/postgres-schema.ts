@@ -197,4 +197,9 @@ CREATE TABLE channels (
   generation BIGINT NOT NULL
 );
 `,
+  `
+ALTER TABLE organizations ADD COLUMN creation_limit BIGINT;
+ALTER TABLE organizations ADD COLUMN creations BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE organizations ADD COLUMN creations_since BIGINT NOT NULL DEFAULT 0;
+`,
 ];

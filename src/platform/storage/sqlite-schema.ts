@@ -205,4 +205,9 @@ CREATE TABLE channels (
   generation INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 `,
+  `
+ALTER TABLE organizations ADD COLUMN creation_limit INTEGER;
+ALTER TABLE organizations ADD COLUMN creations INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE organizations ADD COLUMN creations_since INTEGER NOT NULL DEFAULT 0;
+`,
 ];
