@@ -1,7 +1,7 @@
 // The sprites of the platform through `@fly/sprites`, the client that programs of the ecosystem use, as it is.
 import { APIError, SpritesClient } from '@fly/sprites';
 import { expect, test } from 'vitest';
-import { openTestPlatform } from '../support/open-platform.ts';
+import { machineCommand, openTestPlatform } from '../support/open-platform.ts';
 
 async function openClient() {
   const platform = await openTestPlatform();
@@ -42,6 +42,34 @@ test('it reads our errors as its own', async () => {
   expect(taken).toMatchObject({ statusCode: 409, errorCode: 'already_exists' });
   const stranger = new SpritesClient('nobody', { baseURL: platform.url });
   await expect(stranger.listSprites()).rejects.toMatchObject({ statusCode: 401, errorCode: 'unauthorized' });
+});
+
+test('a limit of sprites is an error of its own, whichever call would go beyond it', async () => {
+  const platform = await openTestPlatform({ agentCommand: machineCommand(), trustMachines: true });
+  const client = new SpritesClient(platform.token.reveal(), { baseURL: platform.url });
+  const sprite = await client.createSprite('dev-1');
+  await platform.admin.setLimits('acme', { running_limit: 0 });
+  const refused = await sprite.restart().catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(APIError);
+  expect(refused).toMatchObject({ statusCode: 429, limit: 0, currentCount: 0 });
+  const error = refused as APIError;
+  expect([error.isConcurrentLimitExceeded(), error.isCreationRateLimited()]).toEqual([true, false]);
+  expect(error.getRetryAfterSeconds()).toBeGreaterThan(0);
+  await expect(sprite.listServices()).rejects.toThrow(/429.*concurrent_sprite_limit_exceeded/s);
+  await expect(sprite.execFileHTTP('true')).rejects.toMatchObject({ errorCode: 'concurrent_sprite_limit_exceeded' });
+  expect((await client.getSprite('dev-1')).status).toBe('cold');
+});
+
+test('calls that are too many are an error of its own', async () => {
+  const platform = await openTestPlatform({ callRate: { burst: 3, perSecond: 0.01 } });
+  const client = new SpritesClient(platform.token.reveal(), { baseURL: platform.url });
+  const calls = await Promise.allSettled(Array.from({ length: 4 }, () => client.listSprites()));
+  const errors = calls.flatMap((call) => (call.status === 'rejected' ? [call.reason] : []));
+  expect(errors).toHaveLength(1);
+  expect(errors[0]).toBeInstanceOf(APIError);
+  expect(errors[0]).toMatchObject({ statusCode: 429, errorCode: 'too_many_requests' });
+  expect([errors[0].isRateLimitError(), errors[0].isConcurrentLimitExceeded()]).toEqual([true, false]);
+  expect(errors[0].getRetryAfterSeconds()).toBeGreaterThan(0);
 });
 
 test('it is told what is not done here, and nothing is made', async () => {

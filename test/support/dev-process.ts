@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { remoraPath } from './run-remora.ts';
 
 export const devRecord = z.strictObject({
   socket: z.string(),
@@ -31,6 +30,7 @@ export interface DevProcess extends AsyncDisposable {
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
+const program = new URL('../../bin/remora', import.meta.url).pathname;
 const READY = 'Ctrl-C ends all of it.';
 
 export interface DevProcessOptions {
@@ -43,7 +43,7 @@ export interface DevProcessOptions {
 /** Resolves when it has printed its lines. Rejects with what it printed when it ends before. */
 export async function startDev(options: DevProcessOptions): Promise<DevProcess> {
   const words = options.words ?? ['--dir', options.dir, '--port', '0', '--interval', '200'];
-  const child = spawn(process.execPath, [remoraPath, 'dev', ...words], {
+  const child = spawn(program, ['dev', ...words], {
     env: { ...process.env, ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,7 +1,11 @@
 // What `SpritesClient` and the errors of the package do.
 import { APIError, ExecError, parseAPIError, SpritesClient } from '@fly/sprites';
 import { expect } from 'vitest';
-import type { Steps } from '../sdk-stack.ts';
+import type { SdkStack, Steps } from '../sdk-stack.ts';
+
+const words = { running: 'running', suspended: 'warm', stopped: 'cold' } as const;
+const healths = { running: 'healthy', suspended: 'asleep', stopped: 'asleep' } as const;
+const madeName = ({ sprite }: SdkStack) => `${sprite.name}-made`;
 
 const limit = new APIError('too many', {
   statusCode: 429,
@@ -11,69 +15,77 @@ const limit = new APIError('too many', {
 const failed = new ExecError('failed', { stdout: 'a', stderr: 'b', exitCode: 3 });
 
 export const clientSteps: Steps = {
-  'SpritesClient.sprite': async ({ client }) => expect(client.sprite('dev-1').name).toBe('dev-1'),
-  'SpritesClient.createSprite': async ({ client }) => {
-    const made = await client.createSprite('sdk-1', { labels: ['a'], urlSettings: { auth: 'sprite' } });
-    expect(made).toMatchObject({ name: 'sdk-1', status: 'cold', labels: ['a'] });
+  'SpritesClient.sprite': async ({ client }) => expect(client.sprite('any').name).toBe('any'),
+  'SpritesClient.createSprite': async (stack) => {
+    const made = await stack.client.createSprite(madeName(stack), { labels: ['a'], urlSettings: { auth: 'sprite' } });
+    expect(made).toMatchObject({ name: madeName(stack), status: 'cold', labels: ['a'] });
   },
-  'SpritesClient.getSprite': async ({ client }) => {
-    expect(await client.getSprite('dev-1')).toMatchObject({ name: 'dev-1', organizationName: 'acme' });
+  'SpritesClient.getSprite': async ({ client, sprite: { name }, organization, state }) => {
+    const read = await client.getSprite(name);
+    expect(read).toMatchObject({ name, organizationName: organization, status: words[state] });
     await expect(client.getSprite('none')).rejects.toMatchObject({ statusCode: 404 });
   },
-  'SpritesClient.listSprites': async ({ client }) => {
-    expect((await client.listSprites({ prefix: 'dev-' })).sprites.map(({ name }) => name)).toEqual(['dev-1']);
+  'SpritesClient.listSprites': async (stack) => {
+    const prefix = madeName(stack);
+    expect((await stack.client.listSprites({ prefix })).sprites.map(({ name }) => name)).toEqual([prefix]);
   },
-  'SpritesClient.listAllSprites': async ({ client }) => {
-    expect((await client.listAllSprites()).map(({ name }) => name)).toEqual(['dev-1', 'sdk-1']);
+  'SpritesClient.listAllSprites': async (stack) => {
+    const names = (await stack.client.listAllSprites()).map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining([stack.sprite.name, madeName(stack)]));
+    const some = await stack.client.listAllSprites(stack.sprite.name);
+    expect(some.map(({ name }) => name)).toEqual([stack.sprite.name, madeName(stack)]);
   },
-  'SpritesClient.watchSprites': async ({ client }) => {
-    const stream = await client.watchSprites({ prefix: 'dev-' });
-    expect(await stream.next()).toMatchObject({ name: 'dev-1', status: 'running', organization: { name: 'acme' } });
+  'SpritesClient.watchSprites': async ({ client, sprite: { name }, organization, state }) => {
+    const stream = await client.watchSprites({ prefix: name });
+    expect(await stream.next()).toMatchObject({ name, status: words[state], organization: { name: organization } });
     stream.close();
   },
-  'SpritesClient.updateURLSettings': async ({ client }) => {
-    await client.updateURLSettings('sdk-1', { auth: 'sprite', privateAccess: 'admins' });
-    expect((await client.getSprite('sdk-1')).urlSettings).toEqual({ auth: 'sprite', privateAccess: 'admins' });
+  'SpritesClient.updateURLSettings': async (stack) => {
+    await stack.client.updateURLSettings(madeName(stack), { auth: 'sprite', privateAccess: 'admins' });
+    expect((await stack.client.getSprite(madeName(stack))).urlSettings).toEqual({
+      auth: 'sprite',
+      privateAccess: 'admins',
+    });
   },
-  'SpritesClient.updateSprite': async ({ client }) => {
-    expect((await client.updateSprite('sdk-1', { labels: ['b'] })).labels).toEqual(['b']);
+  'SpritesClient.updateSprite': async (stack) => {
+    expect((await stack.client.updateSprite(madeName(stack), { labels: ['b'] })).labels).toEqual(['b']);
   },
-  'SpritesClient.checkSprite': async ({ client }) => {
-    const check = await client.checkSprite('dev-1');
-    expect(check).toMatchObject({ spriteName: 'dev-1', status: 'healthy', checkedAt: expect.any(Date) });
+  'SpritesClient.checkSprite': async ({ client, sprite: { name }, state }) => {
+    const check = await client.checkSprite(name);
+    expect(check).toMatchObject({ spriteName: name, status: healths[state], checkedAt: expect.any(Date) });
   },
-  'SpritesClient.upgradeSprite': async ({ client }) => await client.upgradeSprite('dev-1'),
-  'SpritesClient.restartSprite': async ({ client, machine }) => {
-    const answer = await client.restartSprite('dev-1');
-    expect(answer).toEqual({ spriteName: 'dev-1', machineId: machine.id, message: expect.stringMatching(/./) });
-    expect((await machine.wait('state=running')).status).toBe(200);
+  'SpritesClient.upgradeSprite': async ({ client, sprite }) => await client.upgradeSprite(sprite.name),
+  'SpritesClient.restartSprite': async ({ client, sprite, machine }) => {
+    const answer = await client.restartSprite(sprite.name);
+    expect(answer).toEqual({ spriteName: sprite.name, machineId: machine.id, message: expect.stringMatching(/./) });
+    await machine.wait('running');
   },
-  'SpritesClient.deleteSprite': async ({ client }) => {
-    await client.deleteSprite('sdk-1');
-    await expect(client.getSprite('sdk-1')).rejects.toMatchObject({ statusCode: 404 });
+  'SpritesClient.deleteSprite': async (stack) => {
+    await stack.client.deleteSprite(madeName(stack));
+    await expect(stack.client.getSprite(madeName(stack))).rejects.toMatchObject({ statusCode: 404 });
   },
-  'SpriteListStream.next': async ({ client }) => {
-    const stream = await client.watchSprites();
-    expect(await stream.next()).toMatchObject({ name: 'dev-1' });
+  'SpriteListStream.next': async ({ client, sprite: { name } }) => {
+    const stream = await client.watchSprites({ prefix: name });
+    expect(await stream.next()).toMatchObject({ name });
     stream.close();
   },
-  'SpriteListStream.processAll': async ({ client }) => {
-    const stream = await client.watchSprites();
+  'SpriteListStream.processAll': async ({ client, sprite }) => {
+    const stream = await client.watchSprites({ prefix: sprite.name });
     const names: string[] = [];
     await stream.processAll(({ name }) => {
       names.push(name ?? '');
       stream.close();
     });
-    expect(names).toEqual(['dev-1']);
+    expect(names).toEqual([sprite.name]);
   },
   'SpriteListStream.close': async ({ client }) => {
     const stream = await client.watchSprites();
     stream.close();
     expect(await stream.next()).toBeNull();
   },
-  'SpriteListStream.@@asyncIterator': async ({ client }) => {
-    for await (const { name } of await client.watchSprites()) {
-      expect(name).toBe('dev-1');
+  'SpriteListStream.@@asyncIterator': async ({ client, sprite }) => {
+    for await (const { name } of await client.watchSprites({ prefix: sprite.name })) {
+      expect(name).toBe(sprite.name);
       break;
     }
   },
@@ -81,11 +93,11 @@ export const clientSteps: Steps = {
   'APIError.isCreationRateLimited': async () => expect(limit.isCreationRateLimited()).toBe(false),
   'APIError.isConcurrentLimitExceeded': async () => expect(limit.isConcurrentLimitExceeded()).toBe(true),
   'APIError.getRetryAfterSeconds': async () => expect(limit.getRetryAfterSeconds()).toBe(3),
-  'parseAPIError()': async ({ machine }) => {
-    const { status, text, headers } = await machine.platform.call({ path: '/v1/sprites/none' });
-    const error = parseAPIError(status, text, Object.fromEntries(headers));
+  'parseAPIError()': async ({ url, token }) => {
+    const answer = await fetch(`${url}/v1/sprites/none`, { headers: { authorization: `Bearer ${token}` } });
+    const error = parseAPIError(answer.status, await answer.text(), Object.fromEntries(answer.headers));
     expect(error).toMatchObject({ statusCode: 404, errorCode: 'not_found' });
-    const stranger = new SpritesClient('nobody', { baseURL: machine.platform.url });
+    const stranger = new SpritesClient('nobody', { baseURL: url });
     await expect(stranger.listSprites()).rejects.toMatchObject({ statusCode: 401, errorCode: 'unauthorized' });
   },
   'ExecError.exitCode': async () => expect(failed.exitCode).toBe(3),

@@ -2,7 +2,7 @@
 import { ControlConnection, type OpConn } from '@fly/sprites';
 import { expect } from 'vitest';
 import { eventually } from '../../eventually.ts';
-import type { SdkStack, Step, Steps } from '../sdk-stack.ts';
+import type { Drive, SdkStack, Steps } from '../sdk-stack.ts';
 
 async function connected({ sprite }: SdkStack, run: (connection: ControlConnection) => Promise<void>): Promise<void> {
   const connection = new ControlConnection(sprite);
@@ -12,7 +12,7 @@ async function connected({ sprite }: SdkStack, run: (connection: ControlConnecti
 }
 
 /** Runs a program over a connection of its own, until `run` has waited for its end. */
-function operating(cmd: readonly string[], run: (op: OpConn, text: () => string) => Promise<void>, tty = false): Step {
+function operating(cmd: readonly string[], run: (op: OpConn, text: () => string) => Promise<void>, tty = false): Drive {
   return (stack) =>
     connected(stack, async (connection) => {
       const op = await connection.startOp('exec', { cmd: [...cmd], stdin: true, ...(tty ? { tty } : {}) });

@@ -55,8 +55,8 @@ export const fileSteps: Steps = {
     expect(await filesOf(stack).exists('tree')).toBe(false);
   },
   'SpriteFilesystem.watch': async (stack) => (await watch(stack)).close(),
-  'FilesystemWatcher.connect': async ({ client, dir }) => {
-    const watcher = new FilesystemWatcher(client, 'dev-1', ['.'], dir, false);
+  'FilesystemWatcher.connect': async ({ client, sprite, dir }) => {
+    const watcher = new FilesystemWatcher(client, sprite.name, ['.'], dir, false);
     await watcher.connect();
     expect(await watcher.next()).toMatchObject({ type: 'subscribed' });
     watcher.close();

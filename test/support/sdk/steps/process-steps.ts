@@ -1,8 +1,8 @@
 // What `Sprite` does with processes, and what their commands and control connections do.
-import { type Sprite, SpriteCommand, SpritesClient } from '@fly/sprites';
+import { type SessionKillStream, type Sprite, SpriteCommand, SpritesClient } from '@fly/sprites';
 import { expect } from 'vitest';
 import { eventually } from '../../eventually.ts';
-import { drain, type SdkStack, type Steps } from '../sdk-stack.ts';
+import { drain, type SdkStack, type Step, type Steps } from '../sdk-stack.ts';
 
 function textOf(command: SpriteCommand): () => string {
   const parts: Buffer[] = [];
@@ -12,20 +12,35 @@ function textOf(command: SpriteCommand): () => string {
 
 const spawned = (command: SpriteCommand) => new Promise<void>((resolve) => command.once('spawn', resolve));
 
-async function sleeping(sprite: Sprite): Promise<{ readonly command: SpriteCommand; readonly id: string }> {
+/** The id of a process whose caller loses its connection when the machine sleeps. */
+async function sleeping(sprite: Sprite): Promise<string> {
   const command = sprite.spawn('sh', ['-c', 'echo up; exec sleep 600'], { detachable: true });
+  command.on('error', () => undefined);
   const text = textOf(command);
   await eventually(() => text() !== '');
   const session = (await sprite.listSessions()).find((one) => one.command.includes('sleep 600'));
   if (session === undefined) throw new Error('the session is not listed');
-  return { command, id: session.id };
+  return session.id;
 }
 
-const killed = async (sprite: Sprite) => await sprite.killSession((await sleeping(sprite)).id, 'SIGKILL', '5s');
+const kill = async (sprite: Sprite, id: string) => await sprite.killSession(id, 'SIGKILL', '5s');
+
+/** Kills a process that was there before the machine slept, unless it ended with the machine. */
+function killing(run: (stream: SessionKillStream) => Promise<void>): Step {
+  return {
+    prepare: async ({ sprite }) => {
+      const id = await sleeping(sprite);
+      return async ({ state }) => {
+        if (state === 'stopped') await expect(kill(sprite, id)).rejects.toMatchObject({ statusCode: 404 });
+        await run(await kill(sprite, state === 'stopped' ? await sleeping(sprite) : id));
+      };
+    },
+  };
+}
 
 async function withControl(stack: SdkStack, run: (sprite: Sprite) => Promise<void>): Promise<void> {
-  const { token, url } = stack.machine.platform;
-  const sprite = new SpritesClient(token.reveal(), { baseURL: url, controlMode: true }).sprite('dev-1');
+  const { token, url } = stack;
+  const sprite = new SpritesClient(token, { baseURL: url, controlMode: true }).sprite(stack.sprite.name);
   await run(sprite);
   sprite.closeControlConnection();
 }
@@ -55,40 +70,51 @@ export const processSteps: Steps = {
     expect(await shell.wait()).toBe(0);
     await eventually(() => text().includes('30 100'));
   },
-  'Sprite.attachSession': async ({ sprite }) => {
-    const { command, id } = await sleeping(sprite);
-    const second = sprite.attachSession(id);
-    await spawned(second);
-    command.kill('SIGKILL');
-    expect(await second.wait()).toBe(137);
+  'Sprite.attachSession': {
+    prepare: async ({ sprite }) => {
+      const id = await sleeping(sprite);
+      return async ({ state }) => {
+        const second = sprite.attachSession(id);
+        if (state === 'stopped') {
+          await new Promise((resolve) => second.on('error', resolve));
+          return;
+        }
+        await spawned(second);
+        await drain(await kill(sprite, id));
+        expect(await second.wait()).toBe(137);
+      };
+    },
   },
-  'Sprite.listSessions': async ({ sprite }) => {
-    const { command } = await sleeping(sprite);
-    expect(await sprite.listSessions()).toEqual([expect.objectContaining({ isActive: true, tty: false })]);
-    command.kill('SIGKILL');
-    await command.wait();
+  'Sprite.listSessions': {
+    prepare: async ({ sprite }) => {
+      const id = await sleeping(sprite);
+      return async ({ state }) => {
+        const sessions = await sprite.listSessions();
+        const isThere = expect.objectContaining({ id, isActive: true, tty: false });
+        expect(sessions).toEqual(state === 'stopped' ? [] : [isThere]);
+        if (state !== 'stopped') await drain(await kill(sprite, id));
+      };
+    },
   },
-  'Sprite.killSession': async ({ sprite }) => {
-    expect((await drain(await killed(sprite))).at(-1)).toMatchObject({ type: 'complete', exitCode: 137 });
-  },
-  'SessionKillStream.next': async ({ sprite }) => {
-    const stream = await killed(sprite);
+  'Sprite.killSession': killing(async (stream) => {
+    expect((await drain(stream)).at(-1)).toMatchObject({ type: 'complete', exitCode: 137 });
+  }),
+  'SessionKillStream.next': killing(async (stream) => {
     expect(await stream.next()).toMatchObject({ type: 'signal' });
     await drain(stream);
-  },
-  'SessionKillStream.processAll': async ({ sprite }) => {
+  }),
+  'SessionKillStream.processAll': killing(async (stream) => {
     const types: string[] = [];
-    await (await killed(sprite)).processAll(({ type }) => void types.push(type));
+    await stream.processAll(({ type }) => void types.push(type));
     expect(types.at(-1)).toBe('complete');
-  },
-  'SessionKillStream.close': async ({ sprite }) => {
-    const stream = await killed(sprite);
+  }),
+  'SessionKillStream.close': killing(async (stream) => {
     stream.close();
     expect(await stream.next()).toBeNull();
-  },
-  'SessionKillStream.@@asyncIterator': async ({ sprite }) => {
-    expect((await drain(await killed(sprite))).map(({ type }) => type)).toContain('exited');
-  },
+  }),
+  'SessionKillStream.@@asyncIterator': killing(async (stream) => {
+    expect((await drain(stream)).map(({ type }) => type)).toContain('exited');
+  }),
   'SpriteCommand.start': async ({ sprite }) => {
     const command = new SpriteCommand(sprite, 'true', [], {});
     await command.start();

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { ProxyManager, ProxySession, proxyPort, proxyPorts } from '@fly/sprites';
 import { expect } from 'vitest';
-import type { SdkStack, Step, Steps } from '../sdk-stack.ts';
+import type { Drive, SdkStack, Step, Steps } from '../sdk-stack.ts';
 
 /** A port of 0 is any free one, which the address of the session then has. */
 const mapped = async ({ echoPort }: SdkStack) => ({ localPort: 0, remotePort: await echoPort() });
@@ -17,39 +17,50 @@ async function exchange(session: ProxySession | undefined): Promise<string> {
   return String(bytes);
 }
 
-function withSession(run: (session: ProxySession) => Promise<void>): Step {
-  return async (stack) => {
-    const { localPort, remotePort } = await mapped(stack);
-    const session = await proxyPort(stack.client, 'dev-1', localPort, remotePort);
-    await run(session);
-    session.close();
+/** The service behind the port is there before the machine sleeps. */
+function withEcho(drive: Drive): Step {
+  return {
+    prepare: async ({ echoPort }) => {
+      await echoPort();
+      return drive;
+    },
   };
 }
 
+function withSession(run: (session: ProxySession) => Promise<void>): Step {
+  return withEcho(async (stack) => {
+    const { localPort, remotePort } = await mapped(stack);
+    const session = await proxyPort(stack.client, stack.sprite.name, localPort, remotePort);
+    await run(session);
+    session.close();
+  });
+}
+
 export const proxySteps: Steps = {
-  'Sprite.proxyPort': async (stack) => {
+  'Sprite.proxyPort': withEcho(async (stack) => {
     const { localPort, remotePort } = await mapped(stack);
     const session = await stack.sprite.proxyPort(localPort, remotePort);
     expect(await exchange(session)).toBe('hello');
     session.close();
-  },
-  'Sprite.proxyPorts': async (stack) => {
+  }),
+  'Sprite.proxyPorts': withEcho(async (stack) => {
     const sessions = await stack.sprite.proxyPorts([await mapped(stack), await mapped(stack)]);
     for (const session of sessions) expect(await exchange(session)).toBe('hello');
     for (const session of sessions) session.close();
-  },
+  }),
   'proxyPort()': withSession(async (session) => expect(await exchange(session)).toBe('hello')),
-  'proxyPorts()': async (stack) => {
-    const [session] = await proxyPorts(stack.client, 'dev-1', [await mapped(stack)]);
+  'proxyPorts()': withEcho(async (stack) => {
+    const [session] = await proxyPorts(stack.client, stack.sprite.name, [await mapped(stack)]);
     expect(await exchange(session)).toBe('hello');
     session?.close();
-  },
-  'ProxySession.start': async (stack) => {
-    const session = new ProxySession(stack.client, 'dev-1', { ...(await mapped(stack)), remoteHost: '127.0.0.1' });
+  }),
+  'ProxySession.start': withEcho(async (stack) => {
+    const target = { ...(await mapped(stack)), remoteHost: '127.0.0.1' };
+    const session = new ProxySession(stack.client, stack.sprite.name, target);
     await session.start();
     expect(await exchange(session)).toBe('hello');
     session.close();
-  },
+  }),
   'ProxySession.localAddr': withSession(async (session) => expect(session.localAddr()).toMatch(/^localhost:\d+$/)),
   'ProxySession.close': withSession(async (session) => {
     session.close();
