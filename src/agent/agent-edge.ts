@@ -13,6 +13,7 @@ import { findSharedRandomness } from './resume/shared-randomness.ts';
 import { createDiskCheck } from './status/disk-check.ts';
 import { createInfo } from './status/info.ts';
 import { createStatus } from './status/status.ts';
+import { readSupervisor } from './supervisor/read-supervisor.ts';
 
 /** Open event streams for each caller and each listener. All callers of one Unix socket count as one. */
 const STREAM_LIMITS = { ofCaller: 64, ofListener: 512 };
@@ -54,6 +55,7 @@ export function createAgentEdge(base: AgentBase, parts: AgentParts, options: Age
         report: resumeReports.status(),
         channel: parts.channel.status(),
         hooks: parts.hooks.describe(),
+        supervisor: readSupervisor(config.stateDir),
         generation_file: parts.generationFile.describe(),
       };
     },

@@ -13,6 +13,17 @@ export const SERVICES_FILE = 'supervisor/services.json';
  */
 export const SESSIONS_FILE = 'supervisor/sessions';
 
+/** Below the state directory: which supervisor runs. */
+export const SUPERVISOR_FILE = 'supervisor/running.json';
+
+/** What that file says, as JSON. */
+export interface SupervisorNote {
+  readonly pid: number;
+  /** When this process began, which no later one with its pid shares. */
+  readonly start_ticks: number;
+  readonly version: string;
+}
+
 /** What both pass on of their environment to what they start: where this machine is, and no credential. */
 export const MACHINE_VARIABLES = [
   'PATH',

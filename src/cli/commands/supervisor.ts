@@ -5,6 +5,7 @@ import { MACHINE_VARIABLES } from '../../core/supervisor-wire.ts';
 import { takeInheritedSockets } from '../../http/inherited-sockets.ts';
 import { findUser, type UnixUser } from '../../linux/users.ts';
 import { openSupervisor } from '../../supervisor/supervisor.ts';
+import { openVersionNote } from '../../supervisor/version-note.ts';
 import type { Invocation } from '../command.ts';
 import { exitCode, UsageError } from '../exit-code.ts';
 import { openLogDestination } from '../log-destination.ts';
@@ -38,6 +39,7 @@ export async function run(invocation: Invocation): Promise<number> {
     log,
     idle_ms: IDLE_MS,
   });
+  using _ = openVersionNote(given.stateDir, invocation.version, log);
   log.info({ socket, user: user.name }, 'the supervisor serves');
   await Promise.race([signals.stopped, supervisor.idle]);
   return exitCode.ok;

@@ -63,7 +63,7 @@ it('runs on when the program on the disk does not start', async () => {
 });
 
 it('waits for a program that a caller is connected to, and leaves a service alone', async () => {
-  const { dir } = await startSupervisor();
+  const { dir, child } = await startSupervisor();
   const { program, agent, upgrade } = await openAgent({}, dir);
   const define = {
     method: 'PUT',
@@ -81,6 +81,13 @@ it('waits for a program that a caller is connected to, and leaves a service alon
   expect(answer).toMatchObject({ status: 200, json: { version_after: NEWER } });
   expect((await slow).text).toContain('whole');
   expect(await service()).toMatchObject({ pid, status: 'running' });
+  const supervisor = async () => {
+    const { details } = (await agent.get('/v1/status')).json as { details: { supervisor: unknown } };
+    return details.supervisor;
+  };
+  expect(await supervisor()).toEqual({ pid: child.pid, version: program.version });
+  child.kill('SIGKILL');
+  await expect.poll(supervisor).toBeNull();
 });
 
 it('cuts what is in flight when it is forced to, and takes one upgrade at a time', async () => {
