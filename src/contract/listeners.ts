@@ -2,7 +2,7 @@
 
 /**
  * `socket`: the main Unix socket. `readonly`: the second one, which only reads. `loopback`: TCP on this machine, with a capability
- * token. `channel`: calls that come over the agent's connection to its platform; no operation is served there.
+ * token. `channel`: calls that come over the agent's connection to its platform.
  */
 export const listenerNames = ['socket', 'readonly', 'loopback', 'channel'] as const;
 export type ListenerName = (typeof listenerNames)[number];
