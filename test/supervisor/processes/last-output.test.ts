@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import { type ExecCaller, openExec, toExecQuery } from '../../support/exec-socket.ts';
-import { findPids, startSupervisor } from '../../support/supervisor-process.ts';
+import { findPids, type SupervisorProcess, startSupervisor } from '../../support/supervisor-process.ts';
 
 const KINDS = [
   ['a terminal', 'true'],
@@ -14,9 +14,10 @@ const STDOUT = 1;
 /** A shell in front of the program writes a little too, and the last write may be cut. */
 const OTHER_BYTES = 64;
 
-/** Runs a script to its end. */
-async function run(socket: string, tty: string, script: string) {
-  return await readEnd(await openExec(socket, `?${toExecQuery(['sh', '-c', script], { tty })}`), tty);
+/** Runs a script to its end; what it leaves behind is found by the directory, and ended with the supervisor. */
+async function run({ socket, dir }: SupervisorProcess, tty: string, script: string) {
+  const query = toExecQuery(['sh', '-c', script], { tty, env: `DIR=${dir}/` });
+  return await readEnd(await openExec(socket, `?${query}`), tty);
 }
 
 /** What was printed before the exit code; empty where that is not the last frame. */
@@ -32,9 +33,9 @@ async function readEnd({ messages, closed }: ExecCaller, tty: string) {
 }
 
 test.each(KINDS)('300 KB that %s is full of are all there, a hundred times', { timeout: 180_000 }, async (_, tty) => {
-  const { socket } = await startSupervisor();
+  const supervisor = await startSupervisor();
   const one = async () => {
-    const { exit_code, printed } = await run(socket, tty, 'printf %300000s end; exit 3');
+    const { exit_code, printed } = await run(supervisor, tty, 'printf %300000s end; exit 3');
     expect([exit_code, printed.length, printed.subarray(-3).toString()]).toEqual([3, 300_000, 'end']);
   };
   for (let round = 0; round < 25; round += 1) await Promise.all([one(), one(), one(), one()]);
@@ -65,10 +66,10 @@ test.each(KINDS)('what %s holds when the process is killed reaches a reader that
 });
 
 test.each(KINDS)('what runs on in the background of %s holds the exit code up for a moment only', async (_, tty) => {
-  const { socket } = await startSupervisor();
+  const supervisor = await startSupervisor();
   const trap = "trap '' HUP; ";
   for (const background of ['sleep 60', '(while :; do echo more; sleep 0.05; done)', 'yes']) {
-    const { exit_code, printed } = await run(socket, tty, `${trap}${background} & printf %300000s end; exit 3`);
+    const { exit_code, printed } = await run(supervisor, tty, `${trap}${background} & printf %300000s end; exit 3`);
     expect(exit_code).toBe(3);
     expect(printed.includes('end')).toBe(true);
   }
