@@ -13,16 +13,16 @@ export function atEnd(end: End): void {
   else ends.push(end);
 }
 
-/** Call it in a `describe` or at the top of a file. The result is for its tests. */
-export function openOnce<T>(open: () => Promise<T>): () => T {
+/** Call it in a `describe` or at the top of a file. The result is for its tests. `limit_ms`: how long it may take, where that is long. */
+export function openOnce<T>(open: () => Promise<T>, limit_ms?: number): () => T {
   const ends: End[] = [];
   let opened: { readonly value: T } | undefined;
   beforeAll(async () => {
     opened = { value: await sharedEnds.run(ends, open) };
-  });
+  }, limit_ms);
   afterAll(async () => {
     for (const end of ends.toReversed()) await end();
-  });
+  }, limit_ms);
   return () => {
     if (opened === undefined) throw new Error('it is opened before the first test, not before');
     return opened.value;
