@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  chmodSync,
   chownSync,
   existsSync,
   lchownSync,
@@ -125,6 +126,61 @@ describe.skipIf(loudly(!isRoot, 'root in the tree of another user: this is not r
     expect((await get('read', { path: `${victim}/x` }, { headers })).json).toMatchObject({ code: 'EACCES' });
     expect((await get('read', { path: `${victim}/x`, asRoot: 'true' })).json).toMatchObject({ code: 'EPERM' });
   });
+
+  it.each(['copy', 'rename'])(
+    'a link of a user that root takes elsewhere by a %s is followed no more than before',
+    async (how) => {
+      const { home, get, post } = await serveFiles(otherUser());
+      const victim = makeVictim(home);
+      const { uid, gid } = otherUser();
+      const [roots, own, shared] = ['roots', 'own', 'shared'].map((name) => join(dirname(home), name)) as [
+        string,
+        string,
+        string,
+      ];
+      for (const path of [roots, own, shared]) mkdirSync(path, { mode: 0o755 });
+      chmodSync(shared, 0o1777);
+      mkdirSync(join(home, 'd'));
+      chownSync(join(home, 'd'), uid, gid);
+      // One that the user has made, and one of root that the user has moved there.
+      for (const path of [join(home, 'd/made'), join(home, 'd/moved'), join(own, 'kept'), join(shared, 'any')])
+        symlinkSync(victim, path);
+      lchownSync(join(home, 'd/made'), uid, gid);
+      const take = (source: string, name: string, preserveAttrs: boolean) =>
+        post(
+          how,
+          how === 'copy'
+            ? { source, dest: join(roots, name), preserveAttrs, recursive: true, asRoot: true }
+            : { source, dest: join(roots, name), asRoot: true },
+          { headers },
+        );
+      const read = (name: string) => get('read', { path: join(roots, name, 'x'), asRoot: 'true' }, { headers });
+      if (how === 'copy') {
+        for (const preserveAttrs of [false, true]) {
+          expect((await take(join(home, 'd'), `tree-${preserveAttrs}`, preserveAttrs)).status).toBe(200);
+          for (const link of ['made', 'moved']) {
+            const place = join(`tree-${preserveAttrs}`, link);
+            expect(lstatSync(join(roots, place))).toMatchObject({ uid, gid });
+            expect((await read(place)).json).toMatchObject({ code: 'EACCES' });
+          }
+        }
+        expect((await take(own, 'own', false)).status).toBe(200);
+        expect((await read('own/kept')).text).toBe('secret');
+        expect((await take(shared, 'shared', false)).json).toMatchObject({ code: 'EPERM', path: join(shared, 'any') });
+        return;
+      }
+      for (const link of ['made', 'moved']) {
+        expect((await take(join(home, 'd', link), link, false)).status).toBe(200);
+        expect(lstatSync(join(roots, link))).toMatchObject({ uid, gid });
+        expect((await read(link)).json).toMatchObject({ code: 'EACCES' });
+      }
+      expect((await take(join(own, 'kept'), 'kept', false)).status).toBe(200);
+      expect((await read('kept')).text).toBe('secret');
+      expect((await take(join(shared, 'any'), 'any', false)).json).toMatchObject({ code: 'EPERM' });
+      expect(readdirSync(shared)).toEqual(['any']);
+      expect(statSync(victim)).toMatchObject({ uid: 0, gid: 0 });
+    },
+  );
 
   it('a file of root that a user has linked into a tree is not given away', async () => {
     const { home, put, post } = await serveFiles(otherUser());

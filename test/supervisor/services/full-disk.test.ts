@@ -34,9 +34,10 @@ test('a service runs on while the disk is full, and every line is in the log or 
   const other = join(logs, 'other');
   writeFileSync(other, Buffer.alloc(OTHER_BYTES));
   const agent = await startAgent({ REMORA_USER: 'root' }, dir);
-  const text = 'x'.repeat(900);
-  const script = `i=0; while :; do i=$((i+1)); echo "$i ${text}"; sleep 0.005; done`;
-  const body = JSON.stringify({ cmd: 'sh', args: ['-c', script] });
+  // Many lines in one write, so that a part of them may find room.
+  const script =
+    'while (1) { syswrite STDOUT, join "", map { ++$i . " " . "x" x 900 . "\\n" } 1..40; select undef, undef, undef, 0.2 }';
+  const body = JSON.stringify({ cmd: 'perl', args: ['-e', script] });
   const headers = { 'content-type': 'application/json' };
   await agent.ask({ method: 'PUT', target: '/v1/services/full?duration=0s', headers, body });
   const state = async () => ((await agent.get('/v1/services/full')).json as ServiceResponse).state;

@@ -18,9 +18,10 @@ import { FileError, named } from '../file-error.ts';
 import { checkDepth } from '../tree/depth.ts';
 import { type Pin, pin, pinIfThere } from '../tree/pin.ts';
 import { readNames } from '../tree/read-names.ts';
-import { mayChange, type Rights } from '../tree/rights.ts';
+import { mayChange, type Rights, toLinkOwner } from '../tree/rights.ts';
 import { Spot } from '../tree/spot.ts';
 import { CappedList } from './capped-list.ts';
+import { giveLink } from './give-link.ts';
 import { openReplacement } from './replacement.ts';
 import { createTemporaryName } from './temporary-names.ts';
 
@@ -60,7 +61,7 @@ export class TreeCopy {
     await this.#checkNames(source, from);
     if (from.stat.isDirectory()) await this.#copyDirectory(from, dest, depth);
     else if (from.stat.isFile()) await this.#copyFile(from, dest);
-    else if (from.stat.isSymbolicLink()) await this.#copyLink(source, dest);
+    else if (from.stat.isSymbolicLink()) await this.#copyLink(source, from, dest);
     else this.skipped.add(source.path);
   }
 
@@ -126,11 +127,19 @@ export class TreeCopy {
     }
   }
 
-  async #copyLink(source: Spot, dest: Spot): Promise<void> {
+  async #copyLink(source: Spot, from: Pin, dest: Spot): Promise<void> {
+    const { rights, keepsAttributes } = this.#options;
+    const owner = toLinkOwner(rights, from.stat, await source.directory.stat());
+    if (owner === undefined) {
+      throw new FileError('EPERM', source.path, 'others than root may have put this link of root here');
+    }
     const target = await named(source.path, readlink(source.at, { encoding: 'buffer' }));
     const early = new Spot(dest.directory, createTemporaryName(), dest.path);
     await named(dest.path, symlink(target, early.at));
     try {
+      if (rights.isCareful) await giveLink(early, owner);
+      // As far as the rights go.
+      else if (keepsAttributes) await giveLink(early, owner).catch(() => undefined);
       await named(dest.path, rename(early.at, dest.at));
     } catch (error) {
       await unlink(early.at).catch(() => undefined);

@@ -5,12 +5,14 @@ import type { RenameRequest, RenameResponse } from '../../../contract/files.ts';
 import { errorCode } from '../../../core/error-code.ts';
 import { toAbsolutePath } from '../absolute-path.ts';
 import { FileError, toFileError } from '../file-error.ts';
-import type { Rights } from '../tree/rights.ts';
+import { pinIfThere } from '../tree/pin.ts';
+import { mayFollow, type Rights, toLinkOwner } from '../tree/rights.ts';
 import { Spot } from '../tree/spot.ts';
 import { walk } from '../tree/walk.ts';
 import { CappedList } from './capped-list.ts';
 import { TreeCopy } from './copy-tree.ts';
 import { Deletion } from './delete-files.ts';
+import { giveLink } from './give-link.ts';
 import { createTemporaryName } from './temporary-names.ts';
 
 /** Errors of rename(2) that are about the new name. */
@@ -29,11 +31,26 @@ export async function renameFile(rights: Rights, body: RenameRequest, signal: Ab
   }
   try {
     await rename(source.at, dest.at);
+    if (rights.isCareful) await keepUnfollowed(rights, source, dest);
   } catch (error) {
     if (errorCode(error) === 'EXDEV') await moveAcross(rights, source, dest, signal);
     else throw toFileError(error, ABOUT_DEST.includes(errorCode(error)) ? dest.path : source.path);
   }
   return paths;
+}
+
+/** A link of root that others may have put at `source` must not become one that root follows. Where root would, nobody else can exchange it. */
+async function keepUnfollowed(rights: Rights, source: Spot, dest: Spot): Promise<void> {
+  await using moved = await pinIfThere(dest);
+  if (moved?.stat.isSymbolicLink() !== true) return;
+  if (!mayFollow(rights, moved.stat, await dest.directory.stat())) return;
+  const owner = toLinkOwner(rights, moved.stat, await source.directory.stat());
+  if (owner !== undefined) {
+    await giveLink(dest, owner);
+    return;
+  }
+  await rename(dest.at, source.at);
+  throw new FileError('EPERM', source.path, 'others than root may have put this link of root here');
 }
 
 async function moveAcross(rights: Rights, source: Spot, dest: Spot, signal: AbortSignal): Promise<void> {

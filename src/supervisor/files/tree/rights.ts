@@ -10,6 +10,8 @@ export interface Rights {
 export const ownRights: Rights = { isCareful: false };
 export const rootRights: Rights = { isCareful: true };
 
+export type LinkOwner = Pick<Stats, 'uid' | 'gid'>;
+
 const WRITABLE_BY_OTHERS = 0o022;
 
 /** Whether a link may be followed. `/bin` and `/var/run` are links, so that not all can be refused. */
@@ -24,6 +26,15 @@ export function mayFollow(rights: Rights, link: Stats, directory: Stats): boolea
 export function mayChange(rights: Rights, file: Stats, directory: Stats): boolean {
   if (!rights.isCareful || file.isDirectory() || file.nlink < 2) return true;
   return file.uid === directory.uid || isRootsAlone(directory);
+}
+
+/**
+ * Who owns a link once it is copied or moved, so that root follows it there no more than where it was: its owner, or for a link of root that
+ * others than root may have put there the owner of its directory. Undefined when that is root too.
+ */
+export function toLinkOwner(rights: Rights, link: Stats, directory: Stats): LinkOwner | undefined {
+  if (!rights.isCareful || link.uid !== 0 || mayFollow(rights, link, directory)) return link;
+  return directory.uid === 0 ? undefined : directory;
 }
 
 function isRootsAlone({ uid, mode }: Stats): boolean {
