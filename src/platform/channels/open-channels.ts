@@ -1,10 +1,13 @@
 // Opens the channels of this platform process, and closes each when its machine stands still or another incarnation is served.
+import type { MachineStatus } from '../../contract/machines.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
 import type { Changes } from '../changes.ts';
 import type { IncarnationStore } from '../fencing/incarnation-store.ts';
 import type { ChannelRecords } from './channel-records.ts';
 import { type Channels, createChannels } from './channels.ts';
+
+const NO_AGENT_RUNS: readonly MachineStatus[] = ['suspended', 'stopped', 'starting'];
 
 export function openChannels(
   incarnations: Pick<IncarnationStore, 'load'>,
@@ -25,7 +28,8 @@ export function openChannels(
   changes.subscribe('incarnation_replaced', ({ sprite_id }) => void channels.recheck(sprite_id));
   changes.subscribe('revalidation_due', () => void channels.recheck());
   changes.subscribe('machine_moved', ({ sprite_id, state }) => {
-    if (state === 'suspended' || state === 'stopped') channels.closeOf(sprite_id, `the machine is ${state}`);
+    // A machine that is about to start still stands still: what its agent had asked for right before may have come after its suspend.
+    if (NO_AGENT_RUNS.includes(state)) channels.closeOf(sprite_id, `the machine is ${state}`);
   });
   return channels;
 }
