@@ -47,6 +47,7 @@ export const commands: readonly Command[] = [
       'node-url': { type: 'string', value: 'URL', summary: 'address of the database node (REMORA_NODE_URL)' },
       listen: { type: 'string', value: 'HOST:PORT', summary: 'a loopback address to serve on as well (REMORA_LISTEN)' },
       'log-level': { type: 'string', value: 'LEVEL', summary: 'trace, debug, info, warn, error or silent' },
+      check: { type: 'boolean', summary: 'load the program, print its version and end, as an upgrade does first' },
     },
     notes: ['Flags win over REMORA_* variables, those over the file. src/agent/README.md lists every setting.'],
     load: () => import('./commands/agent.ts'),

@@ -16,7 +16,7 @@ export function copyProgram() {
     path: join(dir, 'src', 'cli', 'remora.js'),
     version: String(given.version),
     install: (version: string) => writeFileSync(manifest, JSON.stringify({ ...given, version })),
-    /** Leaves a program that does not start. */
-    damage: () => rmSync(join(dir, 'src', 'cli', 'help.ts')),
+    /** Leaves a program whose command starts, and whose daemon does not. */
+    damage: () => rmSync(join(dir, 'src', 'agent', 'holds', 'holds.ts')),
   };
 }

@@ -1,4 +1,5 @@
-// The version of the program on the disk. It is started for that, so that one that cannot start is found while this one still runs.
+// The version of the program on the disk. It is loaded as a whole for that, so that one that cannot start is found while this one still
+// runs.
 import { execFile } from 'node:child_process';
 import { toErrorMessage } from '../../core/error-message.ts';
 import { RemoraError } from '../../core/remora-error.ts';
@@ -13,11 +14,11 @@ const passed = ['PATH', 'NODE_COMPILE_CACHE'] as const;
 
 /** Throws `start_failed` with what the program says. */
 export async function readNewestVersion(env: NodeJS.ProcessEnv): Promise<string> {
-  const { node, flags, script } = find();
+  const { node, flags, script, words } = find();
   const given = passed.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]] as const]));
   const options = { timeout: LIMIT_MS, killSignal: 'SIGKILL', env: Object.fromEntries(given) } as const;
   return await new Promise((resolve, reject) => {
-    execFile(node, [...flags, script, '--version'], options, (error, stdout, stderr) => {
+    execFile(node, [...flags, script, ...words, '--check'], options, (error, stdout, stderr) => {
       const version = stdout.trim();
       if (error === null && VERSION.test(version)) resolve(version);
       else reject(toFailure(toReason(error, stderr)));

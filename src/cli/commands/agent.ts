@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { runAgent } from '../../agent/main.ts';
 import type { Invocation } from '../command.ts';
+import { exitCode } from '../exit-code.ts';
 import { openLogDestination } from '../log-destination.ts';
 
 const flags = [
@@ -19,6 +20,11 @@ const flags = [
 const paths: readonly string[] = ['socket', 'state-dir', 'token-file'];
 
 export async function run(invocation: Invocation): Promise<number> {
+  if (invocation.has('check')) {
+    // All that the daemon is has been loaded by now.
+    invocation.out.line(invocation.version);
+    return exitCode.ok;
+  }
   const configPath = invocation.text('config');
   return await runAgent({
     env: invocation.env,

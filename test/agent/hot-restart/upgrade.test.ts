@@ -56,7 +56,7 @@ it('runs on when the program on the disk does not start', async () => {
   const { program, agent, upgrade, image } = await openAgent();
   program.install(NEWER);
   program.damage();
-  const message = expect.stringMatching(/does not start .*help\.ts/);
+  const message = expect.stringMatching(/does not start .*holds\.ts/);
   expect(await upgrade()).toMatchObject({ status: 504, json: { error: 'start_failed', message } });
   expect(imageOf(agent.child.pid)).toBe(image);
   expect(await infoOf(agent)).toMatchObject({ version: program.version });
