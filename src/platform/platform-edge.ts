@@ -159,7 +159,9 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       // The agent carries it out on itself: nothing in the machine is reached.
       reach: createReachMachine({ ...reaching, trustMachines: true }),
       others: deps.hostParts.others?.platforms,
+      records: deps.hostParts.others?.records,
       channels: deps.channels,
+      host,
     }),
     ...createCheckpointHandlers({
       sprites: spriteService,

@@ -52,8 +52,12 @@ export function spawnAgent(
 }
 
 /** Starts it and waits until it serves and every part has settled. */
-export async function startAgent(env: Readonly<Record<string, string>> = {}, dir?: string): Promise<AgentProcess> {
-  const agent = spawnAgent(env, dir);
+export async function startAgent(
+  env: Readonly<Record<string, string>> = {},
+  dir?: string,
+  program?: string,
+): Promise<AgentProcess> {
+  const agent = spawnAgent(env, dir, program);
   const deadline = performance.now() + 40_000;
   for (;;) {
     const answer = await agent.get('/v1/health').catch(() => undefined);

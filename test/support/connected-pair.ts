@@ -39,7 +39,8 @@ export async function openDoorPair(database: Secret, hasAddress = true): Promise
   return { front, ofHosts, one, other, pair };
 }
 
-export async function openConnectedPair(database: Secret, hasAddress = true): Promise<ConnectedPair> {
+/** `program`: what the agent is started from. */
+export async function openConnectedPair(database: Secret, hasAddress = true, program?: string): Promise<ConnectedPair> {
   const opened = await openDoorPair(database, hasAddress);
   const { one, front } = opened;
   const body = { name: 'dev-1', external: true };
@@ -58,6 +59,7 @@ export async function openConnectedPair(database: Secret, hasAddress = true): Pr
       ...(process.getuid?.() === 0 ? { REMORA_USER: 'root' } : {}),
     },
     dir,
+    program,
   );
   atEnd(async () => endSupervisor(join(dir, 'supervisor.sock')));
   const connected = (times: number) =>

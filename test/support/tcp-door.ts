@@ -8,6 +8,8 @@ export interface TcpDoor {
   sent(): string;
   /** Cuts every connection, and passes the next ones on to this port. */
   lead(port: number): void;
+  /** Does what `lead` does to later connections, and leaves those that are open. */
+  leadNext(port: number): void;
 }
 
 export async function openTcpDoor(port = 0): Promise<TcpDoor> {
@@ -43,6 +45,9 @@ export async function openTcpDoor(port = 0): Promise<TcpDoor> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     sent: () => sent,
+    leadNext(next) {
+      target = next;
+    },
     lead(next) {
       target = next;
       cut();

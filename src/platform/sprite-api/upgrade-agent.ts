@@ -21,9 +21,15 @@ const LOOK_AGAIN_MS = 100;
 const INFO_MS = 5_000;
 const NOT_FOUND = 404;
 
+export interface UpgradeAgentDeps {
+  readonly channels: Pick<Channels, 'find'>;
+  /** Whether the channel of the machine is at another platform process. */
+  readonly isElsewhere: (machine_id: string) => Promise<boolean>;
+}
+
 /** Throws what the agent refuses it with, `not_implemented` for an agent that knows no upgrade, and `upstream_timeout` when it stays away. */
 export async function upgradeAgent(
-  channels: Pick<Channels, 'find'>,
+  deps: UpgradeAgentDeps,
   channel: ChannelSession,
   force: boolean,
 ): Promise<UpgradeResponse> {
@@ -32,15 +38,21 @@ export async function upgradeAgent(
   const answer = await asked.catch((error: unknown) => {
     throw toRefusal(error);
   });
-  if (answer.upgraded) await waitForNext(channels, channel, answer.version_after);
+  if (answer.upgraded) await waitForNext(deps, channel, answer.version_after);
   return answer;
 }
 
-async function waitForNext(channels: Pick<Channels, 'find'>, before: ChannelSession, version: string): Promise<void> {
+/** An agent that has dialled another platform process is not asked: only its next image dials. */
+async function waitForNext(
+  { channels, isElsewhere }: UpgradeAgentDeps,
+  before: ChannelSession,
+  version: string,
+): Promise<void> {
   const end_ms = performance.now() + RETURN_MS;
   while (performance.now() < end_ms) {
     const next = channels.find(before.machine_id);
     if (next !== undefined && next !== before && (await readVersion(next)) === version) return;
+    if (next === undefined && (await isElsewhere(before.machine_id))) return;
     await sleep(LOOK_AGAIN_MS);
   }
   const message = `the agent began the upgrade to ${version} and has not come back with it; look at the log of the machine`;

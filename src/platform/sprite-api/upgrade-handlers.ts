@@ -5,6 +5,7 @@ import { readQuery } from '../../http/parse-pairs.ts';
 import { parseWith } from '../../http/parse-with.ts';
 import { PassOn } from '../../http/pass-on.ts';
 import { sendJson } from '../../http/reply.ts';
+import type { ChannelRecords } from '../channels/channel-records.ts';
 import type { Channels } from '../channels/channels.ts';
 import type { Principal } from '../tokens/principal.ts';
 import type { OtherPlatforms } from './other-platforms.ts';
@@ -16,19 +17,30 @@ export interface UpgradeHandlerDeps {
   /** Undefined where there is one platform process only. */
   readonly others: Pick<OtherPlatforms, 'pass'> | undefined;
   readonly channels: Pick<Channels, 'find'>;
+  /** Who holds the channels; undefined where there is one platform process only. */
+  readonly records: Pick<ChannelRecords, 'holderOf'> | undefined;
+  /** The id of this platform process. */
+  readonly host: string;
 }
 
 export function createUpgradeHandlers({
   reach,
   others,
   channels,
+  records,
+  host,
 }: UpgradeHandlerDeps): EdgeHandlers<typeof upgradeOperations, Principal> {
+  async function isElsewhere(machine_id: string): Promise<boolean> {
+    const holder = await records?.holderOf(machine_id);
+    return holder !== undefined && holder !== host;
+  }
+
   return {
     upgradeSprite: new PassOn<Principal>(async ({ request, principal, params, upgrade }, response) => {
       const { force } = parseWith(upgradeRequest, readQuery(request.url ?? ''), 'query');
       const reached = await reach(request, principal, params.name ?? '');
       if ('host' in reached) await others?.pass(reached.host, { request, principal, upgrade }, response);
-      else sendJson(response, 200, await upgradeAgent(channels, reached.channel, force));
+      else sendJson(response, 200, await upgradeAgent({ channels, isElsewhere }, reached.channel, force));
     }),
   };
 }
