@@ -43,9 +43,12 @@ export interface ChannelsOptions {
   /** Monotonic milliseconds. */
   readonly now_ms: () => number;
   readonly pingInterval_ms?: number | undefined;
+  /** See `HELD_BY_ALL_BYTES`, which it is when absent. */
+  readonly heldByAll_bytes?: number;
 }
 
-export function createChannels({ isServed, records, log, now_ms, pingInterval_ms }: ChannelsOptions): Channels {
+export function createChannels(options: ChannelsOptions): Channels {
+  const { isServed, records, log, now_ms, pingInterval_ms, heldByAll_bytes = HELD_BY_ALL_BYTES } = options;
   const open = new Map<string, ChannelSession>();
   const waiting = new Map<string, Set<(channel: ChannelSession) => void>>();
 
@@ -55,9 +58,9 @@ export function createChannels({ isServed, records, log, now_ms, pingInterval_ms
   function isFull(channel: ChannelSession): boolean {
     const own_bytes = channel.held_bytes;
     if (own_bytes > HELD_BYTES) return true;
-    if (own_bytes * open.size <= HELD_BY_ALL_BYTES) return false;
+    if (own_bytes * open.size <= heldByAll_bytes) return false;
     const all_bytes = [...open.values()].reduce((sum, { held_bytes }) => sum + held_bytes, 0);
-    return all_bytes > HELD_BY_ALL_BYTES;
+    return all_bytes > heldByAll_bytes;
   }
 
   function onClose(channel: ChannelSession, reason: string, isFault: boolean): void {
