@@ -2,11 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import type { Invocation, Output } from './command.ts';
-import { commands } from './commands.ts';
+import { daemonCommands } from './daemon-commands.ts';
 import { exitCode, LostError, UnreachableError, UsageError } from './exit-code.ts';
-import { toCommandHelp, toKindHelp, toOverview } from './help.ts';
-import { insideKinds } from './inside/inside-commands.ts';
-import { kinds } from './operator/operator-commands.ts';
 import { type CommandLine, parseCommandLine } from './parse-command-line.ts';
 import { toPlainSystemError } from './system-error.ts';
 
@@ -21,7 +18,7 @@ export interface CliOptions {
 export async function runCli(words: readonly string[], options: CliOptions = {}): Promise<number> {
   const { env = process.env, out = createOutput() } = options;
   try {
-    return await runLine(parseCommandLine(commands, words), env, out);
+    return await runLine(await readLine(words), env, out);
   } catch (error) {
     if (error instanceof UsageError) {
       out.note(`error: ${error.message}`);
@@ -34,19 +31,25 @@ export async function runCli(words: readonly string[], options: CliOptions = {})
   }
 }
 
+/** Throws UsageError. */
+async function readLine(words: readonly string[]): Promise<CommandLine> {
+  if (daemonCommands.some(({ name }) => name === words[0])) {
+    const line = parseCommandLine(daemonCommands, words);
+    if (line.type === 'run') return line;
+  }
+  const { commands } = await import('./commands.ts');
+  return parseCommandLine(commands, words);
+}
+
 async function runLine(line: CommandLine, env: NodeJS.ProcessEnv, out: Output): Promise<number> {
   switch (line.type) {
     case 'overview':
-      for (const text of toOverview(commands, [...insideKinds, ...kinds])) out.line(text);
+    case 'help':
+    case 'kind':
+      for (const text of await toHelp(line)) out.line(text);
       return exitCode.ok;
     case 'version':
       out.line(readVersion());
-      return exitCode.ok;
-    case 'help':
-      for (const text of toCommandHelp(line.command, commands)) out.line(text);
-      return exitCode.ok;
-    case 'kind':
-      for (const text of toKindHelp(line.kind, line.commands)) out.line(text);
       return exitCode.ok;
     case 'run': {
       const module = await line.command.load();
@@ -70,6 +73,13 @@ async function runLine(line: CommandLine, env: NodeJS.ProcessEnv, out: Output): 
     default:
       return line satisfies never;
   }
+}
+
+async function toHelp(line: Exclude<CommandLine, { type: 'run' | 'version' }>): Promise<readonly string[]> {
+  const { toCommandHelp, toKindHelp, toOverview } = await import('./help.ts');
+  if (line.type === 'kind') return toKindHelp(line.kind, line.commands);
+  const { commands, kinds } = await import('./commands.ts');
+  return line.type === 'help' ? toCommandHelp(line.command, commands) : toOverview(commands, kinds);
 }
 
 function readVersion(): string {
