@@ -42,7 +42,8 @@ test('it opens nothing of another machine, nor of its sprite', async () => {
   expect(named.length).toBeGreaterThan(7);
   for (const [id, { method, path, upgrade }] of named) {
     if (upgrade !== undefined) continue;
-    const target = path.replace('{app_name}', 'acme').replace('{machine_id}', two.id).replace('{name}', two.name);
+    const given: Readonly<Record<string, string>> = { app_name: 'acme', machine_id: two.id, name: two.name, id: 'v0' };
+    const target = path.replaceAll(/\{(\w+)\}/g, (_, field: string) => given[field] ?? 'x');
     const body = bodies[id];
     const { status, json } = await platform.call({ method, path: target, token: one.token, body });
     expect([id, status, json.error]).toEqual([id, 403, 'forbidden']);
