@@ -20,3 +20,5 @@ export const SERVICE_WAIT_MS = 60_000;
 export const PING_INTERVAL_MS = 15_000;
 /** So many pings without an answer, and the other end counts as gone. */
 export const MISSED_PINGS = 2;
+/** So many the platform sends to a channel that it does not read because too much waits. Their answers come all at once. */
+export const MAX_UNANSWERED_PINGS = 32;

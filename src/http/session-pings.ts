@@ -6,16 +6,32 @@ export interface PingOptions {
   readonly interval_ms: number;
   /** So many pings without an answer end the session. */
   readonly missed: number;
+  /** Whether this end reads nothing for now: no answer could arrive. */
+  readonly isDeaf?: () => boolean;
 }
 
-/** Pings until the session is closed. `onGone` runs once, before the session is destroyed. */
-export function pingSession(session: Http2Session, { interval_ms, missed }: PingOptions, onGone: () => void): void {
+/**
+ * Pings until the session is closed. `onGone` runs once, before the session is destroyed. A ping of the peer is a sign of it as well: the
+ * peer may be unable to read an answer, and still be there.
+ */
+export function pingSession(
+  session: Http2Session,
+  { interval_ms, missed, isDeaf = () => false }: PingOptions,
+  onGone: () => void,
+): void {
   let unanswered = 0;
+  let ticks = 0;
+  const onSign = () => {
+    unanswered = 0;
+  };
   const timer = setInterval(() => {
-    // One that is destroyed closes only when the other end has read its last frame.
-    if (session.destroyed) {
-      clearInterval(timer);
-      return;
+    // It closes only once its connection has, and a ping would throw until then.
+    if (session.destroyed) return;
+    if (isDeaf()) {
+      onSign();
+      ticks += 1;
+      // One in two: only so many may be unanswered, and a peer that waits for two of its own gets a sign in time.
+      if (ticks % 2 === 0) return;
     }
     if (unanswered >= missed) {
       clearInterval(timer);
@@ -25,9 +41,10 @@ export function pingSession(session: Http2Session, { interval_ms, missed }: Ping
     }
     unanswered += 1;
     session.ping((error) => {
-      if (error === null) unanswered = 0;
+      if (error === null) onSign();
     });
   }, interval_ms);
   timer.unref();
+  session.on('ping', onSign);
   session.once('close', () => clearInterval(timer));
 }

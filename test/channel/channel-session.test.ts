@@ -1,6 +1,7 @@
 // A channel between its two ends: calls, uploads and sockets over streams that the agent serves on a connection that it has dialled.
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { toServerTarget } from '../../src/agent/channel/serve-channel.ts';
@@ -49,7 +50,7 @@ function createAgent(): Server {
   return server;
 }
 
-const openPair = (options: { pingInterval_ms?: number } = {}) =>
+const openPair = (options: { pingInterval_ms?: number; heldCap_bytes?: number } = {}) =>
   openChannelPair({ targets: [toServerTarget('agent', createAgent())], ...options });
 
 async function call(pair: Awaited<ReturnType<typeof openPair>>, path: string, body?: Buffer): Promise<string> {
@@ -131,6 +132,35 @@ test('a connection that breaks ends every call with an error, and says so at bot
   expect((await broken)[0]).toMatchObject({ code: 'ECONNRESET' });
   await eventually(() => (pair.closed.agent !== undefined && pair.closed.platform !== undefined) || undefined);
   await expect(pair.platform.connect('agent')).rejects.toMatchObject({ code: 'upstream_failed' });
+});
+
+/** A hundred large answers that nobody reads. */
+async function openUnread(pair: Awaited<ReturnType<typeof openPair>>) {
+  const streams = await Promise.all(Array.from({ length: 100 }, () => pair.platform.connect('agent')));
+  for (const stream of streams) stream.on('error', () => undefined).write('GET /large HTTP/1.1\r\nHost: a\r\n\r\n');
+  return streams;
+}
+
+/** The first answer arrives whole once the others are given up. */
+async function readOne(pair: Awaited<ReturnType<typeof openPair>>, [first, ...others]: readonly Duplex[]) {
+  for (const stream of others) stream.destroy();
+  let received_bytes = 0;
+  first?.on('data', (chunk: Buffer) => {
+    received_bytes += chunk.length;
+  });
+  await eventually(() => received_bytes > 100 * MEGABYTE);
+  expect(await call(pair, '/after')).toBe('GET /after 0');
+  expect(pair.closed).toEqual({});
+}
+
+test('a channel that is not read for a while, because too much waits, is not taken for one whose other end is gone', async () => {
+  const pair = await openPair({ pingInterval_ms: 200, heldCap_bytes: 4 * MEGABYTE });
+  const streams = await openUnread(pair);
+  await eventually(() => pair.platform.held_bytes > 4 * MEGABYTE);
+  await sleep(1_500);
+  expect(pair.platform.held_bytes).toBeGreaterThan(4 * MEGABYTE);
+  expect(pair.closed).toEqual({});
+  await readOne(pair, streams);
 });
 
 test('a peer that answers no ping is gone', async () => {

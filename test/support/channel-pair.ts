@@ -22,9 +22,15 @@ export interface ChannelPair {
 export interface ChannelPairOptions {
   readonly targets: readonly ChannelTarget[];
   readonly pingInterval_ms?: number;
+  /** How much may wait for readers before nothing more is read; as on a platform when absent. */
+  readonly heldCap_bytes?: number;
 }
 
-export async function openChannelPair({ targets, pingInterval_ms }: ChannelPairOptions): Promise<ChannelPair> {
+export async function openChannelPair({
+  targets,
+  pingInterval_ms,
+  heldCap_bytes = HELD_BYTES,
+}: ChannelPairOptions): Promise<ChannelPair> {
   const pings = pingInterval_ms === undefined ? {} : { pingInterval_ms };
   const closed: { platform?: string; agent?: string } = {};
   const front = createServer();
@@ -54,7 +60,7 @@ export async function openChannelPair({ targets, pingInterval_ms }: ChannelPairO
     incarnation: { generation: 1, incarnation: 'ab'.repeat(16) },
     socket,
     ...pings,
-    isFull: (session) => session.held_bytes > HELD_BYTES,
+    isFull: (session) => session.held_bytes > heldCap_bytes,
     onClose(_session, reason) {
       closed.platform = reason;
     },

@@ -33,7 +33,7 @@ const kinds = {
   headers: { name: 'HEADERS', burst: 10_000, perSecond: 3_000 },
   reset: { name: 'RST_STREAM', burst: 10_000, perSecond: 3_000 },
   settings: { name: 'SETTINGS', burst: 16, perSecond: 1 },
-  ping: { name: 'PING', burst: 32, perSecond: 2 },
+  ping: { name: 'PING', burst: 64, perSecond: 2 },
   goAway: { name: 'GOAWAY', burst: 4, perSecond: 1 },
   windowUpdate: { name: 'WINDOW_UPDATE', burst: 20_000, perSecond: 10_000 },
   unknown: { name: 'frames of an unknown type', burst: 16, perSecond: 1 },

@@ -9,6 +9,7 @@ import {
   HEADER_LIST_BYTES,
   MAX_INFORMATIONAL,
   MAX_STREAMS,
+  MAX_UNANSWERED_PINGS,
   MISSED_PINGS,
   PING_INTERVAL_MS,
   SERVICE_WAIT_MS,
@@ -75,6 +76,7 @@ export function openChannelSession(options: ChannelSessionOptions): ChannelSessi
     createConnection: () => connection,
     settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES, maxHeaderListSize: HEADER_LIST_BYTES },
     maxSessionMemory: SESSION_MEMORY_MB,
+    maxOutstandingPings: MAX_UNANSWERED_PINGS,
     peerMaxConcurrentStreams: MAX_STREAMS,
     maxReservedRemoteStreams: 0,
   });
@@ -170,7 +172,8 @@ export function openChannelSession(options: ChannelSessionOptions): ChannelSessi
     isFault = PROTOCOL_ERRORS.includes(error.code ?? '');
   });
   session.once('close', onOver);
-  pingSession(session, { interval_ms: options.pingInterval_ms ?? PING_INTERVAL_MS, missed: MISSED_PINGS }, () => {
+  const interval_ms = options.pingInterval_ms ?? PING_INTERVAL_MS;
+  pingSession(session, { interval_ms, missed: MISSED_PINGS, isDeaf: () => options.isFull(opened) }, () => {
     end('the agent answers no ping');
   });
   return opened;
