@@ -4,7 +4,7 @@ import { definePlatformOperation } from './operation.ts';
 import { spriteParams } from './sprites.ts';
 
 /** `force`: calls in flight are cut. */
-export const upgradeRequest = z.object({ force: z.stringbool().default(false) });
+const upgradeRequest = z.object({ force: z.stringbool().default(false) });
 
 /** `upgraded` is false when the agent runs the program on its disk already: both versions are the same then. */
 export const upgradeResponse = z.object({

@@ -1,6 +1,6 @@
 // The upgrade of a sprite at its own agent.
 import { defineLocalOperation } from '../operation.ts';
-import { upgradeErrors, upgradeRequest, upgradeResponse } from '../upgrade.ts';
+import { upgradeErrors, upgradeOperations, upgradeResponse } from '../upgrade.ts';
 
 export const localUpgradeOperations = {
   /** 202 over the channel, which ends with the program that serves it: the platform asks the next one. */
@@ -11,7 +11,7 @@ export const localUpgradeOperations = {
     source: 'Sprites API',
     tag: 'machine',
     servedAt: ['socket', 'channel'],
-    query: upgradeRequest,
+    query: upgradeOperations.upgradeSprite.query,
     answer: { kind: 'json', status: 200, schema: upgradeResponse, also: [202] },
     errors: upgradeErrors,
   }),

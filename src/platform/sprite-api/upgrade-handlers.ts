@@ -1,5 +1,5 @@
 // The operation that upgrades the agent of a sprite.
-import { type upgradeOperations, upgradeRequest } from '../../contract/upgrade.ts';
+import { upgradeOperations } from '../../contract/upgrade.ts';
 import type { EdgeHandlers } from '../../http/handler.ts';
 import { readQuery } from '../../http/parse-pairs.ts';
 import { parseWith } from '../../http/parse-with.ts';
@@ -37,7 +37,7 @@ export function createUpgradeHandlers({
 
   return {
     upgradeSprite: new PassOn<Principal>(async ({ request, principal, params, upgrade }, response) => {
-      const { force } = parseWith(upgradeRequest, readQuery(request.url ?? ''), 'query');
+      const { force } = parseWith(upgradeOperations.upgradeSprite.query, readQuery(request.url ?? ''), 'query');
       const reached = await reach(request, principal, params.name ?? '');
       if ('host' in reached) await others?.pass(reached.host, { request, principal, upgrade }, response);
       else sendJson(response, 200, await upgradeAgent({ channels, isElsewhere }, reached.channel, force));
