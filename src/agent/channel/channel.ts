@@ -107,7 +107,7 @@ export function createChannel(options: ChannelOptions): Channel {
     const own = serveChannel(socket, {
       targets: targets.map((target) => streams.counting(target)),
       ...(options.pingInterval_ms === undefined ? {} : { pingInterval_ms: options.pingInterval_ms }),
-      onGoodbye: backoff.reset,
+      onProved: backoff.reset,
       onClose(reason) {
         if (session === own) onClosed(reason);
       },

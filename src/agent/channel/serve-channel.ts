@@ -21,8 +21,11 @@ export type ChannelTarget = (authority: string, stream: ServerHttp2Stream) => bo
 export interface ServeChannelOptions {
   readonly targets: readonly ChannelTarget[];
   readonly pingInterval_ms?: number;
-  /** The platform says goodbye to a machine that stands still, however short the channel was open: it is no failure. */
-  readonly onGoodbye?: () => void;
+  /**
+   * The platform uses this channel, or says goodbye to a machine that stands still: however short it was open, its end is no failure. A
+   * goodbye is lost where the platform hangs up with something unread.
+   */
+  readonly onProved?: () => void;
   /** Runs once, with the reason when the connection did not end as it should. */
   readonly onClose: (reason: string | undefined) => void;
 }
@@ -48,8 +51,9 @@ export function serveChannel(socket: Duplex, options: ServeChannelOptions): Serv
   let reason: string | undefined;
   setSessionWindow(session, SESSION_WINDOW_BYTES);
   session.once('goaway', (code) => {
-    if (code === constants.NGHTTP2_NO_ERROR) options.onGoodbye?.();
+    if (code === constants.NGHTTP2_NO_ERROR) options.onProved?.();
   });
+  session.once('stream', () => options.onProved?.());
   session.on('stream', (stream, headers) => {
     stream.on('error', ignore);
     if (!isTaken(stream, headers, options.targets)) refuse(stream, headers);
