@@ -19,7 +19,7 @@ import { CONNECTOR_SECRETS } from './connectors/records/connector-secrets.ts';
 import { type ConnectorStore, createConnectorStore } from './connectors/records/connector-store.ts';
 import { createUsageStore } from './gateway/usage/usage-store.ts';
 import { createHostStore, type PlatformHost } from './hosts/host-store.ts';
-import { createMachinesAtRest } from './machines/moves/machines-at-rest.ts';
+import { createOfflineMachineService } from './machines/moves/offline-machine-service.ts';
 import { createMachineStore } from './machines/records/machine-store.ts';
 import { createOfflineEdge } from './operator/offline-edge.ts';
 import { OPERATOR_LISTENER } from './operator/operator-socket.ts';
@@ -80,7 +80,7 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
   const sprites = createSpriteStore(storage);
   const tokens = createTokenStore(storage);
   const machines = createMachineStore(storage);
-  const machineService = createMachinesAtRest();
+  const machineService = createOfflineMachineService();
   const changes = createChanges();
   const spriteService = createSpriteService({ storage, sprites, machines, machineService, changes, clock });
   const usage = createUsageStore(storage);

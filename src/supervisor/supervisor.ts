@@ -10,9 +10,9 @@ import { listenOnPath } from '../http/listen-on-path.ts';
 import type { UnixUser } from '../linux/users.ts';
 import { mapFileError } from './files/file-error.ts';
 import { rawFileOperations } from './files/raw-file-operations.ts';
+import { createLazyModule } from './lazy-module.ts';
 import { LeftGroups } from './processes/left-groups.ts';
 import { supervisedProcessOperations } from './processes/supervised-operations.ts';
-import { createLazyRoom } from './room.ts';
 import { hasServices } from './services/service-store.ts';
 import { type SupervisorCaller, toSupervisorCaller } from './supervisor-caller.ts';
 
@@ -43,17 +43,19 @@ export async function openSupervisor(options: SupervisorOptions): Promise<Runnin
   const { log, stateDir } = options;
   await using stack = new AsyncDisposableStack();
   const services = stack.use(
-    createLazyRoom(localServiceOperations, async () => (await import('./services/services.ts')).openServices(options)),
+    createLazyModule(localServiceOperations, async () =>
+      (await import('./services/services.ts')).openServices(options),
+    ),
   );
   const files = stack.use(
-    createLazyRoom(rawFileOperations, async () => (await import('./files/files.ts')).openFiles(options)),
+    createLazyModule(rawFileOperations, async () => (await import('./files/files.ts')).openFiles(options)),
   );
   const processes = stack.use(
-    createLazyRoom(supervisedProcessOperations, async () =>
+    createLazyModule(supervisedProcessOperations, async () =>
       (await import('./processes/processes.ts')).openProcesses(options),
     ),
   );
-  const rooms = [services, files, processes];
+  const modules = [services, files, processes];
   const operations = { ...localServiceOperations, ...rawFileOperations, ...supervisedProcessOperations };
   const edge = createEdge<typeof operations, SupervisorCaller>({
     operations,
@@ -67,7 +69,7 @@ export async function openSupervisor(options: SupervisorOptions): Promise<Runnin
   stack.use(await listen(server, options));
   // systemd ends all of the unit with this process, what commands have left in the background too.
   const left = options.inherited.length > 0 ? new LeftGroups() : undefined;
-  const isBusy = () => left?.hasProcesses() === true || rooms.some((room) => room.isBusy);
+  const isBusy = () => left?.hasProcesses() === true || modules.some((module) => module.isBusy);
   const idle = stack.use(watchIdle(server, isBusy, options.idle_ms));
   if (hasServices(stateDir)) {
     // Each call about services gets the same error; programs and files work without them.

@@ -7,7 +7,7 @@ import { listenOnPath } from '../../src/http/listen-on-path.ts';
 import type { UnixUser } from '../../src/linux/users.ts';
 import { findUser } from '../../src/linux/users.ts';
 import { mapFileError } from '../../src/supervisor/files/file-error.ts';
-import { type FileRoom, openFiles } from '../../src/supervisor/files/files.ts';
+import { type FileModule, openFiles } from '../../src/supervisor/files/files.ts';
 import { type RawFileOperations, rawFileOperations } from '../../src/supervisor/files/raw-file-operations.ts';
 import { type SupervisorCaller, toSupervisorCaller } from '../../src/supervisor/supervisor-caller.ts';
 import { ask, type HttpAnswer } from './ask.ts';
@@ -18,7 +18,7 @@ export interface ServedFiles {
   readonly socket: string;
   /** Belongs to the user. */
   readonly home: string;
-  readonly room: FileRoom;
+  readonly room: FileModule;
   /** `GET`, or another method, of an operation by its last part, with `path` relative to the home. */
   get(operation: string, query?: Readonly<Record<string, string>>, options?: FileAskOptions): Promise<HttpAnswer>;
   put(query: Readonly<Record<string, string>>, body: string | Buffer, options?: FileAskOptions): Promise<HttpAnswer>;

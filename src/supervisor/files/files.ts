@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import type { Operation } from '../../contract/operation.ts';
 import type { Call, Handlers } from '../../http/handler.ts';
-import type { Room } from '../room.ts';
+import type { SupervisorModule } from '../lazy-module.ts';
 import type { SupervisorOptions } from '../supervisor.ts';
 import type { SupervisorCaller } from '../supervisor-caller.ts';
 import { FileError } from './file-error.ts';
@@ -13,13 +13,13 @@ import { ownRights, rootRights } from './tree/rights.ts';
 import { forwardExchange } from './user-process/forward-exchange.ts';
 import { UserProcess } from './user-process/user-process.ts';
 
-/** The room, and the process of the user for those who watch it. */
-export interface FileRoom extends Room<RawFileOperations> {
+/** The module, and the process of the user for those who watch it. */
+export interface FileModule extends SupervisorModule<RawFileOperations> {
   /** Undefined while there is none. */
   readonly userProcess: number | undefined;
 }
 
-export interface FileRoomOptions extends Pick<SupervisorOptions, 'stateDir' | 'user' | 'log'> {
+export interface FileModuleOptions extends Pick<SupervisorOptions, 'stateDir' | 'user' | 'log'> {
   /** How long the process of the user stays without a use; default a minute. */
   readonly userProcessIdle_ms?: number;
 }
@@ -27,7 +27,7 @@ export interface FileRoomOptions extends Pick<SupervisorOptions, 'stateDir' | 'u
 const IDLE_MS = 60_000;
 
 /** Inert until a call comes. The edge needs `mapFileError`. */
-export function openFiles({ stateDir, user, log, userProcessIdle_ms = IDLE_MS }: FileRoomOptions): FileRoom {
+export function openFiles({ stateDir, user, log, userProcessIdle_ms = IDLE_MS }: FileModuleOptions): FileModule {
   const isUser = process.geteuid?.() === user.uid;
   const userProcess = isUser
     ? undefined

@@ -1,4 +1,4 @@
-// The room of the services: programs that people define, which run until they are stopped, are started again when they crash, and in the
+// The module of the services: programs that people define, which run until they are stopped, are started again when they crash, and in the
 // order of what they need when the machine boots.
 
 import { rmSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { localServiceOperations } from '../../contract/local/inside.ts';
 import type { ProcessFamily } from '../../linux/processes/process-family.ts';
 import { readMarkedProcesses } from '../../linux/processes/process-table.ts';
-import type { Room } from '../room.ts';
+import type { SupervisorModule } from '../lazy-module.ts';
 import type { SupervisorOptions } from '../supervisor.ts';
 import { FamilyEnd } from './family-end.ts';
 import { LogFile } from './log-file.ts';
@@ -27,7 +27,7 @@ type ServiceOptions = Pick<SupervisorOptions, 'stateDir' | 'user' | 'baseEnv' | 
 export async function openServices(
   options: ServiceOptions,
   timing: ServiceTiming = serviceTiming,
-): Promise<Room<typeof localServiceOperations>> {
+): Promise<SupervisorModule<typeof localServiceOperations>> {
   const { stateDir, user, log } = options;
   const notes = new RunNotes(stateDir);
   const marks = createServiceMarks(stateDir);

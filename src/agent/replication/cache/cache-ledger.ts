@@ -3,7 +3,7 @@ import type { ReplicaEntry } from '../replica.ts';
 import { type CacheBatch, createBatchBuilder } from './cache-batch.ts';
 import type { CacheChange, FactName } from './cache-change.ts';
 import type { OpenedAnswer } from './cache-request.ts';
-import { toUnsavedChanges } from './unsaved-changes.ts';
+import { toCatchUpChanges } from './catch-up-changes.ts';
 
 export interface CacheLedger {
   /** Takes changes that belong together. Returns the number of the last row they made; undefined when they made none. */
@@ -58,7 +58,7 @@ export function createCacheLedger(): CacheLedger {
     },
     catchUp(current, now_ms) {
       drop();
-      for (const change of toUnsavedChanges({ saved, current, facts, mustClear, now_ms })) builder.add(change);
+      for (const change of toCatchUpChanges({ saved, current, facts, mustClear, now_ms })) builder.add(change);
       isBehind = false;
       mustClear = false;
       return builder.drain();

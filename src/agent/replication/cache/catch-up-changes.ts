@@ -6,7 +6,7 @@ import type { CacheChange, FactName } from './cache-change.ts';
 
 const FIRST_ID = '0000000000000001';
 
-export interface UnsavedOptions {
+export interface CatchUpOptions {
   readonly saved: ReadonlyMap<string, ReplicaEntry>;
   readonly current: ReadonlyMap<string, ReplicaEntry>;
   readonly facts: ReadonlyMap<FactName, string>;
@@ -15,7 +15,7 @@ export interface UnsavedOptions {
   readonly now_ms: number;
 }
 
-export function toUnsavedChanges(options: UnsavedOptions): CacheChange[] {
+export function toCatchUpChanges(options: CatchUpOptions): CacheChange[] {
   const changes: CacheChange[] = options.mustClear ? [{ type: 'clear' }] : [];
   for (const [name, value] of options.facts) changes.push({ type: 'fact', name, value });
   for (const [db, entry] of options.current) {

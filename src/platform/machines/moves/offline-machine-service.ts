@@ -3,7 +3,7 @@ import { RemoraError } from '../../../core/remora-error.ts';
 import type { MachineService } from './machine-service.ts';
 
 /** Every method but `carryOn` and the disposal throws `invalid_state`. */
-export function createMachinesAtRest(): MachineService {
+export function createOfflineMachineService(): MachineService {
   const refuse = () => {
     const message = 'no platform serves this directory, and machines are moved by a platform that serves; start it';
     return Promise.reject(new RemoraError('invalid_state', message));

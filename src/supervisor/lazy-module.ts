@@ -1,26 +1,29 @@
-// A room of the supervisor: a group of operations with the processes or files behind them. It is loaded at its first call.
+// A module of the supervisor: a group of operations with the processes or files behind them. It is loaded at its first call.
 import type { Operations } from '../contract/operation.ts';
 import type { AnyHandler } from '../http/edge-options.ts';
 import type { Handlers } from '../http/handler.ts';
 import type { SupervisorCaller } from './supervisor-caller.ts';
 
-export interface Room<Ops extends Operations> extends AsyncDisposable {
+export interface SupervisorModule<Ops extends Operations> extends AsyncDisposable {
   readonly handlers: Handlers<Ops, SupervisorCaller>;
   /** Something runs that must not end with this process: the supervisor does not stop for idleness. */
   readonly isBusy: boolean;
 }
 
-export interface LazyRoom<Ops extends Operations> extends Room<Ops> {
-  /** Loads the room, if that was not done yet. */
-  open(): Promise<Room<Ops>>;
+export interface LazyModule<Ops extends Operations> extends SupervisorModule<Ops> {
+  /** Loads the module, if that was not done yet. */
+  open(): Promise<SupervisorModule<Ops>>;
 }
 
 /** `load` runs once, at the first call of one of the operations; it runs again after it failed. */
-export function createLazyRoom<Ops extends Operations>(operations: Ops, load: () => Promise<Room<Ops>>): LazyRoom<Ops> {
-  let opening: Promise<Room<Ops>> | undefined;
-  let opened: Room<Ops> | undefined;
+export function createLazyModule<Ops extends Operations>(
+  operations: Ops,
+  load: () => Promise<SupervisorModule<Ops>>,
+): LazyModule<Ops> {
+  let opening: Promise<SupervisorModule<Ops>> | undefined;
+  let opened: SupervisorModule<Ops> | undefined;
 
-  async function open(): Promise<Room<Ops>> {
+  async function open(): Promise<SupervisorModule<Ops>> {
     opening ??= load();
     try {
       opened = await opening;
@@ -48,6 +51,6 @@ export function createLazyRoom<Ops extends Operations>(operations: Ops, load: ()
   };
 }
 
-function handlersOf<Ops extends Operations>(room: Room<Ops>): Readonly<Record<string, unknown>> {
-  return room.handlers as unknown as Readonly<Record<string, unknown>>;
+function handlersOf<Ops extends Operations>(module: SupervisorModule<Ops>): Readonly<Record<string, unknown>> {
+  return module.handlers as unknown as Readonly<Record<string, unknown>>;
 }
