@@ -10,6 +10,7 @@ import { parseAnswer, readLines, readText } from './read-answer.ts';
 import { toTarget } from './request-target.ts';
 
 export const CALL_DEADLINE_MS = 10_000;
+const NO_CONTENT = 204;
 
 export interface ClientOptions {
   /** Scheme, host and, when the server has one, a base path. `http://remora` for a dispatcher over a Unix socket. */
@@ -55,7 +56,7 @@ type IdsOf<Ops extends Operations, Kind> = {
 }[keyof Ops] &
   string;
 
-/** The value of a call: parsed for `json`, a string for `text`, undefined for `empty`. */
+/** The value of a call: parsed for `json`, a string for `text`, undefined for `empty` and for a `json` answer without content. */
 export type Result<O extends Operation> = O['answer'] extends { kind: 'text' } ? string : ValueOf<O>;
 
 export interface Client<Ops extends Operations> {
@@ -100,6 +101,10 @@ export function createClient<const Ops extends Operations>(operations: Ops, opti
       const answer = await send(operation, input, deadline.signal);
       switch (operation.answer.kind) {
         case 'json':
+          if (answer.statusCode === NO_CONTENT && operation.answer.noContent !== undefined) {
+            await answer.body.dump();
+            return undefined;
+          }
           return parseAnswer(operation.answer.schema, await readText(answer.body), answer.statusCode);
         case 'text':
           return await readText(answer.body);

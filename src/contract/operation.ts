@@ -13,12 +13,23 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Access = 'none' | 'organization' | 'any' | 'agent' | 'every' | 'operator';
 
 /**
+ * `also`: other statuses with such a value. `noContent`: 204 without a body may be answered in its place; this text says what that means.
+ */
+interface JsonAnswer {
+  readonly kind: 'json';
+  readonly status: number;
+  readonly schema: z.ZodType;
+  readonly also?: readonly number[];
+  readonly noContent?: string;
+}
+
+/**
  * What a success looks like. `json`: one JSON value. `empty`: no body. `text`: a body of another type. `stream`: NDJSON, or
  * server-sent events when the caller accepts those; each line is one `schema` value. `raw`: the handler owns the exchange (the
  * streaming proxy).
  */
 export type Answer =
-  | { readonly kind: 'json'; readonly status: number; readonly schema: z.ZodType; readonly also?: readonly number[] }
+  | JsonAnswer
   | { readonly kind: 'empty'; readonly status: number }
   | { readonly kind: 'text'; readonly status: number; readonly type: string }
   | {
@@ -109,9 +120,12 @@ export type ParamsOf<O extends Operation> = O['params'] extends z.ZodObject
 export type QueryOf<O extends Operation> = O['query'] extends z.ZodObject ? z.output<O['query']> : Record<never, never>;
 export type BodyOf<O extends Operation> = O['body'] extends z.ZodType ? z.output<O['body']> : undefined;
 export type RawBodyOf<O extends Operation> = O['rawBody'] extends object ? Uint8Array : undefined;
-/** The value a handler returns and a client receives, in the form that is emitted; for a stream, one line of it. */
+/**
+ * The value a handler returns and a client receives, in the form that is emitted; for a stream, one line of it. Undefined stands for an
+ * answer without a body.
+ */
 export type ValueOf<O extends Operation> = O['answer'] extends { schema: infer S extends z.ZodType }
-  ? z.output<S>
+  ? z.output<S> | (O['answer'] extends { noContent: string } ? undefined : never)
   : undefined;
 
 /** Keeps the literal types of an operation while checking that it is one. */

@@ -6,14 +6,15 @@ import { spriteParams } from './sprites.ts';
 /** `force`: calls in flight are cut. */
 const upgradeRequest = z.object({ force: z.stringbool().default(false) });
 
-/** `upgraded` is false when the agent runs the program on its disk already: both versions are the same then. */
 export const upgradeResponse = z.object({
-  upgraded: z.boolean(),
   version_before: z.string(),
   version_after: z.string(),
   message: z.string(),
 });
 export type UpgradeResponse = z.infer<typeof upgradeResponse>;
+
+/** What 204 means. */
+export const nothingNewer = 'nothing newer is installed';
 
 /** Why an agent goes on with the program that it runs. */
 export const upgradeErrors = ['invalid_request', 'conflict', 'held', 'not_implemented', 'start_failed'] as const;
@@ -29,7 +30,7 @@ export const upgradeOperations = {
     access: 'organization',
     params: spriteParams,
     query: upgradeRequest,
-    answer: { kind: 'json', status: 200, schema: upgradeResponse },
+    answer: { kind: 'json', status: 200, schema: upgradeResponse, noContent: nothingNewer },
     errors: [
       ...upgradeErrors,
       'unauthorized',

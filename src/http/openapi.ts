@@ -129,7 +129,10 @@ function toSuccess(operation: Operation, schemas: OpenApiSchemas): Json {
     case 'json': {
       const content = { 'application/json': { schema: schemas.toSchema(answer.schema, 'output') } };
       const statuses = [answer.status, ...(answer.also ?? [])];
-      return Object.fromEntries(statuses.map((status) => [status, { description: operation.summary, content }]));
+      const valued = Object.fromEntries(
+        statuses.map((status) => [status, { description: operation.summary, content }]),
+      );
+      return answer.noContent === undefined ? valued : { ...valued, 204: { description: answer.noContent } };
     }
     case 'empty':
       return { [answer.status]: { description: operation.summary } };

@@ -8,6 +8,8 @@ import { type Call, Reply } from './handler.ts';
 import { sendJsonInTurns } from './send-json-in-turns.ts';
 import type { StreamServer } from './stream-server.ts';
 
+const NO_CONTENT = 204;
+
 export interface WriteAnswerDeps extends Pick<AnyEdgeOptions, 'until' | 'callerOf' | 'checkAnswers'> {
   readonly streams: StreamServer;
   /** Throws `shutting_down`. */
@@ -68,6 +70,10 @@ async function writeJson(ready: ReadyCall, answer: AnswerOf<'json'>, isChecked: 
   const value = await ready.handler(ready.call);
   if (response.writableEnded) return;
   ready.onTurn();
+  if (value === undefined && answer.noContent !== undefined) {
+    response.writeHead(NO_CONTENT).end();
+    return;
+  }
   const reply = value instanceof Reply ? value : new Reply(answer.status, value);
   if (isChecked) answer.schema.parse(reply.body);
   await sendJsonInTurns(response, reply, ready.onTurn);

@@ -8,6 +8,7 @@ import { createClient } from '../../src/client/client.ts';
 import { UpstreamError } from '../../src/client/upstream-error.ts';
 import { connectorOperations } from '../../src/contract/connectors.ts';
 import { statusOperations } from '../../src/contract/local/status.ts';
+import { localUpgradeOperations } from '../../src/contract/local/upgrade.ts';
 import { machineOperations } from '../../src/contract/machines.ts';
 import { nodeOperations } from '../../src/contract/replication.ts';
 import { signOnOperations } from '../../src/contract/sign-on.ts';
@@ -21,6 +22,7 @@ const operations = {
   ...nodeOperations,
   ...signOnOperations,
   ...statusOperations,
+  ...localUpgradeOperations,
 } as const;
 
 interface Seen {
@@ -133,6 +135,13 @@ test('the wire word started arrives as running', async () => {
   const client = createClient(operations, at);
   const params = { app_name: 'app', machine_id: 'm1' };
   expect(await client.call('readMachine', { params })).toEqual({ id: 'm1', state: 'running' });
+});
+
+test('a JSON answer without content is undefined where the operation allows it, and invalid elsewhere', async () => {
+  const at = await serve((response) => response.writeHead(204).end());
+  const client = createClient(operations, at);
+  expect(await client.call('upgradeAgent')).toBeUndefined();
+  expect((await failure(client.call('listSprites'))).code).toBe('invalid_answer');
 });
 
 test('an empty answer is undefined, a text answer a string, a form body a form', async () => {

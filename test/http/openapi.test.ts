@@ -177,6 +177,12 @@ test('an answer shows the word that is emitted, and a stream its types', () => {
   expect(Object.keys(api.paths['/events']?.get?.responses['200']?.content ?? {})).toContain('application/json');
 });
 
+test('an answer without content stands beside the value, with what it means', () => {
+  const { 200: value, 204: none } = api.paths['/v1/sprites/{name}/upgrade']?.post?.responses ?? {};
+  expect(Object.keys(value?.content ?? {})).toEqual(['application/json']);
+  expect(none).toEqual({ description: 'nothing newer is installed' });
+});
+
 test('a row for every method becomes one operation a method, and an upgrade stands beside the plain row', () => {
   const gateway = api.paths['/v1/gateway/{provider}/{connector_id}/{path}'];
   expect(Object.keys(gateway ?? {})).toEqual(['get', 'post', 'put', 'patch', 'delete', 'options', 'head']);

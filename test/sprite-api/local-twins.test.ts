@@ -165,7 +165,7 @@ test('each of them is served to curl', { timeout: 180_000 }, async () => {
   const driven = new Set<Id>();
   const world = openWorld(dev.record.socket, driven);
   await Promise.all([driveServices, driveFiles, driveProcesses, driveRecords].map((drive) => drive(world)));
-  await world.call('upgradeSprite', { wanted: /"upgraded":false/ });
+  await world.call('upgradeSprite', { status: 204 });
   await driveCheckpoints(world);
   const twins = rows.filter(hasTwin).map(({ id }) => id);
   expect(twins.filter((id) => !driven.has(id))).toEqual([]);

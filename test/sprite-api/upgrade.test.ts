@@ -34,7 +34,7 @@ test('a machine that runs goes on with the new agent: its channel is back, and i
   const answer = await upgrade();
   expect(answer).toMatchObject({
     status: 200,
-    json: { upgraded: true, version_before: program.version, version_after: '99.1.0' },
+    json: { version_before: program.version, version_after: '99.1.0' },
   });
   const { pid: agentPid, generation, incarnation } = before;
   expect(await machine.status()).toMatchObject({ version: '99.1.0', pid: agentPid, generation, incarnation });
@@ -46,7 +46,8 @@ test('a machine that runs goes on with the new agent: its channel is back, and i
     version: '99.1.0',
     org: 'acme',
   });
-  expect(await upgrade()).toMatchObject({ status: 200, json: { upgraded: false, version_after: '99.1.0' } });
+  expect(await upgrade()).toMatchObject({ status: 204, text: '' });
+  await sprite.upgrade();
 
   program.install('99.2.0');
   await sprite.upgrade();
@@ -57,10 +58,10 @@ test('one that is suspended is woken and upgraded, and one that is stopped boots
   const { program, machine, upgrade, move } = await openSprite(false);
   await move('suspend', 'suspended');
   program.install('99.1.0');
-  expect(await upgrade()).toMatchObject({ status: 200, json: { upgraded: true, version_after: '99.1.0' } });
+  expect(await upgrade()).toMatchObject({ status: 200, json: { version_after: '99.1.0' } });
   await move('stop', 'stopped');
   program.install('99.2.0');
-  expect(await upgrade()).toMatchObject({ status: 200, json: { upgraded: false, version_before: '99.2.0' } });
+  expect(await upgrade()).toMatchObject({ status: 204, text: '' });
   expect(await machine.status()).toMatchObject({ version: '99.2.0' });
 });
 
@@ -91,8 +92,10 @@ test('remora upgrade says which version serves, from outside and within', async 
   expect(done).toEqual({ code: 0, stdout: `the agent was ${program.version} and is 99.1.0\n`, stderr: '' });
   const within = { HOME: '/nonexistent', REMORA_SOCKET: socket };
   const again = await runRemora(['upgrade'], { env: within });
-  expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('nothing newer is installed') });
+  expect(again).toEqual({ code: 0, stdout: 'nothing newer is installed\n', stderr: '' });
+  const none = await runRemora(['upgrade', '--json'], { env: outside });
+  expect(JSON.parse(none.stdout)).toEqual({ message: 'nothing newer is installed' });
   program.install('99.2.0');
   const json = await runRemora(['upgrade', '--force', '--json'], { env: within });
-  expect(JSON.parse(json.stdout)).toMatchObject({ upgraded: true, version_before: '99.1.0', version_after: '99.2.0' });
+  expect(JSON.parse(json.stdout)).toMatchObject({ version_before: '99.1.0', version_after: '99.2.0' });
 });

@@ -63,7 +63,7 @@ export function createUpgrade(options: UpgradeOptions): Upgrade {
     }
   }
 
-  /** Whether there is something newer and nothing in its way. */
+  /** The version on the disk, once nothing is in its way. */
   async function prepare(force: boolean, signal: AbortSignal): Promise<string> {
     const newest = await options.newest();
     if (newest !== version && !force) await waitForQuiet(signal);
@@ -80,12 +80,11 @@ export function createUpgrade(options: UpgradeOptions): Upgrade {
         let isBegun = false;
         try {
           const newest = await prepare(query.force, signal);
-          const answer = toAnswer(version, newest);
-          if (!answer.upgraded) return answer;
+          if (newest === version) return undefined;
           isBegun = true;
           if (principal.listener === 'channel') {
             setTimeout(options.begin, ANSWER_MS);
-            return new Reply(202, answer);
+            return new Reply(202, toAnswer(version, newest));
           }
           return await new Promise<never>((_, reject) => {
             waiting = { socket: request.socket, reject };

@@ -1,6 +1,6 @@
 // The upgrade of a sprite at its own agent.
 import { defineLocalOperation } from '../operation.ts';
-import { upgradeErrors, upgradeOperations, upgradeResponse } from '../upgrade.ts';
+import { nothingNewer, upgradeErrors, upgradeOperations, upgradeResponse } from '../upgrade.ts';
 
 export const localUpgradeOperations = {
   /** 202 over the channel, which ends with the program that serves it: the platform asks the next one. */
@@ -12,7 +12,7 @@ export const localUpgradeOperations = {
     tag: 'machine',
     servedAt: ['socket', 'channel'],
     query: upgradeOperations.upgradeSprite.query,
-    answer: { kind: 'json', status: 200, schema: upgradeResponse, also: [202] },
+    answer: { kind: 'json', status: 200, schema: upgradeResponse, also: [202], noContent: nothingNewer },
     errors: upgradeErrors,
   }),
 } as const;

@@ -27,18 +27,21 @@ export interface UpgradeAgentDeps {
   readonly isElsewhere: (machine_id: string) => Promise<boolean>;
 }
 
-/** Throws what the agent refuses it with, `not_implemented` for an agent that knows no upgrade, and `upstream_timeout` when it stays away. */
+/**
+ * Undefined when nothing newer is installed. Throws what the agent refuses it with, `not_implemented` for an agent that knows no upgrade, and
+ * `upstream_timeout` when it stays away.
+ */
 export async function upgradeAgent(
   deps: UpgradeAgentDeps,
   channel: ChannelSession,
   force: boolean,
-): Promise<UpgradeResponse> {
+): Promise<UpgradeResponse | undefined> {
   const query = { force: String(force) };
   const asked = toClient(channel).call('upgradeAgent', { query, timeout_ms: ASK_MS });
   const answer = await asked.catch((error: unknown) => {
     throw toRefusal(error);
   });
-  if (answer.upgraded) await waitForNext(deps, channel, answer.version_after);
+  if (answer !== undefined) await waitForNext(deps, channel, answer.version_after);
   return answer;
 }
 

@@ -12,6 +12,8 @@ import type { OtherPlatforms } from './other-platforms.ts';
 import type { ReachMachine } from './reach-machine.ts';
 import { upgradeAgent } from './upgrade-agent.ts';
 
+const NO_CONTENT = 204;
+
 export interface UpgradeHandlerDeps {
   readonly reach: ReachMachine;
   /** Undefined where there is one platform process only. */
@@ -39,8 +41,13 @@ export function createUpgradeHandlers({
     upgradeSprite: new PassOn<Principal>(async ({ request, principal, params, upgrade }, response) => {
       const { force } = parseWith(upgradeOperations.upgradeSprite.query, readQuery(request.url ?? ''), 'query');
       const reached = await reach(request, principal, params.name ?? '');
-      if ('host' in reached) await others?.pass(reached.host, { request, principal, upgrade }, response);
-      else sendJson(response, 200, await upgradeAgent({ channels, isElsewhere }, reached.channel, force));
+      if ('host' in reached) {
+        await others?.pass(reached.host, { request, principal, upgrade }, response);
+        return;
+      }
+      const answer = await upgradeAgent({ channels, isElsewhere }, reached.channel, force);
+      if (answer === undefined) response.writeHead(NO_CONTENT).end();
+      else sendJson(response, 200, answer);
     }),
   };
 }

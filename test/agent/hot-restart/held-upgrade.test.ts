@@ -85,13 +85,13 @@ it('begins nothing for a caller who has gone away while it waited', async () => 
   expect(await call()).toMatchObject({ status: 409, json: { error: 'conflict' } });
   gone.destroy();
   newest = '1.0.0';
-  await expect.poll(async () => (await call()).status).toBe(200);
+  await expect.poll(async () => (await call()).status).toBe(204);
   expect(begun()).toBe(0);
 });
 
 it('is accepted over the channel, which ends with the image that answers', async () => {
   const { call, begun } = await openUpgrade({}, 'channel');
-  const json = { upgraded: true, version_before: '1.0.0', version_after: '2.0.0' };
+  const json = { version_before: '1.0.0', version_after: '2.0.0' };
   expect(await call()).toMatchObject({ status: 202, json });
   await expect.poll(begun).toBe(1);
 });

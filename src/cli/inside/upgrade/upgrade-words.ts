@@ -12,7 +12,10 @@ export const upgradeWords: readonly InsideWord[] = [
       force: { type: 'boolean', summary: 'cut the calls that are in flight; without it they are waited for' },
       json: jsonFlag,
     },
-    notes: ['It ends when the new version serves. A supervisor that runs something stays the version that it is.'],
+    notes: [
+      'It ends when the new version serves. A supervisor that runs something stays the version that it is.',
+      'It says so when nothing newer is installed; `--json` prints a message and no versions then.',
+    ],
     load: () => import('./upgrade.ts'),
   },
 ];

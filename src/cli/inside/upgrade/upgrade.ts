@@ -1,4 +1,5 @@
 // `remora upgrade`: replaces the agent of a sprite by the version that is installed.
+import { nothingNewer } from '../../../contract/upgrade.ts';
 import type { Invocation } from '../../command.ts';
 import { print } from '../../operator/print.ts';
 import { toPrintable } from '../../table.ts';
@@ -12,5 +13,6 @@ export async function run(invocation: Invocation): Promise<number> {
   const answer = await askInside(invocation, ({ client }) =>
     client.call('upgradeAgent', { query, timeout_ms: TIMEOUT_MS }),
   );
-  return print(invocation, answer, [[toPrintable(answer.message)]]);
+  const shown = answer ?? { message: nothingNewer };
+  return print(invocation, shown, [[toPrintable(shown.message)]]);
 }
