@@ -1,4 +1,5 @@
 // One connection to a port inside a sprite, over a WebSocket: the first text frame names the port, binary frames are its bytes.
+// There is no frame for an end: a close by the caller ends what the port reads, and the end of the port closes the WebSocket.
 import type { IncomingMessage } from 'node:http';
 import { type Duplex, pipeline } from 'node:stream';
 import { createWebSocketStream, type RawData, type WebSocket, WebSocketServer } from 'ws';
@@ -7,6 +8,7 @@ import { RemoraError } from '../../core/remora-error.ts';
 import { POLICY_VIOLATION, toCloseCode } from '../../core/websocket/close-frame.ts';
 import { answerPings } from '../../http/answer-pings.ts';
 import type { Upgrade } from '../../http/upgrade.ts';
+import { createPortAnswer } from './port-answer.ts';
 
 /** Opens the connection inside the machine. Throws what `ChannelSession.connect` does. */
 export type ConnectPort = (port: number, signal: AbortSignal) => Promise<Duplex>;
@@ -16,6 +18,9 @@ const FIRST_FRAME_MS = 10_000;
 const FRAME_CAP_BYTES = 16 * 1024 * 1024;
 const REASON_CAP_BYTES = 123;
 const PONG_AHEAD_BYTES = 256 * 1024;
+const PING_MS = 15_000;
+/** How long the port may go on sending to nobody, once it has been given all that a caller who is gone had sent. */
+const AFTER_CALLER_MS = 60_000;
 
 const server = new WebSocketServer({
   noServer: true,
@@ -39,6 +44,11 @@ export async function proxyPort(request: IncomingMessage, upgrade: Upgrade, conn
     });
     socket.on('error', () => socket.terminate());
     answerPings(socket, PONG_AHEAD_BYTES);
+    // A caller that hears nothing for long gives up.
+    const pinging = setInterval(() => {
+      if (socket.readyState === socket.OPEN && socket.bufferedAmount <= PONG_AHEAD_BYTES) socket.ping();
+    }, PING_MS);
+    socket.once('close', () => clearInterval(pinging));
     upgrade.stopping.addEventListener('abort', () => socket.close(toCloseCode('shutting_down')), { once: true });
     serve(socket, connect, gone.signal).catch((error: unknown) => refuse(socket, error));
   });
@@ -56,8 +66,12 @@ async function serve(socket: WebSocket, connect: ConnectPort, signal: AbortSigna
   socket.send(JSON.stringify(answer));
   const stream = createWebSocketStream(socket);
   socket.resume();
-  pipeline(stream, target, ignore);
-  pipeline(target, stream, ignore);
+  pipeline(stream, target, () => {
+    const cut = setTimeout(() => target.destroy(), AFTER_CALLER_MS);
+    target.once('close', () => clearTimeout(cut));
+    if (target.closed) clearTimeout(cut);
+  });
+  pipeline(target, createPortAnswer(socket), ignore);
 }
 
 /** The first frame. Frames after it wait in the socket until a stream reads them. */
@@ -101,5 +115,5 @@ function refuse(socket: WebSocket, error: unknown): void {
   socket.close(code === 'forbidden' ? POLICY_VIOLATION : toCloseCode(code), isShort ? reason : code);
 }
 
-/** Either end closes the other. */
+/** A stream that breaks closes the WebSocket. */
 function ignore(): void {}
