@@ -1,11 +1,12 @@
 // One connection to a port here, carried to a port in a sprite.
 import type { Socket } from 'node:net';
-import { pipeline } from 'node:stream';
-import { createWebSocketStream, type WebSocket } from 'ws';
+import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import { type ProxyRequest, proxyResponse } from '../../../contract/proxy.ts';
 import type { SpriteDoor } from '../sprite-door.ts';
 import { watchConnection } from '../watch-connection.ts';
+import { deliverFrames } from './deliver-frames.ts';
+import { joinEnds } from './join-ends.ts';
 
 const refusal = z.object({ status: z.literal('error'), message: z.string() });
 
@@ -20,8 +21,8 @@ export async function carryConnection(door: SpriteDoor, local: Socket, port: num
       () => socket.isPaused,
       () => socket.terminate(),
     );
-    await connect(socket, port, gone.signal);
-    await join(socket, local);
+    await connect(socket, local, port, gone.signal);
+    await joinEnds(socket, local);
   } catch (error) {
     // Who has hung up does not ask why it did not work.
     if (!gone.signal.aborted) throw error;
@@ -30,30 +31,24 @@ export async function carryConnection(door: SpriteDoor, local: Socket, port: num
   }
 }
 
-/** Names the port, and resolves when the far end is connected to it; frames after that wait. */
-async function connect(socket: WebSocket, port: number, gone: AbortSignal): Promise<void> {
+/** Names the port, and resolves when the far end is connected to it; frames after that are delivered. */
+async function connect(socket: WebSocket, local: Socket, port: number, gone: AbortSignal): Promise<void> {
   const answer = new Promise<string>((resolve, reject) => {
     socket.once('message', (data: Buffer) => {
-      socket.pause();
+      // Bytes may have come in the same read: ws emits them before anybody who waits for the answer runs, also when it is paused.
+      deliverFrames(socket, local);
       resolve(data.toString());
     });
     socket.once('close', (_code, reason) => reject(new Error(reason.toString() || 'the connection was lost')));
   });
-  gone.addEventListener('abort', () => socket.terminate(), { once: true });
+  const giveUp = () => socket.terminate();
+  gone.addEventListener('abort', giveUp, { once: true });
   socket.send(JSON.stringify({ port } satisfies ProxyRequest));
   socket.resume();
   const value: unknown = JSON.parse(await answer);
+  // From here on a client that is gone does not take back what it has sent.
+  gone.removeEventListener('abort', giveUp);
   if (proxyResponse.safeParse(value).success) return;
   socket.terminate();
   throw new Error(refusal.safeParse(value).data?.message ?? 'the answer is not what was expected');
-}
-
-/** Either end closes the other. */
-async function join(socket: WebSocket, local: Socket): Promise<void> {
-  const stream = createWebSocketStream(socket);
-  socket.resume();
-  const over = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
-  pipeline(stream, local, () => over[0].resolve());
-  pipeline(local, stream, () => over[1].resolve());
-  await Promise.all(over.map(({ promise }) => promise));
 }

@@ -37,7 +37,8 @@ async function checkSprite(door: SpriteDoor): Promise<void> {
 }
 
 async function listen({ out }: Invocation, door: SpriteDoor, { local, remote }: ProxyPorts): Promise<AsyncDisposable> {
-  const server = createServer((socket) => {
+  // A client that has ended its sending still waits for its answer.
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
     carryConnection(door, socket, remote).catch((error: unknown) => {
       out.note(`error: port ${remote} of ${door.sprite}: ${toPrintable(toErrorMessage(error))}`);
     });
