@@ -5,8 +5,8 @@
 const SHARE = 0.2;
 /** What a read costs besides the work on its bytes. */
 const READ_MS = 0.02;
-/** Shorter pauses are put together. */
-const PAUSE_MS = 1;
+/** Shorter pauses are put together: the two outputs of a program that prints now and then keep their order. */
+const PAUSE_MS = 20;
 
 export class ReadingPace {
   #owed_ms = 0;

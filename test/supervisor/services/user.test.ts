@@ -20,7 +20,7 @@ describe.skipIf(!isRoot || findUser(USER) === undefined)('under root', () => {
     chmodSync(dir, 0o755);
     const supervisor = await startSupervisor({ dir, user: USER });
     const script =
-      'id -u; id -g; id -G; umask; echo "$USER|$TEXT"; env | grep -c LD_NONE; echo again > /dev/stdout; echo error > /dev/stderr; sleep 60';
+      'id -u; id -g; id -G; umask; echo "$USER|$TEXT"; env | grep -c LD_NONE; echo again > /dev/stdout; sleep 0.3; echo error > /dev/stderr; sleep 60';
     const env = { TEXT: `a'b "c"\nd $HOME`, LD_NONE: '1' };
     const put = await supervisor.put('web', { cmd: 'sh', args: ['-c', script], env }, '?duration=1500ms');
     const id = (flag: string) => execFileSync('id', [flag, USER], { encoding: 'utf8' }).trim();
