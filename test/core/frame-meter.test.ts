@@ -55,7 +55,7 @@ test('too many of a kind are refused once, and time gives room', () => {
   let now_ms = 0;
   const meter = new FrameMeter(new FrameAllowance(() => now_ms), (reason) => reasons.push(reason));
   const one = toFrame(ping, 0, 0, '12345678');
-  for (let count = 0; count < 32; count += 1) meter.push(one);
+  for (let count = 0; count < 64; count += 1) meter.push(one);
   now_ms = 500;
   expect(meter.push(one)).toEqual(one);
   expect(reasons).toEqual([]);
