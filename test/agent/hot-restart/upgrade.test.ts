@@ -63,7 +63,9 @@ it('waits for a program that a caller is connected to, and leaves a service alon
     target: '/v1/services/kept?duration=1s',
     headers: { 'content-type': 'application/json' },
   };
-  await agent.ask({ ...define, body: '{"cmd":"sleep","args":["600"]}' });
+  // It is found by the directory, and ended with the supervisor.
+  const kept = { cmd: 'sleep', args: ['600'], env: { DIR: `${dir}/` } };
+  await agent.ask({ ...define, body: JSON.stringify(kept) });
   const service = async () =>
     ((await agent.get('/v1/services/kept')).json as { state: { pid: number; status: string } }).state;
   const { pid } = await service();
