@@ -1,6 +1,8 @@
 // What is looked at again when something changes: what belongs to the sprite that changed, and nothing of others, so that a sprite
 // whose machine claims one incarnation after the other costs its own calls and channels only.
+import { once } from 'node:events';
 import { duplexPair } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
 import { createChanges } from '../../src/platform/changes.ts';
@@ -60,6 +62,22 @@ test('a channel that is replaced before it is connected ends without an error', 
   await eventually(() => sockets.filter(({ destroyed }) => destroyed).length > 1);
   expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, false]);
   expect(channels.counts().channels).toBe(1);
+});
+
+test('a channel is closed although its machine has just ended the connection, and takes nothing', async () => {
+  const { store } = createCountedStore();
+  const channels = openChannels(store, createChanges(), undefined, silentLog, systemClock);
+  onTestFinished(() => channels[Symbol.asyncDispose]());
+  const [socket, other] = duplexPair();
+  channels.attach({ machine_id: 'm', sprite_id: 'one', incarnation, socket });
+  await once(other, 'data');
+  other.pause();
+  other.end();
+  await once(socket, 'end');
+  for (let turn = 0; turn < 3; turn += 1) await nextTurn();
+  channels.closeOf('one', 'the test is over');
+  await eventually(() => socket.destroyed);
+  expect(channels.counts().channels).toBe(0);
 });
 
 test('calls are judged again by connector, by sprite, or all', async () => {

@@ -51,6 +51,9 @@ export function meterConnection(socket: Duplex, { onRefused, isFull }: MeteredCo
       callback(error);
     },
   });
+  // The client of node:http2 must not see the end: it would shut its own side down, and a write after that, such as a ping, is an
+  // assertion that ends the process.
+  metered.once('end', () => metered.destroy());
   joinReads(metered, new FrameMeter(new FrameAllowance(() => performance.now()), onRefused));
 
   function waitForRoom(): void {
