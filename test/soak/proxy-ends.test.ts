@@ -4,11 +4,11 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { atEnd, openOnce } from '../../support/at-end.ts';
-import { eventually } from '../../support/eventually.ts';
-import { openInsideMachine } from '../../support/inside-machine.ts';
-import { runHere } from '../../support/run-here.ts';
-import { remoraPath } from '../../support/run-remora.ts';
+import { atEnd, openOnce } from '../support/at-end.ts';
+import { eventually } from '../support/eventually.ts';
+import { openInsideMachine } from '../support/inside-machine.ts';
+import { runHere } from '../support/run-here.ts';
+import { remoraPath } from '../support/run-remora.ts';
 
 const SIZE_BYTES = 5 * 1024 * 1024;
 const LIMIT_MS = 60_000;
