@@ -11,7 +11,7 @@ export interface PingOptions {
 }
 
 /**
- * Pings until the session is closed. `onGone` runs once, before the session is destroyed. A ping of the peer is a sign of it as well: the
+ * Pings until the session is closed. `onGone` runs once, and has to destroy the session. A ping of the peer is a sign of it as well: the
  * peer may be unable to read an answer, and still be there.
  */
 export function pingSession(
@@ -36,7 +36,6 @@ export function pingSession(
     if (unanswered >= missed) {
       clearInterval(timer);
       onGone();
-      session.destroy();
       return;
     }
     unanswered += 1;

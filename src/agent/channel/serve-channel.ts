@@ -64,6 +64,7 @@ export function serveChannel(socket: Duplex, options: ServeChannelOptions): Serv
   session.once('close', () => options.onClose(reason));
   pingSession(session, { interval_ms: options.pingInterval_ms ?? PING_INTERVAL_MS, missed: MISSED_PINGS }, () => {
     reason = 'the platform answers no ping';
+    destroySession(session, socket);
   });
   return { destroy: () => destroySession(session, socket) };
 }
