@@ -143,7 +143,6 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/apps',
     'platform/fencing',
     'platform/machines/drivers',
-    'platform/machines/drivers/process',
     'platform/machines/moves',
     'platform/machines/records',
     'platform/tokens',

@@ -1,8 +1,8 @@
 // Ending every process of an instance, and waiting until the process table says so.
 import { RemoraError } from '../../../../core/remora-error.ts';
 import { signalMembers } from '../../../../linux/processes/process-family.ts';
+import { until } from '../until.ts';
 import { type InstanceIdentity, readMembers } from './machine-members.ts';
-import { until } from './until.ts';
 
 /** How long the rest of an instance may take to end after its leader has ended. */
 const REST_MS = 1_000;

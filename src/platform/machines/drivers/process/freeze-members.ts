@@ -1,8 +1,8 @@
 // Freezing every process of an instance, and letting all of them go on.
 import { signalMembers } from '../../../../linux/processes/process-family.ts';
 import type { ProcessStat } from '../../../../linux/processes/process-table.ts';
+import { until } from '../until.ts';
 import { areStopped, type InstanceIdentity, readMembers } from './machine-members.ts';
-import { until } from './until.ts';
 
 /** How long the kernel may take to hold a control group still before the processes are stopped one by one all the same. */
 const HOLD_MS = 500;

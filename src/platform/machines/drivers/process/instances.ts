@@ -1,9 +1,9 @@
 // The instances that run under this platform, started or found by it: each is watched until nothing of it runs.
 import type { ProcessIdentity } from '../../../../linux/processes/process-identity.ts';
 import type { InstanceEnd } from '../machine-driver.ts';
+import type { MachineProcess } from '../machine-process.ts';
 import { endMembers } from './end-members.ts';
 import type { InstanceIdentity } from './machine-members.ts';
-import type { MachineProcess } from './machine-process.ts';
 
 export interface Instance extends InstanceIdentity {
   readonly leader: ProcessIdentity;

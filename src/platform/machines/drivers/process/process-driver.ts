@@ -7,19 +7,19 @@ import { readBootId } from '../../../../linux/boot-id.ts';
 import { type Cgroup, findCgroup, openCgroup } from '../../../../linux/processes/cgroup.ts';
 import { isAlive, type ProcessIdentity } from '../../../../linux/processes/process-identity.ts';
 import type { MarkedProcess } from '../../../../linux/processes/process-table.ts';
+import { MACHINE_LOG, readLastLines } from '../last-lines.ts';
 import type { DriverState, FoundInstance, MachineDriver, MachineSpec, StopOptions } from '../machine-driver.ts';
+import { followProcess, signalLeader } from '../machine-process.ts';
 import { createProcessCheckpoints } from './checkpoints/process-checkpoints.ts';
 import { removeTree } from './checkpoints/remove-tree.ts';
 import { endMembers, killMembers } from './end-members.ts';
 import { freezeMembers, thawMembers } from './freeze-members.ts';
 import { holdStill } from './hold-still.ts';
 import { createInstances, type Instance } from './instances.ts';
-import { readLastLines } from './last-lines.ts';
 import { HOME, openMachineDirectory } from './machine-directory.ts';
 import { areStopped, readMembers, readTable } from './machine-members.ts';
-import { followProcess, signalLeader } from './machine-process.ts';
 import { listProcessNotes, type ProcessNote, writeProcessNote } from './process-note.ts';
-import { MACHINE_LOG, type SpawnOptions, spawnMachine } from './spawn-machine.ts';
+import { type SpawnOptions, spawnMachine } from './spawn-machine.ts';
 
 export interface ProcessDriverOptions extends SpawnOptions {
   /** End the machines when the platform exits. They stay when it is killed, because no code of it runs then. */

@@ -8,9 +8,10 @@ import { RemoraError } from '../../../../core/remora-error.ts';
 import type { Secret } from '../../../../core/secret.ts';
 import { type ProcessIdentity, readIdentity } from '../../../../linux/processes/process-identity.ts';
 import { signalProcess } from '../../../../linux/processes/signal-process.ts';
+import { MACHINE_LOG } from '../last-lines.ts';
 import type { InstanceEnd, MachineSpec } from '../machine-driver.ts';
+import type { MachineProcess } from '../machine-process.ts';
 import { HOME } from './machine-directory.ts';
-import type { MachineProcess } from './machine-process.ts';
 import { INSTANCE_VARIABLE } from './process-note.ts';
 
 export interface AgentCommand {
@@ -33,9 +34,6 @@ export interface SpawnOptions {
   /** Makes a new token for the machine and revokes its earlier ones. */
   readonly createToken: (machine_id: string) => Promise<Secret>;
 }
-
-/** The file in the directory of a machine to which its process writes standard output and error. */
-export const MACHINE_LOG = 'agent.log';
 
 /** The variables that a machine inherits; the others may hold keys. */
 const inherited = ['PATH', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'] as const;

@@ -3,9 +3,9 @@
 import { opendir, readdir, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { z } from 'zod';
+import { readJson, writeDurably } from '../../durable-json.ts';
 import type { DriverCheckpoint } from '../../machine-checkpoints.ts';
 import type { CheckpointFiles, CheckpointPlaces } from './checkpoint-places.ts';
-import { readJson, writeDurably } from './durable-json.ts';
 
 const NAME = /^v(\d{1,15})$/;
 

@@ -1,9 +1,9 @@
 // Gives a checkpoint whose files are whole its number and its record.
 import { rename } from 'node:fs/promises';
+import { syncDirectory } from '../../durable-json.ts';
 import type { DriverCheckpoint, NewCheckpoint } from '../../machine-checkpoints.ts';
 import type { CheckpointFiles, CheckpointPlaces } from './checkpoint-places.ts';
 import { readState, writeManifest, writeState } from './checkpoint-record.ts';
-import { syncDirectory } from './durable-json.ts';
 import { finishPending } from './pending-restore.ts';
 import { renewRecentLinks } from './recent-links.ts';
 

@@ -5,9 +5,9 @@
 import { existsSync } from 'node:fs';
 import { mkdir, rename } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { syncDirectory } from '../../durable-json.ts';
 import { CheckpointFiles, type CheckpointPlaces } from './checkpoint-places.ts';
 import { type CheckpointState, readState, writeState } from './checkpoint-record.ts';
-import { syncDirectory } from './durable-json.ts';
 import { putServicesBack } from './services-copy.ts';
 
 /** Runs before each step, for the log. */

@@ -1,11 +1,11 @@
 // Copies the files of a checkpoint, to be put in the place of the machine's own.
 import { mkdir, rename } from 'node:fs/promises';
 import type { CheckpointWork, PreparedRestore } from '../../machine-checkpoints.ts';
+import { toStorageFull } from '../../storage-full.ts';
 import type { CheckpointPlaces } from './checkpoint-places.ts';
 import { readState } from './checkpoint-record.ts';
 import { beginRestore } from './pending-restore.ts';
 import { keepServices } from './services-copy.ts';
-import { toStorageFull } from './storage-full.ts';
 import { openTreeProcess } from './tree-process.ts';
 import { toTreeProgress } from './tree-progress.ts';
 

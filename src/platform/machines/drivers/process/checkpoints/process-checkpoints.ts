@@ -5,17 +5,17 @@ import { mkdir, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Log } from '../../../../../core/log.ts';
 import { RemoraError } from '../../../../../core/remora-error.ts';
+import { syncDirectory } from '../../durable-json.ts';
 import type { DriverCheckpoint, MachineCheckpoints } from '../../machine-checkpoints.ts';
+import { toStorageFull } from '../../storage-full.ts';
 import { CheckpointPlaces, UNFINISHED } from './checkpoint-places.ts';
 import { listIds, readCheckpoint, readState } from './checkpoint-record.ts';
 import { copyHome } from './copy-home.ts';
-import { syncDirectory } from './durable-json.ts';
 import { nameCheckpoint } from './name-checkpoint.ts';
 import { finishPending } from './pending-restore.ts';
 import { prepareRestore } from './prepare-restore.ts';
 import { renewRecentLinks } from './recent-links.ts';
 import { removeTree } from './remove-tree.ts';
-import { toStorageFull } from './storage-full.ts';
 import { openTreeProcess } from './tree-process.ts';
 
 export interface ProcessCheckpointsOptions {

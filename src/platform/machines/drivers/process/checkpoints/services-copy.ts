@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { errorCode } from '../../../../../core/error-code.ts';
 import { RemoraError } from '../../../../../core/remora-error.ts';
 import { makeDirectory } from '../../../../../linux/make-directory.ts';
-import { syncDirectory, writeDurably } from './durable-json.ts';
+import { syncDirectory, writeDurably } from '../../durable-json.ts';
 
 const CAP_BYTES = 16 * 1024 * 1024;
 /** Programs of the machine may have put something else in its place. */

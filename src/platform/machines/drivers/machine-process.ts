@@ -1,9 +1,9 @@
 // The first process of one instance of a machine, started or found by this platform: waits for its end, and signals it and no other
 // process.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isAlive, type ProcessIdentity } from '../../../../linux/processes/process-identity.ts';
-import { signalProcess } from '../../../../linux/processes/signal-process.ts';
-import type { InstanceEnd } from '../machine-driver.ts';
+import { isAlive, type ProcessIdentity } from '../../../linux/processes/process-identity.ts';
+import { signalProcess } from '../../../linux/processes/signal-process.ts';
+import type { InstanceEnd } from './machine-driver.ts';
 
 /** The pid is also the id of its process group. */
 export interface MachineProcess extends ProcessIdentity {

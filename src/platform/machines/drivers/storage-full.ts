@@ -1,5 +1,5 @@
 // A full disk, as the error of an operation on checkpoints.
-import { RemoraError } from '../../../../../core/remora-error.ts';
+import { RemoraError } from '../../../core/remora-error.ts';
 
 /** `storage_full` for a full disk, any other error as it is. The records are small, but they need room too. */
 export function toStorageFull(error: unknown): unknown {

@@ -1,6 +1,9 @@
 // The last lines of a log, for an error message.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
+/** The file in the directory of a machine with what it wrote to its console, or its process to standard output and error. */
+export const MACHINE_LOG = 'agent.log';
+
 const LINES = 20;
 const LINE_CHARACTERS = 300;
 const TAIL_BYTES = 16 * 1024;
