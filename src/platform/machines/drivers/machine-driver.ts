@@ -1,6 +1,7 @@
 // The interface of a driver: the code that really runs machines. A driver starts, freezes and ends machines and reports their state;
 // it holds no policy and no record.
 
+import type { DiscardCause } from '../../../contract/machine-events.ts';
 import type { MachineCheckpoints } from './machine-checkpoints.ts';
 
 /** What a driver needs to boot a machine. */
@@ -14,6 +15,14 @@ export interface MachineSpec {
   readonly memory_mb: number;
   readonly sprite: string;
 }
+
+/** Why a driver cannot continue a machine from its snapshot. */
+export type SnapshotFault = Extract<DiscardCause, 'lost' | 'corrupted' | 'maintenance'>;
+
+/** `discarded`: nothing of the instance is left, and the caller boots the machine; its files are those of before. */
+export type Resumption =
+  | { readonly outcome: 'resumed' }
+  | { readonly outcome: 'discarded'; readonly cause: SnapshotFault };
 
 export type DriverState = 'running' | 'suspended' | 'stopped';
 
@@ -39,10 +48,12 @@ export interface MachineDriver extends AsyncDisposable {
   findInstances(): Promise<readonly FoundInstance[]>;
   /** Boots a machine. Resolves when it runs; throws `internal` when it cannot be started. */
   start(spec: MachineSpec): Promise<void>;
-  /** Resolves when nothing of the machine runs any more. Throws when it cannot be frozen; it then runs on. */
+  /** Resolves when nothing of the machine runs any more. Throws when it cannot be frozen, `storage_full` for want of room; it then runs on. */
   suspend(id: string): Promise<void>;
-  /** Continues a frozen machine. */
-  resume(id: string): Promise<void>;
+  /** Continues a suspended machine, with the instance id of its boot. A snapshot that cannot be used is an outcome, and no error. */
+  resume(spec: MachineSpec): Promise<Resumption>;
+  /** Throws the memory of a suspended machine away and keeps its files; its state is then `stopped`. Does nothing for any other machine. */
+  dropSnapshot(id: string): Promise<void>;
   /** Ends a machine, frozen or not: first with `signal`, by force after `timeout_ms`. Resolves when nothing is left of it. */
   stop(id: string, options: StopOptions): Promise<void>;
   /** Deletes the files of a machine that does not run. */

@@ -59,10 +59,12 @@ export function createStarts(deps: StartsDeps): MachineStarts {
     expected.follow();
   }
 
-  async function thawNow(id: string): Promise<void> {
-    await records.move(id, 'start', { place: 'checkRunning' });
-    await driver.resume(id);
-    await records.move(id, 'started');
+  /** A snapshot that cannot be used makes it a boot. */
+  async function thawNow(row: MachineRow): Promise<void> {
+    await records.move(row.id, 'start', { place: 'checkRunning' });
+    const resumption = await driver.resume(toMachineSpec(row));
+    if (resumption.outcome === 'resumed') await records.move(row.id, 'started');
+    else await boot(row, true);
   }
 
   async function startNow(id: string): Promise<MachineStatus> {
@@ -77,7 +79,7 @@ export function createStarts(deps: StartsDeps): MachineStarts {
       case 'suspended':
       case 'starting':
         if (driver.state(id) === 'stopped') await boot(row, true);
-        else if (driver.state(id) === 'suspended') await thawNow(id);
+        else if (driver.state(id) === 'suspended') await thawNow(row);
         // The driver has thawed it already; only the record of that is missing.
         else if (!pendingStarts.isExpected(id)) await records.move(id, 'started');
         break;
@@ -114,7 +116,7 @@ export function createStarts(deps: StartsDeps): MachineStarts {
         if (driver.state(id) === 'stopped') restarts.schedule(id);
       }
     },
-    thaw: (id) => mutex.run(id, () => thawNow(id)),
+    thaw: (id) => mutex.run(id, async () => thawNow(await records.movableRow(id))),
     serve: serving.resolve,
   };
 }

@@ -5,7 +5,7 @@ import { judgeEligibility } from '../../../core/machine/suspend-eligibility.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import type { MachineDriver } from '../drivers/machine-driver.ts';
 import type { MachineRow, MachineStore } from '../records/machine-store.ts';
-import { toMachineFacts } from '../records/machine-views.ts';
+import { toMachineFacts, toMachineSpec } from '../records/machine-views.ts';
 import type { MachineRecords } from './machine-records.ts';
 import { createFreezes } from './pending-freezes.ts';
 
@@ -46,7 +46,9 @@ export function createSuspends(deps: SuspendsDeps): MachineSuspends {
       await records.move(id, 'frozen');
     } catch (error) {
       if (driver.state(id) === 'stopped') return;
-      if (driver.state(id) === 'suspended') await driver.resume(id);
+      // The record could not be written: the machine runs on.
+      const row = await machines.find(id);
+      if (driver.state(id) === 'suspended' && row !== undefined) await driver.resume(toMachineSpec(row));
       await records.move(id, 'unfrozen');
       log.error({ err: error, machine: id }, 'a machine could not be frozen; it runs on');
     }

@@ -3,22 +3,21 @@
 import { join } from 'node:path';
 import type { Log } from '../../../../core/log.ts';
 import { RemoraError } from '../../../../core/remora-error.ts';
-import { readBootId } from '../../../../linux/boot-id.ts';
-import { type Cgroup, findCgroup, openCgroup } from '../../../../linux/processes/cgroup.ts';
-import { isAlive, type ProcessIdentity } from '../../../../linux/processes/process-identity.ts';
-import type { MarkedProcess } from '../../../../linux/processes/process-table.ts';
+import { openCgroup } from '../../../../linux/processes/cgroup.ts';
 import { MACHINE_LOG, readLastLines } from '../last-lines.ts';
-import type { DriverState, FoundInstance, MachineDriver, MachineSpec, StopOptions } from '../machine-driver.ts';
-import { followProcess, signalLeader } from '../machine-process.ts';
+import type { DriverState, MachineDriver, MachineSpec, StopOptions } from '../machine-driver.ts';
+import { signalLeader } from '../machine-process.ts';
 import { createProcessCheckpoints } from './checkpoints/process-checkpoints.ts';
 import { removeTree } from './checkpoints/remove-tree.ts';
-import { endMembers, killMembers } from './end-members.ts';
+import { killMembers } from './end-members.ts';
+import { findInstance, toCgroupName } from './find-instance.ts';
 import { freezeMembers, thawMembers } from './freeze-members.ts';
+import { isWhole, noteFrozen } from './frozen-members.ts';
 import { holdStill } from './hold-still.ts';
 import { createInstances, type Instance } from './instances.ts';
 import { HOME, openMachineDirectory } from './machine-directory.ts';
-import { areStopped, readMembers, readTable } from './machine-members.ts';
-import { listProcessNotes, type ProcessNote, writeProcessNote } from './process-note.ts';
+import { readTable } from './machine-members.ts';
+import { listProcessNotes, writeProcessNote } from './process-note.ts';
 import { type SpawnOptions, spawnMachine } from './spawn-machine.ts';
 
 export interface ProcessDriverOptions extends SpawnOptions {
@@ -33,6 +32,7 @@ export interface ProcessDriverOptions extends SpawnOptions {
 
 const FREEZE_DEADLINE_MS = 2_000;
 const SHUTDOWN_MS = 5_000;
+const KILL: StopOptions = { signal: 'SIGKILL', timeout_ms: 0 };
 
 export function createProcessDriver(options: ProcessDriverOptions): MachineDriver {
   /** Aborted at the end: found processes are no longer polled. */
@@ -80,28 +80,6 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
     log: options.log,
   });
 
-  /** Finds the instance of a note. Takes over a running one; of one that has ended, ends the processes that are left. */
-  async function find(id: string, note: ProcessNote, table: readonly MarkedProcess[]): Promise<FoundInstance> {
-    const { instance_id } = note;
-    const boot = readBootId();
-    if (boot === undefined || note.boot_id !== boot) return { id, instance_id, state: 'lost' };
-    const leader = toLeader(note, table);
-    const cgroup = toCgroup(note);
-    if (leader === undefined || !isAlive(leader)) {
-      await endMembers({ instance_id, leader, cgroup });
-      return { id, instance_id, state: 'over' };
-    }
-    // A platform that was killed while it froze the machine may have left the group held.
-    cgroup?.hold(false);
-    const isHeld = note.isHeld === true;
-    if (isHeld) thawMembers({ instance_id, leader, cgroup });
-    writeProcessNote(options.dir, id, { instance_id, ...leader, cgroup: cgroup?.path });
-    const isStopped = !isHeld && areStopped(readMembers({ instance_id, leader, cgroup }, table));
-    const state = isStopped ? 'suspended' : 'running';
-    instances.begin(id, { instance_id, leader: followProcess(leader, closing.signal), cgroup, state });
-    return { id, instance_id, state };
-  }
-
   return {
     async findInstances() {
       if (options.endMachines) process.on('exit', onProcessExit);
@@ -109,7 +87,8 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
       const notes = listProcessNotes(options.dir);
       if (notes.size === 0) return [];
       const table = readTable();
-      return await Promise.all([...notes].map(([id, note]) => find(id, note, table)));
+      const finding = { dir: options.dir, instances, table, signal: closing.signal };
+      return await Promise.all([...notes].map(([id, note]) => findInstance(id, note, finding)));
     },
     async start(spec) {
       if (closed) throw new RemoraError('shutting_down', 'the platform is stopping');
@@ -124,12 +103,28 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
         thawMembers(instance);
         throw new RemoraError('internal', 'the machine could not be frozen');
       }
+      try {
+        noteFrozen(options.dir, id, instance);
+      } catch (error) {
+        thawMembers(instance);
+        throw error;
+      }
       instance.state = 'suspended';
     },
-    async resume(id) {
-      const instance = instanceOf(id);
+    async resume({ id }) {
+      const instance = instances.get(id);
+      if (instance === undefined) return { outcome: 'discarded', cause: 'lost' };
+      if (instance.state === 'suspended' && !isWhole(options.dir, id, instance)) {
+        await end(instance, KILL);
+        return { outcome: 'discarded', cause: 'corrupted' };
+      }
       thawMembers(instance);
       instance.state = 'running';
+      return { outcome: 'resumed' };
+    },
+    async dropSnapshot(id) {
+      const instance = instances.get(id);
+      if (instance?.state === 'suspended') await end(instance, KILL);
     },
     async stop(id, stop: StopOptions) {
       const instance = instances.get(id);
@@ -162,21 +157,4 @@ async function end(instance: Instance, { signal, timeout_ms }: StopOptions): Pro
   const timer = setTimeout(() => killMembers(instance), timeout_ms);
   await instance.over;
   clearTimeout(timer);
-}
-
-/** A note without a pid means that the platform was killed during the spawn: the leader is then the first marked process that leads a group. */
-function toLeader(note: ProcessNote, table: readonly MarkedProcess[]): ProcessIdentity | undefined {
-  const { pid, start_ticks, instance_id } = note;
-  if (pid !== undefined && start_ticks !== undefined) return { pid, start_ticks };
-  const leaders = table.filter((each) => each.mark === instance_id && each.pid === each.group);
-  const first = leaders.toSorted((a, b) => a.start_ticks - b.start_ticks || a.pid - b.pid)[0];
-  return first === undefined ? undefined : { pid: first.pid, start_ticks: first.start_ticks };
-}
-
-function toCgroup({ cgroup, instance_id }: ProcessNote): Cgroup | undefined {
-  return cgroup === undefined ? undefined : findCgroup(cgroup, toCgroupName(instance_id));
-}
-
-function toCgroupName(instance_id: string): string {
-  return `remora-${instance_id}`;
 }

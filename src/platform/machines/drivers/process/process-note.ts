@@ -17,6 +17,11 @@ const note = z.object({
   cgroup: z.string().optional(),
   /** It was held still for a copy of its files. */
   isHeld: z.boolean().optional(),
+  /** The pid and the start time of each process, when the instance was frozen. */
+  frozen: z
+    .array(z.tuple([z.int(), z.int()]).readonly())
+    .readonly()
+    .optional(),
 });
 export type ProcessNote = z.infer<typeof note>;
 
@@ -26,6 +31,7 @@ export interface NewProcessNote {
   readonly start_ticks?: number;
   readonly cgroup?: string | undefined;
   readonly isHeld?: boolean;
+  readonly frozen?: ProcessNote['frozen'];
 }
 
 const NOTE = 'process.json';
@@ -45,15 +51,16 @@ export function listProcessNotes(dir: string): ReadonlyMap<string, ProcessNote> 
   const notes = new Map<string, ProcessNote>();
   if (!existsSync(dir)) return notes;
   for (const id of readdirSync(dir)) {
-    const found = readNote(join(dir, id, NOTE));
+    const found = readNote(dir, id);
     if (found !== undefined) notes.set(id, found);
   }
   return notes;
 }
 
-function readNote(path: string): ProcessNote | undefined {
+/** Undefined when there is no note that can be read. */
+export function readNote(dir: string, id: string): ProcessNote | undefined {
   try {
-    return note.parse(JSON.parse(readFileSync(path, 'utf8')));
+    return note.parse(JSON.parse(readFileSync(join(dir, id, NOTE), 'utf8')));
   } catch {
     return undefined;
   }
