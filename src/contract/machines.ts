@@ -1,6 +1,7 @@
 // Machines and what may be asked of them: suspend, wait, start, stop (Suspend and Replication; shapes that it does not show are
 // those of the Fly Machines API).
 import { z } from 'zod';
+import { machineConfig } from './machine-config.ts';
 import { definePlatformOperation } from './operation.ts';
 import { queryBoolean, queryClamped, queryInteger } from './query-values.ts';
 import { dateTime } from './time.ts';
@@ -13,40 +14,6 @@ export const machineStatus = z
   .transform((word) => (word === 'started' ? 'running' : word))
   .pipe(z.enum(statuses));
 export type MachineStatus = z.infer<typeof machineStatus>;
-
-/** Suspend and Replication, Automatic suspend configuration. */
-export const httpServiceSettings = z.object({
-  auto_stop_machines: z.enum(['suspend', 'stop']).optional(),
-  auto_start_machines: z.boolean().optional(),
-  concurrency: z
-    .object({ type: z.literal('requests').optional(), soft_limit: z.int().positive().optional() })
-    .optional(),
-});
-export type HttpServiceSettings = z.infer<typeof httpServiceSettings>;
-
-const restartPolicy = z.enum(['always', 'on-failure', 'no']);
-export type RestartPolicy = z.infer<typeof restartPolicy>;
-
-/**
- * The part of a machine's configuration that Suspend and Replication, Suspend eligibility asks about. `driver` is Remora's own
- * field: how the platform runs the machine; `process` shares the kernel, and so its memory and swap, with the host.
- */
-export const machineConfig = z.object({
-  guest: z.object({ memory_mb: z.int().positive().optional(), cpus: z.int().positive().optional() }).optional(),
-  init: z.object({ swap_size_mb: z.int().nonnegative().nullable().optional() }).optional(),
-  schedule: z.string().nullable().optional(),
-  http_service: httpServiceSettings.optional(),
-  /** What follows an end that was not asked for; `on-failure` when absent (DECISIONS.md, "Restart of a machine"). */
-  restart: z.object({ policy: restartPolicy.optional() }).optional(),
-  /**
-   * Remora's own field: what runs the machine. Under `process` the kernel is the host's, so that its memory and swap say
-   * nothing of the machine.
-   */
-  driver: z.string().optional(),
-  /** Remora's own field: the machine is run elsewhere, and the platform never starts, suspends or stops it. */
-  external: z.boolean().optional(),
-});
-export type MachineConfig = z.infer<typeof machineConfig>;
 
 /**
  * How the last instance of a machine ended; both are null when the platform did not see it. `requested`: a stop had been asked

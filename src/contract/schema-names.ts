@@ -23,6 +23,7 @@ import * as localResume from './local/resume.ts';
 import * as localReport from './local/resume-reports.ts';
 import * as localStatus from './local/status.ts';
 import * as localTasks from './local/tasks.ts';
+import * as machineConfig from './machine-config.ts';
 import * as machines from './machines.ts';
 import * as networkPolicy from './network-policy.ts';
 import * as oauth from './oauth.ts';
@@ -52,6 +53,7 @@ const modules: readonly Readonly<Record<string, unknown>>[] = [
   gatewayDiscovery,
   gatewayUsage,
   apps,
+  machineConfig,
   machines,
   resumeReports,
   portNotices,

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import type { MachineConfig, RestartPolicy } from '../../src/contract/machines.ts';
+import type { MachineConfig, RestartPolicy } from '../../src/contract/machine-config.ts';
 import { randomFraction } from '../../src/core/urandom.ts';
 import { readBootId } from '../../src/linux/boot-id.ts';
 import { readProcess } from '../../src/linux/processes/process-table.ts';

@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { MachineConfig } from '../../src/contract/machines.ts';
+import type { MachineConfig } from '../../src/contract/machine-config.ts';
 import { readProcess } from '../../src/linux/processes/process-table.ts';
 import { eventually } from '../support/eventually.ts';
 import { machineCommand, openTestPlatform, readReport, type TestPlatformOptions } from '../support/open-platform.ts';

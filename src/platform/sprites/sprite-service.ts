@@ -1,5 +1,5 @@
 // Makes, finds, changes and deletes sprites. A new sprite has a machine at once, which is stopped.
-import type { MachineConfig } from '../../contract/machines.ts';
+import type { MachineConfig } from '../../contract/machine-config.ts';
 import { spriteName, type UpdateSpriteRequest, type UrlSettings } from '../../contract/sprites.ts';
 import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';

@@ -1,6 +1,6 @@
 // What a client asks of the machine of a new sprite, as the configuration of that machine. What this platform cannot do is refused, and
 // never left out in silence. Pure.
-import type { MachineConfig } from '../../contract/machines.ts';
+import type { MachineConfig } from '../../contract/machine-config.ts';
 import type { SpriteConfigRequest } from '../../contract/sprites.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 

@@ -1,6 +1,7 @@
 // Decides what a starting platform does with one machine, from the record of the last platform process and from what the driver found.
 // The state is that of what was found; a move that was begun is finished once. Pure.
-import type { MachineStatus, RestartPolicy } from '../../../contract/machines.ts';
+import type { RestartPolicy } from '../../../contract/machine-config.ts';
+import type { MachineStatus } from '../../../contract/machines.ts';
 import type { FoundInstance } from '../drivers/machine-driver.ts';
 import { judgeRestart } from '../records/judge-restart.ts';
 import type { WantedState } from '../records/machine-store.ts';

@@ -1,5 +1,6 @@
 // Whether a machine that ended without a request is started again. Pure.
-import type { MachineExit, RestartPolicy } from '../../../contract/machines.ts';
+import type { RestartPolicy } from '../../../contract/machine-config.ts';
+import type { MachineExit } from '../../../contract/machines.ts';
 
 export const DEFAULT_RESTART: RestartPolicy = 'on-failure';
 

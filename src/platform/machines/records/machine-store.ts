@@ -1,10 +1,9 @@
 // The machines of every organization: their configuration and their last recorded state.
+import { type MachineConfig, machineConfig } from '../../../contract/machine-config.ts';
 import {
-  type MachineConfig,
   type MachineExit,
   type MachineRole,
   type MachineStatus,
-  machineConfig,
   machineExit,
   machineRole,
   machineStatus,

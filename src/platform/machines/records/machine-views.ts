@@ -1,5 +1,6 @@
 // Turns the row of a machine into what others see of it: the suspend rule, the driver, and the caller of the machines API. Pure.
-import type { Machine, MachineConfig, RestartPolicy } from '../../../contract/machines.ts';
+import type { MachineConfig, RestartPolicy } from '../../../contract/machine-config.ts';
+import type { Machine } from '../../../contract/machines.ts';
 import { toDateTime } from '../../../core/clock.ts';
 import type { MachineFacts } from '../../../core/machine/suspend-eligibility.ts';
 import type { MachineSpec } from '../drivers/machine-driver.ts';
