@@ -1,4 +1,5 @@
 // Wires the machines of this host and the sprites that they belong to.
+import { dirname, join } from 'node:path';
 import type { Clock } from '../core/clock.ts';
 import type { Changes } from './changes.ts';
 import { createProcessDriver } from './machines/drivers/process/process-driver.ts';
@@ -35,6 +36,7 @@ export function openMachines(deps: OpenMachinesDeps): MachineParts {
   const { storage, host, machines, sprites } = stores;
   const driver = createProcessDriver({
     dir: machinesDir,
+    volumesDir: join(dirname(machinesDir), 'volumes'),
     command: options.agentCommand,
     platformUrl: addresses.url,
     machinesUrl: addresses.ownUrl,

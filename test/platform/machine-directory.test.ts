@@ -65,6 +65,7 @@ it('no machine starts in a directory that is a link, and no token is written the
   let tokens = 0;
   const driver = createProcessDriver({
     dir,
+    volumesDir: tempDir(),
     command: { command: process.execPath, args: ['-e', ''] },
     endMachines: true,
     log: silentLog,
@@ -76,7 +77,8 @@ it('no machine starts in a directory that is a link, and no token is written the
     },
   });
   onTestFinished(() => driver[Symbol.asyncDispose]());
-  const spec = { id: 'm1', instance_id: 'i1', app: 'a', sprite: 's', region: 'r', private_ip: '::1', memory_mb: 256 };
+  const named = { id: 'm1', instance_id: 'i1', app: 'a', sprite: 's', region: 'r', private_ip: '::1', memory_mb: 256 };
+  const spec = { ...named, config: {}, environment: {}, volumes: [], resetsRoot: false };
   await expect(driver.start(spec)).rejects.toThrow(/links are not followed/);
   expect(tokens).toBe(0);
   expect(readdirSync(elsewhere)).toEqual([]);

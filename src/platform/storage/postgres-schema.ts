@@ -202,4 +202,44 @@ ALTER TABLE organizations ADD COLUMN creation_limit BIGINT;
 ALTER TABLE organizations ADD COLUMN creations BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE organizations ADD COLUMN creations_since BIGINT NOT NULL DEFAULT 0;
 `,
+  `
+ALTER TABLE sprites ADD COLUMN machine_only BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE machines ADD COLUMN version TEXT NOT NULL DEFAULT '';
+ALTER TABLE machines ADD COLUMN booted BIGINT NOT NULL DEFAULT 1;
+ALTER TABLE machines ADD COLUMN cordoned BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE machines ADD COLUMN lease_nonce TEXT;
+ALTER TABLE machines ADD COLUMN lease_owner TEXT;
+ALTER TABLE machines ADD COLUMN lease_description TEXT;
+ALTER TABLE machines ADD COLUMN lease_expires_at BIGINT;
+CREATE TABLE machine_versions (
+  machine_id TEXT COLLATE "C" NOT NULL REFERENCES machines (id) ON DELETE CASCADE,
+  version TEXT COLLATE "C" NOT NULL,
+  config TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (machine_id, version)
+);
+CREATE TABLE destroyed_machines (
+  id TEXT COLLATE "C" PRIMARY KEY,
+  organization_id TEXT COLLATE "C" NOT NULL REFERENCES organizations (id) ON DELETE CASCADE,
+  app TEXT COLLATE "C" NOT NULL,
+  record TEXT NOT NULL,
+  destroyed_at BIGINT NOT NULL
+);
+CREATE INDEX destroyed_machines_by_app ON destroyed_machines (organization_id, app, id);
+CREATE TABLE volumes (
+  id TEXT COLLATE "C" PRIMARY KEY,
+  organization_id TEXT COLLATE "C" NOT NULL REFERENCES organizations (id),
+  app TEXT COLLATE "C" NOT NULL,
+  name TEXT NOT NULL,
+  region TEXT NOT NULL,
+  size_gb BIGINT NOT NULL,
+  state TEXT NOT NULL,
+  host TEXT,
+  machine_id TEXT COLLATE "C" REFERENCES machines (id) ON DELETE SET NULL,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+);
+CREATE INDEX volumes_by_app ON volumes (organization_id, app, id);
+CREATE INDEX volumes_by_machine ON volumes (machine_id);
+`,
 ];

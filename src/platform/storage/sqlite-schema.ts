@@ -210,4 +210,44 @@ ALTER TABLE organizations ADD COLUMN creation_limit INTEGER;
 ALTER TABLE organizations ADD COLUMN creations INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE organizations ADD COLUMN creations_since INTEGER NOT NULL DEFAULT 0;
 `,
+  `
+ALTER TABLE sprites ADD COLUMN machine_only INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE machines ADD COLUMN version TEXT NOT NULL DEFAULT '';
+ALTER TABLE machines ADD COLUMN booted INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE machines ADD COLUMN cordoned INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE machines ADD COLUMN lease_nonce TEXT;
+ALTER TABLE machines ADD COLUMN lease_owner TEXT;
+ALTER TABLE machines ADD COLUMN lease_description TEXT;
+ALTER TABLE machines ADD COLUMN lease_expires_at INTEGER;
+CREATE TABLE machine_versions (
+  machine_id TEXT NOT NULL REFERENCES machines (id) ON DELETE CASCADE,
+  version TEXT NOT NULL,
+  config TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (machine_id, version)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE destroyed_machines (
+  id TEXT PRIMARY KEY,
+  organization_id TEXT NOT NULL REFERENCES organizations (id) ON DELETE CASCADE,
+  app TEXT NOT NULL,
+  record TEXT NOT NULL,
+  destroyed_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX destroyed_machines_by_app ON destroyed_machines (organization_id, app, id);
+CREATE TABLE volumes (
+  id TEXT PRIMARY KEY,
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  app TEXT NOT NULL,
+  name TEXT NOT NULL,
+  region TEXT NOT NULL,
+  size_gb INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  host TEXT,
+  machine_id TEXT REFERENCES machines (id) ON DELETE SET NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX volumes_by_app ON volumes (organization_id, app, id);
+CREATE INDEX volumes_by_machine ON volumes (machine_id);
+`,
 ];

@@ -1,8 +1,10 @@
 // The interface of a driver: the code that really runs machines. A driver starts, freezes and ends machines and reports their state;
 // it holds no policy and no record.
 
+import type { MachineConfig } from '../../../contract/machine-config.ts';
 import type { DiscardCause } from '../../../contract/machine-events.ts';
 import type { MachineCheckpoints } from './machine-checkpoints.ts';
+import type { MachineVolumes } from './machine-volumes.ts';
 
 /** What a driver needs to boot a machine. */
 export interface MachineSpec {
@@ -14,6 +16,18 @@ export interface MachineSpec {
   readonly private_ip: string;
   readonly memory_mb: number;
   readonly sprite: string;
+  readonly config: MachineConfig;
+  /** Variables of the configuration, for the agent and what it runs. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly volumes: readonly MountedVolume[];
+  /** A boot begins with a root file system as new, without what the instances before have written. */
+  readonly resetsRoot: boolean;
+}
+
+export interface MountedVolume {
+  readonly id: string;
+  /** Where it is in the machine. */
+  readonly path: string;
 }
 
 /** Why a driver cannot continue a machine from its snapshot. */
@@ -59,6 +73,11 @@ export interface MachineDriver extends AsyncDisposable {
   /** Deletes the files of a machine that does not run. */
   discard(id: string): Promise<void>;
   readonly checkpoints: MachineCheckpoints;
+  readonly volumes: MachineVolumes;
+  /** Throws `not_supported`, with the field, for a configuration that this driver cannot carry out. */
+  checkConfig(config: MachineConfig): void;
+  /** Sends a signal to what the machine runs first. Throws `invalid_state` when it does not run, and `not_supported`. */
+  signal(id: string, signal: StopSignal): Promise<void>;
   state(id: string): DriverState;
   /** The end of what the machine wrote to its log, the newest line last. */
   lastLines(id: string): readonly string[];

@@ -45,7 +45,7 @@ export function createStarts(deps: StartsDeps): MachineStarts {
 
   /** `isAwaited`: a caller waits for the start and decides what follows when it fails. */
   async function boot(row: MachineRow, isAwaited: boolean): Promise<void> {
-    const instance_id = randomHex(INSTANCE_BYTES);
+    const instance_id = row.booted || row.instance_id === '' ? randomHex(INSTANCE_BYTES) : row.instance_id;
     await records.move(row.id, 'start', { place: 'checkRunning', instance_id });
     const expected = pendingStarts.expect(row.id, instance_id, isAwaited);
     try {

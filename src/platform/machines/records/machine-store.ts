@@ -39,6 +39,14 @@ export interface MachineRow {
   readonly updated_at: number;
   /** The time of the last change of the configuration. */
   readonly config_updated_at: number;
+  /** Names the configuration; empty for one that was never changed and is of an older platform. */
+  readonly version: string;
+  /** False while `instance_id` names an instance that has not begun: the next boot is that one. */
+  readonly booted: boolean;
+  /** It gets no traffic through a proxy. */
+  readonly cordoned: boolean;
+  /** It was made by the machines API: its sprite is in no list, and a stop resets its root file system. */
+  readonly machine_only: boolean;
 }
 
 export type NewMachine = Omit<
@@ -54,6 +62,10 @@ export type NewMachine = Omit<
   | 'created_at'
   | 'updated_at'
   | 'config_updated_at'
+  | 'version'
+  | 'booted'
+  | 'cordoned'
+  | 'machine_only'
 >;
 
 export interface MachinePage {
@@ -86,7 +98,14 @@ export interface MachineStore {
   delete(id: string): Promise<void>;
 }
 
-interface StoredMachine extends Omit<MachineRow, 'config' | 'state' | 'wanted' | 'role' | 'last_exit'> {
+interface StoredMachine
+  extends Omit<
+    MachineRow,
+    'config' | 'state' | 'wanted' | 'role' | 'last_exit' | 'booted' | 'cordoned' | 'machine_only'
+  > {
+  readonly booted: number;
+  readonly cordoned: number;
+  readonly machine_only: number;
   readonly config: string;
   readonly role: string | null;
   readonly state: string;
@@ -96,7 +115,7 @@ interface StoredMachine extends Omit<MachineRow, 'config' | 'state' | 'wanted' |
 
 const KNOWN_STATES = "'starting', 'running', 'suspending', 'suspended', 'stopped'";
 
-const select = 'SELECT m.*, s.name AS sprite FROM machines m JOIN sprites s ON s.id = m.sprite_id';
+const select = 'SELECT m.*, s.name AS sprite, s.machine_only FROM machines m JOIN sprites s ON s.id = m.sprite_id';
 
 export function createMachineStore(sql: Sql): MachineStore {
   async function count(organization_id: string, states: readonly MachineStatus[], or: string): Promise<number> {
@@ -151,7 +170,7 @@ export function createMachineStore(sql: Sql): MachineStore {
       return (await sql.run(text, [host, id])) > 0;
     },
     async setInstance(id, value) {
-      await sql.run('UPDATE machines SET instance_id = $1 WHERE id = $2', [value, id]);
+      await sql.run('UPDATE machines SET instance_id = $1, booted = 1 WHERE id = $2', [value, id]);
     },
     async setRole(id, value, now_ms) {
       const text = `UPDATE machines SET role = $1, updated_at = $3 WHERE id = $2 AND (role IS NULL OR role <> $1)`;
@@ -177,6 +196,9 @@ function parseRow(stored: StoredMachine): MachineRow {
     state: machineStatus.safeParse(stored.state).data ?? 'stopped',
     wanted: stored.wanted === 'running' ? 'running' : 'stopped',
     role: machineRole.safeParse(stored.role).data ?? null,
+    booted: stored.booted !== 0,
+    cordoned: stored.cordoned !== 0,
+    machine_only: stored.machine_only !== 0,
     last_exit: machineExit.safeParse(parseJson(stored.last_exit)).data ?? null,
   };
 }

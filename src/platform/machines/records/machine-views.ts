@@ -29,6 +29,10 @@ export function toMachineSpec(row: MachineRow): MachineSpec {
     private_ip,
     memory_mb: row.config.guest?.memory_mb ?? DEFAULT_MEMORY_MB,
     sprite,
+    config: row.config,
+    environment: row.config.env ?? {},
+    volumes: (row.config.mounts ?? []).map(({ volume, path }) => ({ id: volume, path })),
+    resetsRoot: row.machine_only,
   };
 }
 

@@ -7,6 +7,7 @@ import { openCgroup } from '../../../../linux/processes/cgroup.ts';
 import { MACHINE_LOG, readLastLines } from '../last-lines.ts';
 import type { DriverState, MachineDriver, MachineSpec, StopOptions } from '../machine-driver.ts';
 import { signalLeader } from '../machine-process.ts';
+import { checkProcessConfig } from './check-config.ts';
 import { createProcessCheckpoints } from './checkpoints/process-checkpoints.ts';
 import { removeTree } from './checkpoints/remove-tree.ts';
 import { killMembers } from './end-members.ts';
@@ -17,10 +18,14 @@ import { holdStill } from './hold-still.ts';
 import { createInstances, type Instance } from './instances.ts';
 import { HOME, openMachineDirectory } from './machine-directory.ts';
 import { readTable } from './machine-members.ts';
+import { prepareFiles } from './prepare-files.ts';
 import { listProcessNotes, writeProcessNote } from './process-note.ts';
+import { createProcessVolumes } from './process-volumes.ts';
 import { type SpawnOptions, spawnMachine } from './spawn-machine.ts';
 
 export interface ProcessDriverOptions extends SpawnOptions {
+  /** The directory in which each volume has a directory of its own. */
+  readonly volumesDir: string;
   /** End the machines when the platform exits. They stay when it is killed, because no code of it runs then. */
   readonly endMachines: boolean;
   /** How long it may take until all processes of a machine are stopped. */
@@ -55,7 +60,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
     await checkpoints.finish(id);
     const cgroup = openCgroup(toCgroupName(instance_id));
     try {
-      openMachineDirectory(options.dir, id);
+      await prepareFiles(spec, options);
       writeProcessNote(options.dir, id, { instance_id, cgroup: cgroup?.path });
       const spawned = await spawnMachine(spec, options, ({ pid, start_ticks }) => {
         // A process that the agent starts before this move is not in the group; its environment shows that it belongs to the machine.
@@ -132,6 +137,9 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
     },
     discard: (id) => removeTree(join(options.dir, id)),
     checkpoints,
+    volumes: createProcessVolumes(options.volumesDir),
+    checkConfig: checkProcessConfig,
+    signal: async (id, signal) => signalLeader(instanceOf(id).leader, signal),
     state(id): DriverState {
       return instances.get(id)?.state ?? 'stopped';
     },

@@ -107,6 +107,7 @@ function toEnvironment(
     return value === undefined ? [] : [[name, value] as const];
   });
   return {
+    ...spec.environment,
     ...Object.fromEntries(own),
     HOME: join(dir, HOME),
     REMORA_HOME: join(dir, HOME),
