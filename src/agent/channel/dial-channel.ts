@@ -1,9 +1,8 @@
 // Asks the platform for the channel of this machine: one HTTP/1.1 request, and after its 101 a connection of bytes.
-import { request as httpRequest } from 'node:http';
-import { request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { CHANNEL_PROTOCOL } from '../../contract/channel.ts';
 import { ERROR_MARKER } from '../../contract/errors.ts';
+import { nodeHttp, nodeHttps } from '../../http/node-http.ts';
 
 export interface ChannelAddress {
   readonly baseUrl: string;
@@ -39,7 +38,7 @@ export class ChannelRefused extends Error {
 /** Resolves with the connection once the platform has switched it. Rejects with ChannelRefused. */
 export function dialChannel(options: DialOptions): Promise<Duplex> {
   const url = new URL(toChannelUrl(options));
-  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  const send = url.protocol === 'https:' ? nodeHttps.request : nodeHttp.request;
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.deadline_ms)]);
   return new Promise((resolve, reject) => {
     const request = send(url, {

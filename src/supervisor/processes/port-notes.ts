@@ -1,11 +1,12 @@
 // The ports that open and close in this machine, as the agent tells of them, for those who look at a terminal. The agent is asked only
 // while somebody looks.
-import { type IncomingMessage, request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { portOperations, portWatchLine } from '../../contract/local/ports.ts';
 import type { PortNotification } from '../../contract/port-notices.ts';
 import { createBackoff } from '../../core/backoff.ts';
 import { createLineFramer } from '../../core/ndjson.ts';
 import { randomFraction } from '../../core/urandom.ts';
+import { nodeHttp } from '../../http/node-http.ts';
 
 /** Gets each notification as JSON. */
 export type OnPortNote = (json: string) => void;
@@ -46,7 +47,7 @@ export class PortNotes {
     const { method, path } = portOperations.watchPorts;
     let timer: NodeJS.Timeout | undefined;
     let isOver = false;
-    const call = request({ socketPath, method, path, agent: false, timeout: SILENCE_MS });
+    const call = nodeHttp.request({ socketPath, method, path, agent: false, timeout: SILENCE_MS });
     call.once('response', (answer) => this.#read(answer));
     call.once('timeout', () => call.destroy());
     call.on('error', () => undefined);
