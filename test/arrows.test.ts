@@ -413,6 +413,39 @@ test.each([
   expect(text).toMatch(PROCESS_STAT);
 });
 
+/** What costs a process twice as much when it is imported by name, and the one file through which it is used. */
+const dear: Readonly<Record<string, string>> = {
+  undici: 'http/undici.ts',
+  'node:http': 'http/node-http.ts',
+  'node:https': 'http/node-http.ts',
+};
+
+/** Files that no daemon loads. */
+const ofNoDaemon = /^cli\/dev\//;
+
+/** The dear names whose values, and not only types, a source imports by name. */
+function dearImportsOf({ path, text }: Source): string[] {
+  const statements = withoutComments(text).matchAll(/^import\s+(?!type\b)([^;'"]*?)\s*from '([^']+)'/gm);
+  return [...statements].flatMap(([, what = '', name = '']) => {
+    const isOfValues = !/^\{(\s*type\s[^,}]*,?)+\s*\}$/.test(what);
+    return isOfValues && dear[name] !== undefined && dear[name] !== path ? [name] : [];
+  });
+}
+
+test('undici and node:http are loaded by the one file each that does so cheaply', () => {
+  const sources = readSources().filter(({ path }) => !ofNoDaemon.test(path));
+  expect(sources.flatMap((source) => dearImportsOf(source).map((name) => [source.path, name]))).toEqual([]);
+});
+
+test.each([
+  ["import { Agent, type Dispatcher } from 'undici';", ['undici']],
+  ["import {\n  type IncomingMessage,\n  request,\n} from 'node:http';", ['node:http']],
+  ["import { type IncomingMessage, type ServerResponse } from 'node:http';", []],
+  ["import type { Dispatcher } from 'undici';", []],
+])('a dear import is told from one of types: %s', (text, expected) => {
+  expect(dearImportsOf({ path: 'agent/a.ts', text })).toEqual(expected);
+});
+
 test('every arrow between rooms is used', () => {
   const graph = readGraph();
   const used = new Set(

@@ -1,7 +1,8 @@
 // The connections of the agent to the outside. After a resume all of them are replaced at once: a new pool is in place before
 // the old one is destroyed, so that no call can pick a dead connection.
-import { Agent, buildConnector, type Dispatcher, Pool } from 'undici';
+import type * as undici from 'undici';
 import { joinAnswerChunks } from '../http/join-answer-chunks.ts';
+import { Agent, buildConnector, Pool } from '../http/undici.ts';
 import { ConnectionsReplaced } from '../http/upstream-error.ts';
 
 export interface UpstreamOptions {
@@ -12,9 +13,9 @@ export interface UpstreamOptions {
 
 export interface Upstream extends AsyncDisposable {
   /** The current pool. Read it for each call; never keep it. Streams have no time limit, headers have 30 s. */
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: undici.Dispatcher;
   /** A separate pool for one Unix socket, replaced together with `dispatcher`. */
-  overSocket(path: string): Dispatcher;
+  overSocket(path: string): undici.Dispatcher;
   /** Closes idle connections; later calls use new ones. It does not wait for calls in flight, because a stream may never end. */
   retire(): Promise<void>;
   /** Destroys every connection, also those in use; later calls use new ones. */
@@ -87,13 +88,13 @@ export function createUpstream(options: UpstreamOptions = {}): Upstream {
 }
 
 interface Connections {
-  readonly agent: Agent;
+  readonly agent: undici.Agent;
   destroy(error: Error): Promise<void>;
 }
 
 /** undici's Agent forgets its pools while it closes, and destroying it then leaves their calls open; so the pools are kept here. */
-function openConnections(options: Agent.Options): Connections {
-  const pools = new Set<Pool>();
+function openConnections(options: undici.Agent.Options): Connections {
+  const pools = new Set<undici.Pool>();
   const agent = new Agent({
     ...options,
     factory(origin, poolOptions) {

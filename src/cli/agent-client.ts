@@ -1,9 +1,9 @@
 // The typed client of the agent's socket for commands, with errors that people can read.
-import { Agent } from 'undici';
 import { type Client, createClient } from '../client/client.ts';
 import { UpstreamError } from '../client/upstream-error.ts';
 import { agentOperations } from '../contract/agent-operations.ts';
 import { errorCode } from '../core/error-code.ts';
+import { Agent } from '../http/undici.ts';
 import { UnreachableError } from './exit-code.ts';
 
 export interface AgentClient extends AsyncDisposable {

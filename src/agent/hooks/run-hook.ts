@@ -1,7 +1,7 @@
 // Runs one hook to its end or its deadline: an executable with the context as JSON on stdin, or a POST of the same JSON to a
 // program's socket. The processes that it started end with it.
 import { spawn } from 'node:child_process';
-import { Client } from 'undici';
+import { Client } from '../../http/undici.ts';
 import type { Hook } from './list-hooks.ts';
 
 /** `undo`: the suspend was cancelled after this hook had prepared for it. */

@@ -1,8 +1,8 @@
 // Asks the machines API to suspend this machine: once, on a fresh connection, within ten seconds. It never retries, because the
 // answer to a suspend that works is mostly lost in the snapshot.
-import { Client, errors } from 'undici';
 import { toErrorMessage } from '../../core/error-message.ts';
 import { RemoraError } from '../../core/remora-error.ts';
+import { Client, errors } from '../../http/undici.ts';
 import type { MachinesApi } from './machines-api.ts';
 
 export const ASK_LIMIT_MS = 10_000;

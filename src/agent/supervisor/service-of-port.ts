@@ -1,9 +1,9 @@
 // The service that should listen at a port, for a connection that finds nobody there: one that is about to listen is waited for, one that
 // has crashed is started.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { request } from 'undici';
 import { type ServiceResponse, type ServiceStatus, serviceListResponse } from '../../contract/services.ts';
 import { SERVICE_WAIT_MS } from '../../core/channel-limits.ts';
+import { request } from '../../http/undici.ts';
 import type { SupervisorLink } from './supervisor-link.ts';
 
 /** Why a connection is refused: the service of the port, in a state in which it does not listen. */

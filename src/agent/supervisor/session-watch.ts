@@ -2,11 +2,11 @@
 // that a machine without processes pays for one look at a file.
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { request } from 'undici';
 import { type RunningSession, sessionWorkOperations, sessionWorkResponse } from '../../contract/local/session-work.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
 import type { SessionReading } from '../../core/idle/inside-work.ts';
 import { SESSIONS_FILE } from '../../core/supervisor-wire.ts';
+import { request } from '../../http/undici.ts';
 import type { SupervisorLink } from './supervisor-link.ts';
 
 const ASK_MS = 3_000;

@@ -1,9 +1,10 @@
 // The connections to the supervisor. It is started by the first one that finds nobody at its socket: what nobody uses costs nothing.
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Agent, buildConnector, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { errorCode } from '../../core/error-code.ts';
 import { RemoraError } from '../../core/remora-error.ts';
+import { Agent, buildConnector } from '../../http/undici.ts';
 
 export interface SupervisorLinkOptions {
   /** Path of the supervisor's socket. */

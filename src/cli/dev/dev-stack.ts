@@ -1,13 +1,13 @@
 // Opens everything that `remora dev` runs, from top to bottom, and closes it in the reverse order.
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { Agent } from 'undici';
 import { createClient } from '../../client/client.ts';
 import { platformOperations } from '../../contract/platform-operations.ts';
 import { errorCode } from '../../core/error-code.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
 import type { Secret } from '../../core/secret.ts';
 import { randomHex } from '../../core/urandom.ts';
+import { Agent } from '../../http/undici.ts';
 import { createPlatformLog } from '../../platform/observability/platform-log.ts';
 import { openPlatform } from '../../platform/platform.ts';
 import { awaitAgent } from './await-agent.ts';

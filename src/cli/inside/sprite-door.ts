@@ -1,5 +1,5 @@
 // The way into a sprite for commands: typed calls, raw requests and WebSockets, with errors that people can read.
-import { Agent, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { WebSocket } from 'ws';
 import { type Client, createClient } from '../../client/client.ts';
 import { toConnectionFailure, toRefusal } from '../../client/failure.ts';
@@ -8,6 +8,7 @@ import { UpstreamError } from '../../client/upstream-error.ts';
 import { insideOperations } from '../../contract/local/inside.ts';
 import { ownSpriteOperations } from '../../contract/local/own-sprite.ts';
 import { localUpgradeOperations } from '../../contract/local/upgrade.ts';
+import { Agent } from '../../http/undici.ts';
 import { toPlainError } from '../agent-client.ts';
 import type { Invocation } from '../command.ts';
 import { UnreachableError } from '../exit-code.ts';

@@ -2,7 +2,7 @@
 // root in that machine, so that everything is bounded.
 import { type ClientHttp2Session, connect as connectHttp2, constants, type IncomingHttpHeaders } from 'node:http2';
 import type { Duplex } from 'node:stream';
-import { Pool } from 'undici';
+import type { Dispatcher } from 'undici';
 import { AGENT_AUTHORITY, PORT_AUTHORITY } from '../../contract/channel.ts';
 import type { MachineIncarnation } from '../../contract/resume-reports.ts';
 import {
@@ -22,6 +22,7 @@ import { destroySession, setSessionWindow } from '../../http/destroy-session.ts'
 import { joinAnswerChunks } from '../../http/join-answer-chunks.ts';
 import { pingSession } from '../../http/session-pings.ts';
 import { toStreamSocket } from '../../http/stream-socket.ts';
+import { Pool } from '../../http/undici.ts';
 import { HeldBytes } from './held-bytes.ts';
 import { meterConnection } from './metered-connection.ts';
 import { toServiceRefusal } from './service-refusal.ts';
@@ -32,7 +33,7 @@ export interface ChannelSession {
   /** The incarnation that opened it. */
   readonly incarnation: MachineIncarnation;
   /** Calls of the agent's operations. */
-  readonly dispatcher: Pool;
+  readonly dispatcher: Dispatcher;
   /**
    * Opens a connection to a target of the machine. Rejects with `not_found` when the agent has no such target or nothing listens there,
    * with `service_stopped` or `upstream_failed` when the service of a port does not listen, and with the latter when the channel is gone.

@@ -1,6 +1,6 @@
 // Everything about connectors, wired: their store and credentials, OAuth, provisioned keys, and the two dispatchers to providers. The
 // guarded one dials addresses that users give.
-import { Agent, buildConnector, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { connectorOperations } from '../../contract/connectors.ts';
 import type { oauthOperations } from '../../contract/oauth.ts';
 import type { Clock } from '../../core/clock.ts';
@@ -8,6 +8,7 @@ import type { Log } from '../../core/log.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Handlers } from '../../http/handler.ts';
 import { joinAnswerChunks } from '../../http/join-answer-chunks.ts';
+import { Agent, buildConnector } from '../../http/undici.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
 import type { Changes } from '../changes.ts';

@@ -2,8 +2,9 @@
 // resolves to another address a moment later changes nothing.
 import { type LookupAddress, lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
-import { buildConnector } from 'undici';
+import type * as undici from 'undici';
 import { RemoraError } from '../../core/remora-error.ts';
+import { buildConnector } from '../../http/undici.ts';
 import { isPublicAddress } from './public-address.ts';
 
 /** Resolves a name to all its addresses, as `dns.lookup` does with `all`. */
@@ -15,7 +16,7 @@ export type Resolve = (
 export const resolveBySystem: Resolve = (hostname, done) => lookup(hostname, { all: true }, done);
 
 /** Fails with `upstream_refused` when any address is not public: a name with both kinds is not trusted at all. */
-export function createGuardedConnector(timeout_ms: number, resolve: Resolve): buildConnector.connector {
+export function createGuardedConnector(timeout_ms: number, resolve: Resolve): undici.buildConnector.connector {
   const connect = buildConnector({ timeout: timeout_ms, lookup: toGuardedLookup(resolve) });
   return (options, callback) => {
     const host = options.hostname.replaceAll(/[[\]]/g, '');

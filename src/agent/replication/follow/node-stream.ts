@@ -1,8 +1,9 @@
 // Makes one GET /events to the database node: judges the status, gives the body as chunks, and names failures with a code and a cure.
 
-import { type Dispatcher, request } from 'undici';
+import type { Dispatcher } from 'undici';
 import { errorCode } from '../../../core/error-code.ts';
 import { withoutLastSlashes } from '../../../core/without-last-slashes.ts';
+import { request } from '../../../http/undici.ts';
 import { FollowFailure } from './follow-failure.ts';
 
 const HEADERS_MS = 10_000;
