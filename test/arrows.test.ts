@@ -393,6 +393,11 @@ test('no file imports itself by a way round; types, and what is loaded later, do
   expect(rounds).toEqual([]);
 });
 
+test('no file takes more than types of node:http but by the one that does without its facade', () => {
+  const having = readSources().filter(({ text }) => /^(?:import|export) (?!type )[^;]*'(?:node:)?http';/m.test(text));
+  expect(having.map(({ path }) => path)).toEqual([]);
+});
+
 /** Of a process or of this one; `/proc/stat` of the kernel has another form. */
 const PROCESS_STAT = /(?:self|\}|pid\)),?\s*'?\/?'?stat['`]/;
 

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { toServerTarget } from '../../src/agent/channel/serve-channel.ts';
+import { toServerTarget } from '../../src/agent/channel/channel-target.ts';
 import { openChannelPair } from '../support/channel-pair.ts';
 import { eventually } from '../support/eventually.ts';
 

@@ -2,8 +2,9 @@
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
+import type { ChannelTarget } from '../../src/agent/channel/channel-target.ts';
 import { dialChannel } from '../../src/agent/channel/dial-channel.ts';
-import { type ChannelTarget, type ServedChannel, serveChannel } from '../../src/agent/channel/serve-channel.ts';
+import { type ServedChannel, serveChannel } from '../../src/agent/channel/serve-channel.ts';
 import { CHANNEL_PROTOCOL } from '../../src/contract/channel.ts';
 import { HELD_BYTES } from '../../src/core/channel-limits.ts';
 import { type ChannelSession, openChannelSession } from '../../src/platform/channels/channel-session.ts';

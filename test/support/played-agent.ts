@@ -1,7 +1,8 @@
 // A machine that behaves: its end of the channel is the agent's own, in front of a server that answers every call with 200 and `[]`.
 import { createServer } from 'node:http';
 import { onTestFinished } from 'vitest';
-import { serveChannel, toServerTarget } from '../../src/agent/channel/serve-channel.ts';
+import { toServerTarget } from '../../src/agent/channel/channel-target.ts';
+import { serveChannel } from '../../src/agent/channel/serve-channel.ts';
 import type { PlayedMachine } from './channel-tenants.ts';
 import { dialAs, reportMachine } from './hostile-machine.ts';
 

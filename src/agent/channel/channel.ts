@@ -5,14 +5,17 @@
 //   waiting ──▶ dialling ──101──▶ open
 //      ▲            │refused        │closed
 //      └────────────┴───────────────┘      refused for good: only a resume or a restart asks again
+import type { Duplex } from 'node:stream';
 import { createBackoff } from '../../core/backoff.ts';
 import { type Clock, toDateTime } from '../../core/clock.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
 import type { Log } from '../../core/log.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Part } from '../parts.ts';
-import { type ChannelAddress, ChannelRefused, dialChannel } from './dial-channel.ts';
-import { type ChannelTarget, type ServedChannel, serveChannel } from './serve-channel.ts';
+import { ChannelRefused } from './channel-refused.ts';
+import type { ChannelTarget } from './channel-target.ts';
+import type { ChannelAddress } from './dial-channel.ts';
+import type { ServeChannelOptions, ServedChannel } from './serve-channel.ts';
 import { StreamCount } from './stream-count.ts';
 
 const DIAL_MS = 10_000;
@@ -89,6 +92,7 @@ export function createChannel(options: ChannelOptions): Channel {
     const signal = AbortSignal.any([mine.signal, stop.signal]);
     try {
       await options.mayDial(signal);
+      const { dialChannel, serveChannel } = await loadProtocol();
       const headers = { ...options.identity(), authorization: `Bearer ${to.token.reveal()}` };
       const socket = await dialChannel({ ...to, headers, deadline_ms: DIAL_MS, signal });
       if (attempt !== mine) {
@@ -96,15 +100,15 @@ export function createChannel(options: ChannelOptions): Channel {
         return;
       }
       attempt = undefined;
-      begin(socket);
+      begin(socket, serveChannel);
     } catch (error) {
       if (attempt === mine) onFailed(error);
       if (!isFinal(error)) throw error;
     }
   }
 
-  function begin(socket: Parameters<typeof serveChannel>[0]): void {
-    const own = serveChannel(socket, {
+  function begin(socket: Duplex, serve: (socket: Duplex, options: ServeChannelOptions) => ServedChannel): void {
+    const own = serve(socket, {
       targets: targets.map((target) => streams.counting(target)),
       ...(options.pingInterval_ms === undefined ? {} : { pingInterval_ms: options.pingInterval_ms }),
       onProved: backoff.reset,
@@ -175,6 +179,12 @@ export function createChannel(options: ChannelOptions): Channel {
       drop();
     },
   };
+}
+
+/** HTTP/2, and what it needs of TLS, take 25 ms and 10 MB, which a machine without a platform does not pay. */
+async function loadProtocol() {
+  const [dial, serve] = await Promise.all([import('./dial-channel.ts'), import('./serve-channel.ts')]);
+  return { ...dial, ...serve };
 }
 
 function isFinal(error: unknown): boolean {

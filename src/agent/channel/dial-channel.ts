@@ -2,7 +2,8 @@
 import type { Duplex } from 'node:stream';
 import { CHANNEL_PROTOCOL } from '../../contract/channel.ts';
 import { ERROR_MARKER } from '../../contract/errors.ts';
-import { nodeHttp, nodeHttps } from '../../http/node-http.ts';
+import { nodeHttp } from '../../http/node-http.ts';
+import { ChannelRefused } from './channel-refused.ts';
 
 export interface ChannelAddress {
   readonly baseUrl: string;
@@ -16,29 +17,11 @@ export interface DialOptions extends ChannelAddress {
   readonly signal: AbortSignal;
 }
 
-/** Why there is no channel. */
-export class ChannelRefused extends Error {
-  override readonly name = 'ChannelRefused';
-  /** Undefined when no answer came. */
-  readonly status: number | undefined;
-  readonly retryAfter_ms: number | undefined;
-
-  constructor(message: string, status?: number, retryAfter_ms?: number) {
-    super(message);
-    this.status = status;
-    this.retryAfter_ms = retryAfter_ms;
-  }
-
-  /** Asking again changes nothing: the platform has no such operation, or the token is that of the sprite and not of its machine. */
-  get isFinal(): boolean {
-    return this.status === 403 || this.status === 404 || this.status === 426;
-  }
-}
-
 /** Resolves with the connection once the platform has switched it. Rejects with ChannelRefused. */
 export function dialChannel(options: DialOptions): Promise<Duplex> {
   const url = new URL(toChannelUrl(options));
-  const send = url.protocol === 'https:' ? nodeHttps.request : nodeHttp.request;
+  // TLS is loaded only for a platform that has it.
+  const { request: send } = url.protocol === 'https:' ? process.getBuiltinModule('node:https') : nodeHttp;
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.deadline_ms)]);
   return new Promise((resolve, reject) => {
     const request = send(url, {

@@ -1,5 +1,5 @@
 // The target `port:N` of a channel: a TCP connection to a port at which a process of this machine listens.
-import { constants, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { connect } from 'node:net';
 import { pipeline } from 'node:stream';
 import { PORT_AUTHORITY, PORT_REFUSAL } from '../../contract/channel.ts';
@@ -7,7 +7,7 @@ import { errorStatus } from '../../contract/errors.ts';
 import type { ServiceStatus } from '../../contract/services.ts';
 import { isLoopback } from '../../http/is-loopback.ts';
 import { toStreamSocket } from '../../http/stream-socket.ts';
-import type { ChannelTarget } from './serve-channel.ts';
+import type { ChannelTarget } from './channel-target.ts';
 
 /** What listens at a port. */
 export interface PortListener {
@@ -34,7 +34,12 @@ export interface PortRefusal {
 }
 
 const CONNECT_MS = 5_000;
-const { HTTP_STATUS_BAD_GATEWAY, HTTP_STATUS_FORBIDDEN, HTTP_STATUS_NOT_FOUND, HTTP_STATUS_OK } = constants;
+const OK = 200;
+const FORBIDDEN = 403;
+const NOT_FOUND = 404;
+const BAD_GATEWAY = 502;
+/** CONNECT_ERROR of RFC 9113, section 7. */
+const CONNECT_ERROR = 10;
 
 export function createPortTarget({ find, isOwn, begin, waitForService }: PortTargetOptions): ChannelTarget {
   /** What was seen of the port may be old: its process may have ended since. */
@@ -42,9 +47,9 @@ export function createPortTarget({ find, isOwn, begin, waitForService }: PortTar
     const refusal = await waitForService(port);
     const listener = find(port);
     if (refusal !== undefined) refuseFor(stream, refusal);
-    else if (listener === undefined) refuse(stream, HTTP_STATUS_NOT_FOUND);
-    else if (!isOwn(listener.pid)) refuse(stream, HTTP_STATUS_FORBIDDEN);
-    else if (!stream.destroyed) join(stream, port, toHost(listener), () => refuse(stream, HTTP_STATUS_NOT_FOUND));
+    else if (listener === undefined) refuse(stream, NOT_FOUND);
+    else if (!isOwn(listener.pid)) refuse(stream, FORBIDDEN);
+    else if (!stream.destroyed) join(stream, port, toHost(listener), () => refuse(stream, NOT_FOUND));
   }
 
   return (authority, stream) => {
@@ -53,7 +58,7 @@ export function createPortTarget({ find, isOwn, begin, waitForService }: PortTar
     const counted = begin(Number(port));
     stream.once('close', () => counted[Symbol.dispose]());
     const listener = find(Number(port));
-    const later = () => openLater(stream, Number(port)).catch(() => refuse(stream, HTTP_STATUS_BAD_GATEWAY));
+    const later = () => openLater(stream, Number(port)).catch(() => refuse(stream, BAD_GATEWAY));
     if (listener !== undefined && isOwn(listener.pid)) join(stream, Number(port), toHost(listener), later);
     else void later();
     return true;
@@ -72,9 +77,9 @@ function join(stream: ServerHttp2Stream, port: number, host: string, onRefused: 
   socket.once('error', giveUp).once('timeout', giveUp);
   socket.once('connect', () => {
     socket.off('error', giveUp).off('timeout', giveUp).setTimeout(0).setNoDelay(true);
-    stream.respond({ ':status': HTTP_STATUS_OK });
+    stream.respond({ ':status': OK });
     const near = toStreamSocket(stream);
-    socket.on('error', () => stream.close(constants.NGHTTP2_CONNECT_ERROR));
+    socket.on('error', () => stream.close(CONNECT_ERROR));
     pipeline(near, socket, ignore);
     pipeline(socket, near, ignore);
   });

@@ -13,10 +13,7 @@ import {
 } from '../../core/channel-limits.ts';
 import { destroySession, setSessionWindow } from '../../http/destroy-session.ts';
 import { pingSession } from '../../http/session-pings.ts';
-import { toStreamSocket } from '../../http/stream-socket.ts';
-
-/** Takes over the stream when the authority is its own; false when it is not. It answers the CONNECT itself. */
-export type ChannelTarget = (authority: string, stream: ServerHttp2Stream) => boolean;
+import type { ChannelTarget } from './channel-target.ts';
 
 export interface ServeChannelOptions {
   readonly targets: readonly ChannelTarget[];
@@ -81,19 +78,6 @@ function refuse(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     { ':status': isConnect ? constants.HTTP_STATUS_NOT_FOUND : constants.HTTP_STATUS_METHOD_NOT_ALLOWED },
     { endStream: true },
   );
-}
-
-/** Hands the streams of `authority` to a server of HTTP/1.1 as connections. */
-export function toServerTarget(
-  authority: string,
-  server: { emit(event: 'connection', socket: Duplex): unknown },
-): ChannelTarget {
-  return (asked, stream) => {
-    if (asked !== authority) return false;
-    stream.respond({ ':status': constants.HTTP_STATUS_OK });
-    server.emit('connection', toStreamSocket(stream));
-    return true;
-  };
 }
 
 /** A stream that breaks also closes, and the close is what is watched. */

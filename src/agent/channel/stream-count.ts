@@ -1,5 +1,5 @@
 // How many streams of the channel are open.
-import type { ChannelTarget } from './serve-channel.ts';
+import type { ChannelTarget } from './channel-target.ts';
 
 export class StreamCount {
   #open = 0;

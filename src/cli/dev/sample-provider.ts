@@ -1,9 +1,10 @@
 // A provider for development: it answers every path with what it received, streams events at /sse and echoes frames at /ws, so that
 // calls through the gateway can be tried without the internet.
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import { listenOnLoopback } from '../../http/listen-on-tcp.ts';
+import { nodeHttp } from '../../http/node-http.ts';
 import { sendError, sendJson } from '../../http/reply.ts';
 import { redactHeaders } from './redact-headers.ts';
 
@@ -31,7 +32,7 @@ export async function openSampleProvider(options: { readonly port: number }): Pr
     socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }));
     socket.on('error', () => undefined);
   });
-  const server = createServer({ maxHeaderSize: 64 * 1024, requestTimeout: 0 }, (request, response) => {
+  const server = nodeHttp.createServer({ maxHeaderSize: 64 * 1024, requestTimeout: 0 }, (request, response) => {
     response.on('error', () => undefined);
     serve(request, response).catch((error: unknown) => sendError(response, error));
   });

@@ -1,10 +1,11 @@
 // The HTTP server of the development database node: the event stream, the probe `/info`, and two switches that a real node does not
 // have. Each server has a new id, as a real node has after each start.
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import { type NodeInfo, nodeOperations } from '../../../contract/replication.ts';
 import { randomHex } from '../../../core/urandom.ts';
 import { listenOnLoopback } from '../../../http/listen-on-tcp.ts';
+import { nodeHttp } from '../../../http/node-http.ts';
 import { parseBody } from '../../../http/parse-body.ts';
 import { parseWith } from '../../../http/parse-with.ts';
 import { sendError, sendJson } from '../../../http/reply.ts';
@@ -72,7 +73,7 @@ export async function openNodeServer(options: NodeServerOptions): Promise<NodeSe
     },
   };
 
-  const server = createServer((request, response) => {
+  const server = nodeHttp.createServer((request, response) => {
     response.on('error', () => undefined);
     const route = routes[(request.url ?? '').split('?')[0] ?? ''];
     if (route === undefined) sendText(response, 404, 'not found');
