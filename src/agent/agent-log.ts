@@ -2,8 +2,14 @@
 import { type DestinationStream, pino } from 'pino';
 import type { Log } from '../core/log.ts';
 
+/** Where lines go; `isTimed` when the reader notes the time of each by itself. */
+export type LogStream = DestinationStream & { readonly isTimed?: boolean };
+
+/** A log whose level can be changed while it is used. */
+export type LeveledLog = Log & { level: string };
+
 /** Writes to standard error when there is no `destination`. Fields of headers and tokens are removed; a Secret never prints itself. */
-export function createLog(level: string, destination?: DestinationStream | undefined): Log {
+export function createLog(level: string, destination?: LogStream | undefined): LeveledLog {
   const paths = [
     'authorization',
     'token',
@@ -14,7 +20,8 @@ export function createLog(level: string, destination?: DestinationStream | undef
     '*.api_key',
     '*.headers',
   ];
-  const options = { level, base: null, redact: { paths, censor: '[secret]' } };
+  const timestamp = destination?.isTimed !== true;
+  const options = { level, base: null, timestamp, redact: { paths, censor: '[secret]' } };
   return pino(options, destination ?? openStandardError());
 }
 

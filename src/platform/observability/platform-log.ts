@@ -13,14 +13,20 @@ const SECRET_FIELDS = [
   'body',
 ];
 
+/** Where lines go; `isTimed` when the reader notes the time of each by itself. */
+type LogStream = DestinationStream & { readonly isTimed?: boolean };
+
+/** A log whose level can be changed while it is used. */
+export type LeveledLog = Log & { level: string };
+
 /** Removes fields with secret names at the top and one and two levels below; a `Secret` prints as `[secret]` at any depth. */
-export function createPlatformLog(level: string, destination?: DestinationStream | undefined): Log {
+export function createPlatformLog(level: string, destination?: LogStream | undefined): LeveledLog {
   const paths = SECRET_FIELDS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
   return pino(
     {
       level,
       base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
+      timestamp: destination?.isTimed === true ? false : pino.stdTimeFunctions.isoTime,
       redact: { paths, censor: '[secret]' },
       serializers: { err: toErrorFields },
     },
