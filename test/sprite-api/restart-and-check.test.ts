@@ -2,6 +2,7 @@
 import { SpritesClient } from '@fly/sprites';
 import { expect, onTestFinished, test } from 'vitest';
 import { createDiskCheck } from '../../src/agent/status/disk-check.ts';
+import { createDiskProbe } from '../../src/agent/status/disk-probe.ts';
 import { systemClock } from '../../src/core/clock.ts';
 import { openAgentMachine } from '../support/agent-machine.ts';
 import { eventually } from '../support/eventually.ts';
@@ -54,10 +55,12 @@ test('a disk that hangs is told from one that fails, and holds one write only', 
   let writes = 0;
   const never = new Promise<void>(() => undefined);
   const checkOf = (write?: (path: string) => Promise<void>) =>
-    createDiskCheck({ stateDir, clock: systemClock, limit_ms: 50, ...(write === undefined ? {} : { write }) });
+    createDiskCheck({ probe: createDiskProbe(stateDir, write), clock: systemClock, limit_ms: 50 });
   const ask = (check: ReturnType<typeof checkOf>) => check.checkAgent({} as never);
-  expect(await ask(createDiskCheck({ stateDir, clock: systemClock }))).toMatchObject({ disk: 'ok' });
-  expect(await ask(createDiskCheck({ stateDir: `${stateDir}/none`, clock: systemClock }))).toMatchObject({
+  expect(await ask(createDiskCheck({ probe: createDiskProbe(stateDir), clock: systemClock }))).toMatchObject({
+    disk: 'ok',
+  });
+  expect(await ask(createDiskCheck({ probe: createDiskProbe(`${stateDir}/none`), clock: systemClock }))).toMatchObject({
     disk: 'failing',
   });
   const wedged = checkOf(() => {

@@ -1,0 +1,109 @@
+// Boots a tree of files under its own systemd, in a container, and runs scripts in it.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { eventually } from './eventually.ts';
+
+export interface Container extends AsyncDisposable {
+  /** Runs a script as root. Throws with its output when it fails. */
+  run(script: string): Promise<string>;
+  /** Ends everything in it and boots it again. */
+  restart(): Promise<void>;
+  /** Every process in it, systemd first, as this machine numbers them. */
+  pids(): number[];
+}
+
+export interface ContainerOptions {
+  readonly tree: string;
+  /** Further words for systemd-nspawn. */
+  readonly words: readonly string[];
+  /** What a root shell has in it. */
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** SIGRTMIN+4 asks systemd to power off. */
+const POWER_OFF = 38;
+const START_LIMIT_MS = 60_000;
+const END_LIMIT_MS = 20_000;
+const MODES = ['--register=no', '--keep-unit', '--resolv-conf=off', '--link-journal=no', '-b'];
+// systemd-nspawn keeps files in /run, which may lie on a file system that it refuses.
+const INSIDE = 'mount -t tmpfs tmpfs /run && exec systemd-nspawn "$@"';
+const UNSHARE = ['-m', '--propagation', 'private', 'sh', '-c', INSIDE, 'sh', '-q'];
+
+/** Resolves when it has booted. */
+export async function bootContainer({ tree, words, env }: ContainerOptions): Promise<Container> {
+  const boot = () =>
+    spawn('unshare', [...UNSHARE, '-D', tree, ...words, ...MODES], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { ...process.env, SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: '1' },
+    });
+  let container = boot();
+  let ended = once(container, 'exit');
+  const first = () =>
+    Number(readFileSync(`/proc/${container.pid}/task/${container.pid}/children`, 'utf8').split(' ')[0]);
+
+  async function run(script: string): Promise<string> {
+    const enter = ['-t', `${first()}`, '-m', '-p', '-u', '-i', '-n', '-C', 'bash', '-c', `cd /root && ${script}`];
+    const child = spawn('nsenter', enter, { stdio: ['ignore', 'pipe', 'pipe'], env });
+    const parts: Buffer[] = [];
+    child.stdout.on('data', (part) => parts.push(part));
+    child.stderr.on('data', (part) => parts.push(part));
+    const [status] = await once(child, 'close');
+    const said = Buffer.concat(parts).toString();
+    if (status !== 0) throw new Error(`status ${status} of ${script}\n${said}`);
+    return said;
+  }
+
+  async function booted(): Promise<void> {
+    await eventually(() => first() > 0, START_LIMIT_MS);
+    await eventually(() => run('systemctl is-system-running').then(Boolean, isDegraded), START_LIMIT_MS);
+  }
+
+  async function powerOff(): Promise<void> {
+    try {
+      process.kill(first(), POWER_OFF);
+    } catch {
+      // It has ended already.
+    }
+    const late = setTimeout(() => container.kill('SIGKILL'), END_LIMIT_MS);
+    if (container.exitCode === null && container.signalCode === null) await ended;
+    clearTimeout(late);
+  }
+
+  try {
+    await booted();
+  } catch (error) {
+    await powerOff();
+    throw error;
+  }
+  return {
+    run,
+    async restart() {
+      await powerOff();
+      container = boot();
+      ended = once(container, 'exit');
+      await booted();
+    },
+    pids() {
+      const space = namespaceOf(first());
+      return readdirSync('/proc')
+        .map(Number)
+        .filter((pid) => pid > 0 && namespaceOf(pid) === space);
+    },
+    [Symbol.asyncDispose]: powerOff,
+  };
+}
+
+/** Undefined for a process that has ended. */
+function namespaceOf(pid: number): string | undefined {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/pid`);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A unit that has nothing to do in a container may have failed. */
+function isDegraded(error: unknown): boolean {
+  return error instanceof Error && error.message.includes('degraded');
+}
