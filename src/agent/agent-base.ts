@@ -9,7 +9,7 @@ import { LoopWatch } from '../http/loop-watch.ts';
 import type { Config } from './config/load-config.ts';
 import { createEventHub } from './events/event-hub.ts';
 import type { RestartState } from './hot-restart/restart-state.ts';
-import { createPartBoard } from './parts.ts';
+import { createPartBoard, type PartBoard } from './parts.ts';
 import { createIncarnation } from './resume/incarnation.ts';
 import { toKeptIncarnation } from './resume/resume-restart-state.ts';
 import { createOwnCostMeter } from './status/own-cost.ts';
@@ -20,16 +20,17 @@ export interface AgentBaseOptions {
   readonly config: Config;
   readonly log: Log;
   readonly restartState?: RestartState | undefined;
+  /** Called when the state of a part has changed. */
+  readonly onStatus?: (() => void) | undefined;
 }
 
 export type AgentBase = ReturnType<typeof openAgentBase>;
 
 /** `stack` disposes of what was opened. */
-export function openAgentBase({ config, log, restartState }: AgentBaseOptions, stack: AsyncDisposableStack) {
+export function openAgentBase({ config, log, restartState, onStatus }: AgentBaseOptions, stack: AsyncDisposableStack) {
   const clock = systemClock;
-  const board = createPartBoard(clock);
-  const settings = toSettingsReason(config);
-  board.part('settings').set(settings === undefined ? 'ok' : 'degraded', settings);
+  const board = createPartBoard(clock, onStatus);
+  setSettingsPart(board, config);
   const store = stack.use(openStore(config.stateDir, board.part('store')));
   if (restartState !== undefined) store.incarnation.save(toKeptIncarnation(restartState.resume.life));
   const upstream = stack.use(createUpstream({ connect_ms: config.connect_ms }));
@@ -57,8 +58,9 @@ export function openAgentBase({ config, log, restartState }: AgentBaseOptions, s
   };
 }
 
-/** Names the settings that are not used, with the reason; undefined when all are used. */
-function toSettingsReason(config: Config): string | undefined {
-  if (config.warnings.length === 0) return undefined;
-  return config.warnings.map((warning) => `${warning.setting}: ${warning.message}`).join('; ');
+/** Names the settings that are not used, with the reason. */
+export function setSettingsPart(board: PartBoard, { warnings }: Config): void {
+  const reasons = warnings.map((warning) => `${warning.setting}: ${warning.message}`);
+  if (reasons.length === 0) board.part('settings').set('ok');
+  else board.part('settings').set('degraded', reasons.join('; '));
 }

@@ -11,6 +11,7 @@ import { createEventHandlers } from './events/event-handlers.ts';
 import { createHoldHandlers } from './holds/hold-handlers.ts';
 import { findSharedRandomness } from './resume/shared-randomness.ts';
 import { createDiskCheck } from './status/disk-check.ts';
+import type { DiskProbe } from './status/disk-probe.ts';
 import { createInfo } from './status/info.ts';
 import { createStatus } from './status/status.ts';
 import { readSupervisor } from './supervisor/read-supervisor.ts';
@@ -20,6 +21,7 @@ const STREAM_LIMITS = { ofCaller: 64, ofListener: 512 };
 
 export interface AgentEdgeOptions {
   readonly config: Config;
+  readonly probe: DiskProbe;
   readonly version: string;
   /** Checks every answer against the schema of its operation, for tests. */
   readonly checkAnswers?: boolean;
@@ -65,7 +67,7 @@ export function createAgentEdge(base: AgentBase, parts: AgentParts, options: Age
     handlers: {
       ...status,
       ...createInfo({ version, config, gateway }),
-      ...createDiskCheck({ stateDir: config.stateDir, clock }),
+      ...createDiskCheck({ probe: options.probe, clock }),
       ...createEventHandlers(hub),
       ...parts.machine.handlers,
       ...createHoldHandlers(parts.holds),

@@ -126,7 +126,7 @@ export function createAgentParts(base: AgentBase, options: AgentPartsOptions, { 
   const interlock = createInterlock({
     ...work,
     openStreams: () => gateway.openStreams(),
-    streams: config.suspendStreams,
+    streams: () => config.suspendStreams,
   });
   const api = config.machinesApi;
   const machine = stack.use(

@@ -7,7 +7,7 @@ import { RemoraError } from '../core/remora-error.ts';
 import type { InheritedSocket } from '../http/inherited-sockets.ts';
 import { checkServedAt } from '../http/served-at.ts';
 import type { Kernel } from '../linux/kernel/kernel.ts';
-import { type AgentBase, openAgentBase } from './agent-base.ts';
+import { type AgentBase, openAgentBase, setSettingsPart } from './agent-base.ts';
 import { createAgentEdge } from './agent-edge.ts';
 import { type AgentParts, createAgentParts } from './agent-parts.ts';
 import { createBelongsToMachine } from './channel/belongs-to-machine.ts';
@@ -20,6 +20,8 @@ import { listenForResumes } from './listen-for-resumes.ts';
 import { type Listeners, openListeners } from './listeners.ts';
 import { prepareRestart } from './prepare-restart.ts';
 import { createRecoverySteps } from './recovery-steps.ts';
+import { createDiskProbe } from './status/disk-probe.ts';
+import { toStatusLine } from './systemd/status-line.ts';
 import { answerCaller } from './upgrade/answer-caller.ts';
 import { toAnswer } from './upgrade/to-answer.ts';
 
@@ -32,6 +34,8 @@ export interface AgentOptions {
   readonly restartState?: RestartState | undefined;
   /** Called after the recovery from a resume that may have cloned this machine, when the settings ask for a new process image then. */
   readonly onMaybeCloned?: () => void;
+  /** Called when the state of a part has changed. */
+  readonly onStatus?: (() => void) | undefined;
   /** Asks for a new process image. Without it this agent cannot be upgraded. */
   readonly onUpgrade?: () => void;
   readonly version: string;
@@ -46,6 +50,12 @@ export interface AgentOptions {
 export interface RunningAgent extends AsyncDisposable {
   /** Where it serves, as people write it: a path, `fd:3`, or `host:port`. */
   readonly addresses: readonly string[];
+  /** How it is, in one line. */
+  statusLine(): string;
+  /** Settles when its database and the disk below it have answered, which is never while the disk hangs. */
+  answers(): Promise<unknown>;
+  /** Call it after the settings have been read again, with the fault when they cannot be used. */
+  noteSettings(fault?: string): void;
   /** False from the request for a suspend until the machine is awake again: a restart in between would leave the suspend half done. */
   readonly mayRestart: boolean;
   /** Gives the sockets under descriptors that outlive the servers. Throws when `duplicate` throws. */
@@ -60,6 +70,8 @@ export interface RunningAgent extends AsyncDisposable {
   /** Notes that the process image could not be replaced. After a resume this process goes on with randomness that a clone may share. */
   noteNotReplaced(reason: string, why: ReplaceCause): void;
 }
+
+const NOT_TAKEN = 'the settings were read again and cannot be used, so that those of before are used';
 
 /**
  * Opens everything and serves. Throws ListenError when a socket cannot be opened, and an Error for an operation that does not say
@@ -77,7 +89,8 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   listenForResumes(parts, base.runClock, () => {
     if (config.resumeRng === 'reexec') options.onMaybeCloned?.();
   });
-  const edge = createAgentEdge(base, parts, options);
+  const probe = createDiskProbe(config.stateDir);
+  const edge = createAgentEdge(base, parts, { ...options, probe });
   // Deferred before the listeners open, so that one that cannot be opened leaves none of the others open.
   stack.defer(() => edge.drain(config.shutdown_ms));
   const listeners = files.use(
@@ -103,6 +116,15 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   const stop = () => running.disposeAsync();
   return {
     addresses: listeners.addresses,
+    statusLine: () => toStatusLine(base.board, listeners.addresses, parts.progress.state),
+    async answers() {
+      base.store.ask();
+      await probe.ask();
+    },
+    noteSettings(fault) {
+      setSettingsPart(base.board, config);
+      if (fault !== undefined) base.board.part('settings').set('degraded', `${NOT_TAKEN}: ${fault}`);
+    },
     get mayRestart() {
       return parts.progress.state === 'awake';
     },

@@ -1,11 +1,10 @@
 // Runs the daemon as a process: reads the settings, opens the log, serves until a signal, and drains.
 import { flushCompileCache } from 'node:module';
-import type { Log } from '../core/log.ts';
 import { takeInheritedSockets } from '../http/inherited-sockets.ts';
-import { notifySystemd } from '../linux/sd-notify.ts';
 import { takeVariable } from '../linux/take-variable.ts';
-import { openAgent } from './agent.ts';
-import { createLog } from './agent-log.ts';
+import { openAgent, type RunningAgent } from './agent.ts';
+import { createLog, type LeveledLog, type LogStream } from './agent-log.ts';
+import { createLiveConfig, type LiveConfig } from './config/live-config.ts';
 import type { Config, ConfigWarning } from './config/load-config.ts';
 import { readSettings } from './config/read-settings.ts';
 import { whyNoDescriptors } from './hot-restart/descriptors.ts';
@@ -14,6 +13,7 @@ import type { ReplaceCause } from './hot-restart/replace-cause.ts';
 import type { RestartState } from './hot-restart/restart-state.ts';
 import { type ProcessEnd, watchProcessEnd } from './process-end.ts';
 import { replaceProcess } from './replace-process.ts';
+import type { ServiceLink } from './systemd/service-link.ts';
 
 /** What the end of the process may take beyond the drain of its callers, for databases to close and hooks to end. */
 const GRACE_MS = 2_000;
@@ -31,7 +31,7 @@ export interface RunAgentOptions {
   readonly configPath?: string;
   readonly version: string;
   /** Receives the log in place of standard error. */
-  readonly logDestination?: { write(line: string): void } | undefined;
+  readonly logDestination?: LogStream | undefined;
 }
 
 /**
@@ -45,11 +45,13 @@ export async function runAgent(options: RunAgentOptions): Promise<number> {
   const restartState = readRestartState(env, process.pid);
   const given = takeVariable(env, 'REMORA_TOKEN');
   const token = restartState?.token ?? given.value;
-  const config = readConfig(options, token, given.isErased ? [] : [NOT_ERASED]);
+  const reader = { token, warnings: given.isErased ? [] : [NOT_ERASED] };
+  const live = createLiveConfig(readConfig(options, reader));
+  const { config } = live;
   const log = createLog(config.logLevel, options.logDestination);
-  const end = watchProcessEnd(log, config.shutdown_ms + GRACE_MS);
+  const end = watchProcessEnd(log, () => config.shutdown_ms + GRACE_MS);
   try {
-    await serve({ ...options, config, log, restartState, token, end });
+    await serve({ ...options, live, reader, log, restartState, end });
     return 0;
   } finally {
     end.finish();
@@ -57,40 +59,64 @@ export async function runAgent(options: RunAgentOptions): Promise<number> {
 }
 
 interface Service extends RunAgentOptions {
-  readonly config: Config;
-  readonly log: Log;
+  readonly live: LiveConfig;
+  readonly reader: ConfigReader;
+  readonly log: LeveledLog;
   readonly restartState: RestartState | undefined;
-  readonly token: string | undefined;
   readonly end: ProcessEnd;
 }
 
 /** Serves until a signal, then drains. */
-async function serve({ env, version, config, log, restartState, token, end }: Service): Promise<void> {
+async function serve(service: Service): Promise<void> {
+  const { env, version, live, log, restartState, end } = service;
+  const { config } = live;
   const { signal } = end;
+  let agent: RunningAgent | undefined;
+  using link = await openLink(service, () => agent);
   const inherited = takeInheritedSockets(env, process.pid);
   let due = Promise.withResolvers<ReplaceCause>();
   const causes = { onMaybeCloned: () => due.resolve('resume'), onUpgrade: () => due.resolve('upgrade') };
-  const agent = await openAgent({ config, log, env, inherited, restartState, ...causes, version, signal });
+  const onStatus = link?.noteChange;
+  agent = await openAgent({ config, log, env, inherited, restartState, ...causes, version, signal, onStatus });
   end.beforeCrash(agent.abandon);
-  const unheard = await notifySystemd(env, { ready: true, status: `serving on ${agent.addresses.join(', ')}` });
-  if (unheard !== undefined) log.warn({}, unheard);
+  await link?.serve(agent);
   log.info({ addresses: agent.addresses, warnings: config.warnings }, 'serving');
   // Node writes the compile cache at a normal exit only. A daemon that is killed or replaced would leave none for the next start.
   flushCompileCache();
   while (!signal.aborted) {
     const why = await Promise.race([end.stopped, due.promise]);
     due = Promise.withResolvers<ReplaceCause>();
-    if (why !== undefined && !signal.aborted) await replaceProcess({ agent, why, log, env, token, signal });
+    if (why !== undefined && !signal.aborted)
+      await replaceProcess({ agent, why, log, env, token: service.reader.token, signal, link });
   }
-  await notifySystemd(env, { stopping: true });
+  await link?.stop();
   await agent[Symbol.asyncDispose]();
 }
 
-function readConfig(
-  { configPath, env, flags }: RunAgentOptions,
-  token: string | undefined,
-  warnings: readonly ConfigWarning[],
-): Config {
+/** Undefined where nobody wants to be told. */
+async function openLink(service: Service, running: () => RunningAgent | undefined): Promise<ServiceLink | undefined> {
+  const { env, live, reader, log } = service;
+  if (env.NOTIFY_SOCKET === undefined) return undefined;
+  const [{ openServiceManager }, { openServiceLink }, { createReload }] = await Promise.all([
+    import('../linux/systemd/service-manager.ts'),
+    import('./systemd/service-link.ts'),
+    import('./systemd/reload.ts'),
+  ]);
+  const manager = await openServiceManager(env, process.pid);
+  if (manager === undefined) return undefined;
+  const read = (variables: NodeJS.ProcessEnv) => readConfig({ ...service, env: variables }, reader);
+  const reload = createReload({ env, live, read, log, note: (fault) => running()?.noteSettings(fault) });
+  return openServiceLink({ manager, log, reload });
+}
+
+/** What does not change between two readings of the settings. */
+interface ConfigReader {
+  /** The token of the environment, which was taken out of it. */
+  readonly token: string | undefined;
+  readonly warnings: readonly ConfigWarning[];
+}
+
+function readConfig({ configPath, env, flags }: RunAgentOptions, { token, warnings }: ConfigReader): Config {
   const loaded = readSettings({ configPath, env: { ...env, REMORA_TOKEN: token }, flags });
   const config = { ...loaded, warnings: [...warnings, ...loaded.warnings] };
   const why = config.resumeRng === 'reexec' ? whyNoDescriptors() : undefined;

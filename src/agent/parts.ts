@@ -25,7 +25,8 @@ export interface PartBoard {
   readonly overall: 'ready' | 'degraded' | 'not_ready';
 }
 
-export function createPartBoard(clock: Clock): PartBoard {
+/** `onChange` is called after a part has got another state or reason. */
+export function createPartBoard(clock: Clock, onChange?: () => void): PartBoard {
   const known = new Map<PartName, PartStatus>();
   for (const name of partNames) known.set(name, { state: 'off', since: toDateTime(clock.wall_ms()) });
   const stateOf = (name: PartName): PartState => known.get(name)?.state ?? 'off';
@@ -36,6 +37,7 @@ export function createPartBoard(clock: Clock): PartBoard {
         if (before?.state === state && before.reason === reason) return;
         const since = before?.state === state ? before.since : toDateTime(clock.wall_ms());
         known.set(name, reason === undefined ? { state, since } : { state, reason, since });
+        onChange?.();
       },
       get state() {
         return stateOf(name);

@@ -17,7 +17,7 @@ export interface ProcessEnd {
 }
 
 /** @param limit_ms from the first signal, or from `finish`, to the end of the process. */
-export function watchProcessEnd(log: Log, limit_ms: number): ProcessEnd {
+export function watchProcessEnd(log: Log, limit_ms: () => number): ProcessEnd {
   const stop = new AbortController();
   const stopped = Promise.withResolvers<void>();
   let lastWords: (() => Promise<void>) | undefined;
@@ -30,7 +30,7 @@ export function watchProcessEnd(log: Log, limit_ms: number): ProcessEnd {
   function onSignal(signal: NodeJS.Signals): void {
     if (stop.signal.aborted) process.exit(1);
     log.info({ signal }, 'stopping');
-    exitIn(limit_ms);
+    exitIn(limit_ms());
     stop.abort();
     stopped.resolve();
   }
@@ -57,7 +57,7 @@ export function watchProcessEnd(log: Log, limit_ms: number): ProcessEnd {
     finish() {
       process.off('SIGTERM', onSignal);
       process.off('SIGINT', onSignal);
-      exitIn(limit_ms);
+      exitIn(limit_ms());
     },
   };
 }

@@ -9,6 +9,7 @@ import { findProgram, type Program } from './hot-restart/program.ts';
 import { reExec } from './hot-restart/re-exec.ts';
 import type { ReplaceCause } from './hot-restart/replace-cause.ts';
 import type { RestartSocket } from './hot-restart/restart-state.ts';
+import type { ServiceLink } from './systemd/service-link.ts';
 
 const ASK_AGAIN_MS = 500;
 
@@ -21,13 +22,15 @@ export interface ReplaceOptions {
   readonly token: string | undefined;
   /** Aborts when the daemon is to stop: then it is not replaced. */
   readonly signal: AbortSignal;
+  /** To systemd, where it wants to be told. */
+  readonly link?: ServiceLink | undefined;
 }
 
 /**
  * Does not return when it succeeds. Returns with the agent serving on when the image cannot be replaced, and with the agent
  * ended when `signal` was aborted meanwhile. Throws when nothing is left but to end the process.
  */
-export async function replaceProcess({ agent, why, log, env, token, signal }: ReplaceOptions): Promise<void> {
+export async function replaceProcess({ agent, why, log, env, token, signal, link }: ReplaceOptions): Promise<void> {
   const ready = await prepare(agent, signal).catch((error: unknown) => {
     const reason = toErrorMessage(error);
     log.error({ err: error, why }, 'the process image cannot be replaced');
@@ -36,6 +39,7 @@ export async function replaceProcess({ agent, why, log, env, token, signal }: Re
   if (ready === undefined) return;
   log.info({ why }, 'replacing the process image');
   const { descriptors, program, sockets } = ready;
+  await link?.beginReplacing();
   const restartState = await agent.prepareRestart(sockets, descriptors.duplicate);
   const state = { ...restartState, ...(token === undefined ? {} : { token }) };
   if (!signal.aborted) reExec({ descriptors, program, state, env });

@@ -24,6 +24,7 @@ export const gatewaySettings = {
     summary: 'largest request body through the gateway, in bytes',
     schema: byteCount,
     fallback: '33554432',
+    isLive: true,
   },
   targetCap_bytes: {
     env: 'REMORA_TARGET_LIMIT',
@@ -31,6 +32,7 @@ export const gatewaySettings = {
     summary: 'longest path with query through the gateway, in bytes; at most 8192',
     schema: byteCount.refine((bytes) => bytes > 0 && bytes <= 8_192, 'must be from 1 to 8192'),
     fallback: '8192',
+    isLive: true,
   },
   callsPerSecond: {
     env: 'REMORA_GATEWAY_RATE',
@@ -38,6 +40,7 @@ export const gatewaySettings = {
     summary: 'gateway calls that may begin each second through one connector',
     schema: count,
     fallback: '1000',
+    isLive: true,
   },
   callsInFlight: {
     env: 'REMORA_GATEWAY_IN_FLIGHT',
@@ -45,6 +48,7 @@ export const gatewaySettings = {
     summary: 'gateway calls that may be open at once through one connector',
     schema: count,
     fallback: '256',
+    isLive: true,
   },
   logMaxAge_ms: {
     env: 'REMORA_GATEWAY_LOG_AGE',
@@ -66,6 +70,7 @@ export const gatewaySettings = {
     summary: 'how long a provider may think before its answer begins',
     schema: duration.transform((value) => Math.max(1_000, value)),
     fallback: '10m',
+    isLive: true,
   },
   idleTimeout_ms: {
     env: 'REMORA_IDLE_TIMEOUT',
@@ -73,6 +78,7 @@ export const gatewaySettings = {
     summary: 'how long an answer that has begun may pause before it is broken off; 0s = as long as it likes',
     schema: duration,
     fallback: '0s',
+    isLive: true,
   },
   websocketIdle_ms: {
     env: 'REMORA_WEBSOCKET_IDLE',
@@ -80,5 +86,6 @@ export const gatewaySettings = {
     summary: 'how long a WebSocket may be without a byte either way before it is closed with 1001; 0s = for ever',
     schema: duration,
     fallback: '10m',
+    isLive: true,
   },
 } as const satisfies Record<string, Setting>;

@@ -5,6 +5,7 @@ import { toFieldProblem } from '../../contract/field-problem.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
 import { Secret } from '../../core/secret.ts';
 import { isLoopback } from '../../http/is-loopback.ts';
+import { ENVIRONMENT_FILE } from './environment-file.ts';
 import { type Setting, type SettingName, type SettingValues, settings } from './settings.ts';
 
 export interface ConfigWarning {
@@ -53,7 +54,7 @@ const borrowed: Readonly<Partial<Record<SettingName, string>>> = {
 const MACHINES_SOCKET = '/.fly/api';
 const CREDENTIAL = 'remora-token';
 /** Variables with the prefix `REMORA_` that are not settings of the agent. */
-const otherVariables = new Set(['REMORA_TOKEN', 'REMORA_CONFIG']);
+const otherVariables = new Set(['REMORA_TOKEN', 'REMORA_CONFIG', ENVIRONMENT_FILE]);
 
 export function loadConfig(sources: ConfigSources): Config {
   const problems: string[] = [];

@@ -23,6 +23,8 @@ export interface Setting {
   readonly schema: z.ZodType<unknown, string>;
   /** The default as text, so that it is checked like any other value. Absent = the setting may be absent. */
   readonly fallback?: string;
+  /** Whether a running agent takes a new value when its settings are read again. */
+  readonly isLive?: true;
 }
 
 export const settings = {
@@ -186,6 +188,7 @@ export const settings = {
       'what gateway calls, calls from outside and processes at work do to a suspend: "block" it, or be cut and only "name" themselves',
     schema: z.enum(['block', 'name']),
     fallback: 'block',
+    isLive: true,
   },
   idleAfter_ms: {
     env: 'REMORA_SUSPEND_IDLE_AFTER',
@@ -221,6 +224,7 @@ export const settings = {
       'after a resume that may have cloned this machine: "keep" the process, or "reexec" it, so that the TLS library of the clones draws different numbers',
     schema: z.enum(['keep', 'reexec']),
     fallback: 'keep',
+    isLive: true,
   },
   shutdown_ms: {
     env: 'REMORA_SHUTDOWN_TIMEOUT',
@@ -228,6 +232,7 @@ export const settings = {
     summary: 'how long answers may take to finish after SIGTERM',
     schema: duration,
     fallback: '10s',
+    isLive: true,
   },
   logLevel: {
     env: 'REMORA_LOG_LEVEL',
@@ -235,6 +240,7 @@ export const settings = {
     summary: 'trace, debug, info, warn, error or silent',
     schema: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']),
     fallback: 'info',
+    isLive: true,
   },
 } as const satisfies Record<string, Setting>;
 

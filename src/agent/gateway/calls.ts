@@ -43,12 +43,12 @@ export function createCalls(options: CallsOptions): Calls {
   const { clock, config, hub, log } = options;
   const openCalls = createOpenCalls(onCut);
   const limits = createCallLimits({
-    limit: { perSecond: config.callsPerSecond, inFlight: config.callsInFlight },
+    limit: () => ({ perSecond: config.callsPerSecond, inFlight: config.callsInFlight }),
     noun: 'connector',
     now_ms: clock.mono_ms,
   });
   const recheck = createRecheck({ openCalls, now_ms: clock.mono_ms, onTurn: options.onTurn });
-  const forward = createForwarder({ ...options, ...config, openCalls, limits });
+  const forward = createForwarder({ ...options, settings: config, openCalls, limits });
   /** Calls that have no record yet. */
   let unrecorded = 0;
 

@@ -22,6 +22,7 @@ import type { AuditLog } from './audit/audit-log.ts';
 import type { AuditEntry } from './audit/audit-request.ts';
 import { toEmptyEntry } from './audit/empty-audit-entry.ts';
 import type { CallMetrics } from './call-metrics.ts';
+import type { GatewayConfig } from './gateway-options.ts';
 import type { OpenCalls } from './open-calls.ts';
 import type { Verdict } from './policies/judge-call.ts';
 import type { Verdicts } from './policies/verdicts.ts';
@@ -31,6 +32,12 @@ export const MAX_OPEN_CALLS = 2_048;
 /** Added to the platform's own time limit, so that the platform answers first: its error knows more. */
 const PLATFORM_GRACE_MS = 10_000;
 
+/** Read at each call, because a reload changes them. */
+export type ForwarderSettings = Pick<
+  GatewayConfig,
+  'bodyCap_bytes' | 'bodyIdle_ms' | 'targetCap_bytes' | 'headersTimeout_ms' | 'idleTimeout_ms' | 'websocketIdle_ms'
+>;
+
 export interface ForwarderOptions extends Verdicts {
   readonly clock: Clock;
   readonly upstream: Upstream;
@@ -39,16 +46,9 @@ export interface ForwarderOptions extends Verdicts {
   readonly openCalls: OpenCalls;
   readonly limits: CallLimits;
   readonly platform: { readonly baseUrl: string; readonly token: Secret };
-  readonly bodyCap_bytes: number;
-  readonly bodyIdle_ms?: number;
+  readonly settings: ForwarderSettings;
   /** Called in each turn of the event loop that works for a gateway call, so that a long turn is attributed to it. */
   readonly onTurn?: (() => void) | undefined;
-  readonly targetCap_bytes: number;
-  /** How long the status line of the provider may take. */
-  readonly headersTimeout_ms: number;
-  /** How long an answer may pause between two pieces; 0 = no limit. */
-  readonly idleTimeout_ms: number;
-  readonly websocketIdle_ms: number;
   readonly identity: () => Readonly<Record<string, string>>;
   /** Waits while the machine is being suspended or resumed. */
   readonly gate: () => Promise<void>;
@@ -88,7 +88,7 @@ export function createForwarder(options: ForwarderOptions): Forward {
   async function verdict(request: IncomingMessage): Promise<Verdict> {
     const target = parseGatewayTarget(request.method ?? '', request.url ?? '', request.rawHeaders);
     if (target.type === 'reject') return target;
-    if ((request.url ?? '').length > options.targetCap_bytes) return tooLong(options.targetCap_bytes);
+    if ((request.url ?? '').length > options.settings.targetCap_bytes) return tooLong(options.settings.targetCap_bytes);
     options.openCalls.arrive();
     if (options.openCalls.size >= MAX_OPEN_CALLS) {
       throw new RemoraError('too_many_requests', `there are ${MAX_OPEN_CALLS} calls in flight; let some finish`, {
@@ -107,7 +107,7 @@ export function createForwarder(options: ForwarderOptions): Forward {
     { target }: Extract<Verdict, { type: 'allow' }>,
     entry: AuditEntry,
   ): Promise<void> {
-    const tunnel = toTunnel(request, upgrade, options.websocketIdle_ms);
+    const tunnel = toTunnel(request, upgrade, options.settings.websocketIdle_ms);
     using _admitted = options.limits.admit(target.connector_id);
     using call = options.openCalls.open(target, tunnel !== undefined, until);
     let usage: UsageReader | undefined;
@@ -118,11 +118,11 @@ export function createForwarder(options: ForwarderOptions): Forward {
       headers: presentHeaders(),
       from: 'platform',
       signal: call.signal,
-      headersTimeout_ms: options.headersTimeout_ms + PLATFORM_GRACE_MS,
-      idleTimeout_ms: options.idleTimeout_ms,
+      headersTimeout_ms: options.settings.headersTimeout_ms + PLATFORM_GRACE_MS,
+      idleTimeout_ms: options.settings.idleTimeout_ms,
       ...(tunnel === undefined ? {} : { tunnel }),
-      bodyCap_bytes: options.bodyCap_bytes,
-      bodyIdle_ms: options.bodyIdle_ms ?? BODY_IDLE_MS,
+      bodyCap_bytes: options.settings.bodyCap_bytes,
+      bodyIdle_ms: options.settings.bodyIdle_ms ?? BODY_IDLE_MS,
       onTurn: options.onTurn,
       observe(headers) {
         usage = createUsageReader(headers);

@@ -21,7 +21,7 @@ export interface InterlockOptions {
   /** Whether this machine's node is the primary; undefined when that is not known. */
   readonly isPrimary: () => boolean | undefined;
   /** `block`: calls in flight, and processes at work, prevent a suspend. `name`: the `suspending` event counts the calls, and they are cut. */
-  readonly streams: 'block' | 'name';
+  readonly streams: () => 'block' | 'name';
   readonly delayMax_ms?: number;
 }
 
@@ -47,10 +47,10 @@ export function createInterlock(options: InterlockOptions): Interlock {
       .filter((hold) => hold.mode === 'block')
       .map(toBlocker);
     const calls = options.openStreams();
-    if (options.streams === 'block' && calls > 0) {
+    if (options.streams() === 'block' && calls > 0) {
       list.push({ kind: 'gateway_call', owner: 'gateway', since: null, reason: `${calls} in flight` });
     }
-    if (options.streams === 'block') {
+    if (options.streams() === 'block') {
       for (const { since = null, ...blocker } of listInsideWork(options.inside())) list.push({ ...blocker, since });
     }
     if (options.isPrimary() === true) {

@@ -33,13 +33,13 @@ export function createStatus(options: StatusOptions): Handlers<typeof statusOper
   const { board, clock, config, cost } = options;
   const startedWall_ms = clock.wall_ms();
   const startedMono_ms = clock.mono_ms();
-  const warnings = config.warnings.map((warning) => ({ ...warning }));
+  const warnings = () => config.warnings.map((warning) => ({ ...warning }));
 
   return {
     health: () => ({ status: 'ok' }),
     ready() {
       const status = board.overall;
-      return new Reply(status === 'not_ready' ? 503 : 200, { status, parts: board.statuses(), warnings });
+      return new Reply(status === 'not_ready' ? 503 : 200, { status, parts: board.statuses(), warnings: warnings() });
     },
     async status() {
       const details = await options.details();
@@ -55,7 +55,7 @@ export function createStatus(options: StatusOptions): Handlers<typeof statusOper
         incarnation: live.incarnation,
         state: live.state,
         parts: board.statuses(),
-        warnings,
+        warnings: warnings(),
         streams: live.streams,
         details,
         cost: cost.read(),

@@ -10,7 +10,8 @@ export interface CallLimit {
 }
 
 export interface CallLimitsOptions {
-  readonly limit: CallLimit;
+  /** Asked at each call, because a setting may change. */
+  readonly limit: () => CallLimit;
   /** What the keys are, for messages: `connector`. */
   readonly noun: string;
   /** Monotonic milliseconds. */
@@ -23,7 +24,9 @@ export interface CallLimits {
 }
 
 interface User {
-  readonly bucket: TokenBucket;
+  bucket: TokenBucket;
+  /** Of the bucket. */
+  perSecond: number;
   /** Calls in flight. */
   open: number;
 }
@@ -32,22 +35,29 @@ interface User {
 const KEYS_MAX = 1_000;
 const IN_FLIGHT_RETRY_MS = 1_000;
 
-export function createCallLimits({ limit, noun, now_ms }: CallLimitsOptions): CallLimits {
+export function createCallLimits({ limit: limitOf, noun, now_ms }: CallLimitsOptions): CallLimits {
   const users = new Map<string, User>();
 
-  function userOf(key: string): User {
+  function createBucket(perSecond: number): TokenBucket {
+    return createTokenBucket({ capacity: Math.max(1, perSecond), refillPerSecond: perSecond, now_ms });
+  }
+
+  function userOf(key: string, { perSecond }: CallLimit): User {
     const known = users.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      if (known.perSecond !== perSecond) Object.assign(known, { perSecond, bucket: createBucket(perSecond) });
+      return known;
+    }
     if (users.size >= KEYS_MAX) for (const [name, { open }] of users) if (open === 0) users.delete(name);
-    const options = { capacity: Math.max(1, limit.perSecond), refillPerSecond: limit.perSecond, now_ms };
-    const user = { bucket: createTokenBucket(options), open: 0 };
+    const user = { bucket: createBucket(perSecond), perSecond, open: 0 };
     users.set(key, user);
     return user;
   }
 
   return {
     admit(key) {
-      const user = userOf(key);
+      const limit = limitOf();
+      const user = userOf(key, limit);
       if (user.open >= limit.inFlight) {
         const message = `this ${noun} has ${limit.inFlight} calls in flight, which is its limit; let some finish`;
         throw new RemoraError('too_many_requests', message, { retryAfter_ms: IN_FLIGHT_RETRY_MS });

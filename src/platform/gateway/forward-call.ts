@@ -71,8 +71,8 @@ export function createForwardCall(deps: ForwardCallDeps): ForwardCall {
     bodyCap_bytes = BODY_CAP_BYTES,
     bodyIdle_ms = BODY_IDLE_MS,
   } = deps.limits ?? defaultGatewayLimits;
-  const ofConnector = createCallLimits({ limit: connector, noun: 'connector', now_ms });
-  const ofSprite = createCallLimits({ limit: sprite, noun: 'sprite', now_ms });
+  const ofConnector = createCallLimits({ limit: () => connector, noun: 'connector', now_ms });
+  const ofSprite = createCallLimits({ limit: () => sprite, noun: 'sprite', now_ms });
 
   return async (record, { request, principal, upgrade }, response) => {
     // Refused calls count too: each writes a line of the log, and most read the database.

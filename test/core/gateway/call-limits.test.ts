@@ -4,7 +4,7 @@ import { RemoraError } from '../../../src/core/remora-error.ts';
 
 function openLimits(perSecond: number, inFlight: number) {
   let now_ms = 1_000;
-  const limits = createCallLimits({ limit: { perSecond, inFlight }, noun: 'connector', now_ms: () => now_ms });
+  const limits = createCallLimits({ limit: () => ({ perSecond, inFlight }), noun: 'connector', now_ms: () => now_ms });
   const pass = (ms: number) => {
     now_ms += ms;
   };
