@@ -71,6 +71,7 @@ export interface RunningAgent extends AsyncDisposable {
   noteNotReplaced(reason: string, why: ReplaceCause): void;
 }
 
+const STOPPING = new RemoraError('shutting_down', 'the agent is stopping; try again', { retryAfter_ms: 1_000 });
 const NOT_TAKEN = 'the settings were read again and cannot be used, so that those of before are used';
 
 /**
@@ -92,10 +93,12 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   const probe = createDiskProbe(config.stateDir);
   const edge = createAgentEdge(base, parts, { ...options, probe });
   // Deferred before the listeners open, so that one that cannot be opened leaves none of the others open.
-  stack.defer(() => edge.drain(config.shutdown_ms));
+  let isLent = false;
+  stack.defer(() => (isLent ? edge.handOver(config.shutdown_ms, { error: STOPPING }) : edge.drain(config.shutdown_ms)));
   const listeners = files.use(
     await openListeners(edge, config, { inherited: options.inherited, restarted: restartState?.sockets }),
   );
+  isLent = listeners.isLent;
   const channelTargets = [
     toServerTarget(AGENT_AUTHORITY, edge.createServer('channel')),
     createPortTarget({

@@ -20,6 +20,8 @@ export interface Listeners extends AsyncDisposable {
   readonly addresses: readonly string[];
   /** `host:port` of the loopback listener, if there is one. */
   readonly loopback: string | undefined;
+  /** Whether the main socket belongs to systemd: while nobody serves it, callers wait in its queue. */
+  readonly isLent: boolean;
   /** Gives every socket another descriptor, so that its queue outlives the current server. */
   duplicate(duplicate: (fd: number) => number): RestartSocket[];
 }
@@ -76,6 +78,7 @@ export async function openListeners(edge: Edge, config: Config, given: GivenSock
   return {
     addresses: listeners.map(({ address }) => address),
     loopback: listeners.find(({ name }) => name === 'loopback')?.address,
+    isLent: listeners.some(({ name, file }) => name === 'socket' && file === undefined),
     duplicate: (duplicate) =>
       listeners.map(({ server, name, address, file }) => {
         const fd = socketDescriptor(server);

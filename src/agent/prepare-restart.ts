@@ -30,9 +30,7 @@ export async function prepareRestart(
   const toRestartResume = resume.prepareRestart();
   holds.keepConnections();
   const waiting = upgrade.handOver(duplicate);
-  await agent.edge.handOver(DRAIN_LIMIT_MS, () => {
-    void upstream.replace();
-  });
+  await agent.edge.handOver(DRAIN_LIMIT_MS, { onDeadline: () => void upstream.replace() });
   const { last } = machine.suspender;
   const lastSuspend = last === undefined ? {} : { lastSuspend: last };
   await agent.stop();

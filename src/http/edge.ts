@@ -13,7 +13,7 @@ import { watchExchange } from './finished-call.ts';
 import { sendError } from './reply.ts';
 import { createRouter, type Router } from './router.ts';
 import { createCallServer } from './serve-call.ts';
-import { Shutdown } from './shutdown.ts';
+import { type HandOverOptions, Shutdown } from './shutdown.ts';
 import { defaultStreamLimits } from './stream-cap.ts';
 import { StreamServer } from './stream-server.ts';
 import { targetPath } from './target-path.ts';
@@ -28,10 +28,9 @@ export interface Edge extends AsyncDisposable {
   drain(deadline_ms: number): Promise<void>;
   /**
    * Stops accepting and ends streams as `drain` does, but refuses nothing: every connected caller is answered, also on a
-   * request that is still on its way. At the deadline `onDeadline` may end what the answers wait for. Answers that have not
-   * begun even then are a 503 `resuming`, all others are cut.
+   * request that is still on its way. Answers that have not begun at the deadline are a 503, all others are cut.
    */
-  handOver(deadline_ms: number, onDeadline?: () => void): Promise<void>;
+  handOver(deadline_ms: number, options?: HandOverOptions): Promise<void>;
 }
 
 export function createEdge<const Ops extends Operations, P>(options: EdgeOptions<Ops, P>): Edge {
@@ -74,7 +73,7 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
       return streams.size;
     },
     drain: (deadline_ms) => shutdown.drain(deadline_ms),
-    handOver: (deadline_ms, onDeadline) => shutdown.handOver(deadline_ms, onDeadline),
+    handOver: (deadline_ms, how) => shutdown.handOver(deadline_ms, how),
     [Symbol.asyncDispose]: () => shutdown.drain(0),
   };
 }

@@ -13,6 +13,20 @@ const FRESH_LINGER_MS = 500;
 /** The pause between two harsher steps once a deadline is over. */
 const LAST_WORD_MS = 50;
 
+const STOPPING = new RemoraError('shutting_down', 'the daemon is stopping; try again', { retryAfter_ms: 1_000 });
+const BEING_REPLACED = new RemoraError(
+  'resuming',
+  'the agent is replacing its process image, and this took too long for it; try again',
+  { retryAfter_ms: 1_000 },
+);
+
+export interface HandOverOptions {
+  /** May end what the answers wait for. */
+  readonly onDeadline?: () => void;
+  /** What is answered to those who have no answer at the deadline; by default that the process is being replaced. */
+  readonly error?: RemoraError;
+}
+
 export class Shutdown {
   readonly #servers = new Map<Server, Connections>();
   readonly #stopping = new AbortController();
@@ -41,8 +55,7 @@ export class Shutdown {
 
   /** Throws `shutting_down` while the edge drains. */
   checkOpen(): void {
-    if (this.#phase === 'draining')
-      throw new RemoraError('shutting_down', 'the daemon is stopping; try again', { retryAfter_ms: 1_000 });
+    if (this.#phase === 'draining') throw STOPPING;
   }
 
   /** Called after each answer: its connection may be idle now. */
@@ -54,17 +67,17 @@ export class Shutdown {
   /** As `drain` of the edge. */
   async drain(deadline_ms: number): Promise<void> {
     this.#phase = 'draining';
-    const closed = this.#close();
+    const closed = this.#close(STOPPING);
     const cut = setTimeout(() => this.#each((connections) => connections.cut()), deadline_ms);
     await closed;
     clearTimeout(cut);
   }
 
   /** As `handOver` of the edge. */
-  async handOver(deadline_ms: number, onDeadline?: () => void): Promise<void> {
+  async handOver(deadline_ms: number, { onDeadline, error = BEING_REPLACED }: HandOverOptions = {}): Promise<void> {
     this.#phase = 'handing_over';
     this.#each((connections) => connections.bePatient());
-    const closed = this.#close().then(() => 'closed' as const);
+    const closed = this.#close(error).then(() => 'closed' as const);
     using timers = new DisposableStack();
     const after = (ms: number, run: () => void) => timers.adopt(setTimeout(run, ms), clearTimeout);
     // Runs just after the kernel was asked for new bytes, so that no request that has arrived is dropped.
@@ -73,14 +86,13 @@ export class Shutdown {
     const late = new Promise<'late'>((resolve) => after(deadline_ms, () => resolve('late')));
     if ((await Promise.race([closed, late])) === 'closed') return;
     onDeadline?.();
-    after(LAST_WORD_MS, () => this.#each(refuseUnanswered));
+    after(LAST_WORD_MS, () => this.#each((connections) => refuseUnanswered(connections, error)));
     after(2 * LAST_WORD_MS, () => this.#each((connections) => connections.cut()));
     await closed;
   }
 
   /** No connection is accepted any more, streams end, and each answer that is due is the last one of its connection. */
-  async #close(): Promise<void> {
-    const code = this.#phase === 'draining' ? 'shutting_down' : 'resuming';
+  async #close({ code }: RemoraError): Promise<void> {
     this.#stopping.abort(new RemoraError(code, 'the daemon is stopping'));
     const servers = [...this.#servers.keys()];
     const closed = servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
@@ -94,8 +106,6 @@ export class Shutdown {
   }
 }
 
-function refuseUnanswered(connections: Connections): void {
-  const message = 'the agent is replacing its process image, and this took too long for it; try again';
-  const error = new RemoraError('resuming', message, { retryAfter_ms: 1_000 });
+function refuseUnanswered(connections: Connections, error: RemoraError): void {
   for (const response of connections.unanswered()) sendError(response, error);
 }

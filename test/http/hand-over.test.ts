@@ -1,9 +1,11 @@
 // Handing over: no new connection is accepted, streams end cleanly, and every connected caller is answered, not refused.
+
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineOperation } from '../../src/contract/operation.ts';
+import { RemoraError } from '../../src/core/remora-error.ts';
 import { ask } from '../support/ask.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { readLines } from '../support/read-lines.ts';
@@ -96,8 +98,10 @@ test('what takes too long is told to try again, after those it waits for were en
   const answer = ask(path, { target: '/v1/slow' });
   await soon(() => expect(asked).toHaveLength(1));
   let ended = 0;
-  await edge.handOver(100, () => {
-    ended += 1;
+  await edge.handOver(100, {
+    onDeadline() {
+      ended += 1;
+    },
   });
   expect(ended).toBe(1);
   expect(await answer).toMatchObject({ status: 503, json: { error: 'resuming' }, headers: { 'retry-after': '1' } });
@@ -110,8 +114,17 @@ test('an answer that the deadline ends by itself is that answer', async () => {
   const { path, edge, slow, asked } = await serve();
   const answer = ask(path, { target: '/v1/slow' });
   await soon(() => expect(asked).toHaveLength(1));
-  await edge.handOver(100, slow.resolve);
+  await edge.handOver(100, { onDeadline: slow.resolve });
   expect(await answer).toMatchObject({ status: 200, json: { slow: true } });
+});
+
+test('what is answered at the deadline says what the caller was told to say', async () => {
+  const { path, edge, slow, asked } = await serve();
+  const answer = ask(path, { target: '/v1/slow' });
+  await soon(() => expect(asked).toHaveLength(1));
+  await edge.handOver(100, { error: new RemoraError('shutting_down', 'gone', { retryAfter_ms: 2_000 }) });
+  expect(await answer).toMatchObject({ status: 503, json: { error: 'shutting_down', message: 'gone' } });
+  slow.resolve();
 });
 
 test('half a request is cut at the deadline', async () => {
