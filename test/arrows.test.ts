@@ -147,6 +147,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/machines/drivers',
     'platform/machines/moves',
     'platform/machines/records',
+    'platform/storage',
     'platform/tokens',
   ],
   'platform/sprites/watch': [

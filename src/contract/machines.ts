@@ -2,17 +2,16 @@
 // those of the Fly Machines API).
 import { z } from 'zod';
 import { machineConfig } from './machine-config.ts';
+import { discardCause, machineStates } from './machine-events.ts';
 import { definePlatformOperation } from './operation.ts';
 import { queryBoolean, queryClamped, queryInteger } from './query-values.ts';
 import { dateTime } from './time.ts';
 
-const statuses = ['running', 'suspending', 'suspended', 'starting', 'stopped'] as const;
-
-/** Suspend and Replication, States and transitions. `started` is read as `running`, the word that is emitted. */
+/** Suspend and Replication, States and transitions, and `created`, `failed` and `destroyed` of the Fly Machines API. `started` is read as `running`, the word that is emitted. */
 export const machineStatus = z
-  .enum([...statuses, 'started'])
+  .enum([...machineStates, 'started'])
   .transform((word) => (word === 'started' ? 'running' : word))
-  .pipe(z.enum(statuses));
+  .pipe(z.enum(machineStates));
 export type MachineStatus = z.infer<typeof machineStatus>;
 
 /**
@@ -71,8 +70,10 @@ export const stopMachineRequest = z.object({
 });
 export type StopMachineRequest = z.infer<typeof stopMachineRequest>;
 
+/** `cold_start` is Remora's own field: the machine booted because its snapshot had been thrown away, for this cause. */
 export const startMachineResponse = z.object({
   previous_state: machineStatus,
+  cold_start: discardCause.optional(),
   migrated: z.boolean(),
   new_host: z.string().optional(),
 });

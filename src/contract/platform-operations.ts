@@ -9,6 +9,7 @@ import { gatewayDiscoveryOperations } from './gateway-discovery.ts';
 import { gatewayUsageOperations } from './gateway-usage.ts';
 import { hostOperations } from './hosts.ts';
 import { statusOperations } from './local/status.ts';
+import { machineHistoryOperations } from './machine-history.ts';
 import { machineOperations } from './machines.ts';
 import { networkPolicyOperations } from './network-policy.ts';
 import { oauthOperations } from './oauth.ts';
@@ -49,6 +50,7 @@ export const platformOperations = {
   ...gatewayUsageOperations,
   ...appOperations,
   ...machineOperations,
+  ...machineHistoryOperations,
   ...channelOperations,
   ...serviceOperations,
   ...fileOperations,

@@ -26,10 +26,13 @@ export const spriteCheck = z.object({
       'agent_silent',
       'disk_wedged',
       'disk_failing',
+      'created',
       'starting',
       'suspending',
       'suspended',
       'stopped',
+      'failed',
+      'destroyed',
     ])
     .nullable(),
   checked_at: dateTime,

@@ -199,7 +199,7 @@ export function createAdmin(deps: AdminDeps): PlatformAdmin {
       const dir = join(deps.machinesDir, id);
       return { app, id, state, instance_id, dir, socket: join(dir, 'agent.sock') };
     },
-    startMachine: async (name) => await deps.machineService.start((await machineOf(name)).id),
+    startMachine: async (name) => (await deps.machineService.start((await machineOf(name)).id)).previous_state,
     suspendMachine: async (name) => await deps.machineService.suspend((await machineOf(name)).id),
     async stopMachine(name, options = STOP) {
       const { ended } = await deps.machineService.stop((await machineOf(name)).id, options);

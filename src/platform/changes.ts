@@ -14,6 +14,8 @@ export type Change =
   | { readonly type: 'incarnation_replaced'; readonly sprite_id: string }
   /** A machine of this platform process has reached another state. */
   | { readonly type: 'machine_moved'; readonly sprite_id: string; readonly state: MachineStatus }
+  /** An event of a machine of this platform process was recorded. */
+  | { readonly type: 'machine_event'; readonly machine_id: string }
   /** It is time to look again at what this process is not notified of. */
   | { readonly type: 'revalidation_due' };
 
@@ -33,6 +35,7 @@ export function createChanges(): Changes {
     connector_changed: [],
     incarnation_replaced: [],
     machine_moved: [],
+    machine_event: [],
     revalidation_due: [],
   };
 

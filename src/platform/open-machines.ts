@@ -53,6 +53,7 @@ export function openMachines(deps: OpenMachinesDeps): MachineParts {
       await recordMove(sprites, move);
       changes.publish({ type: 'machine_moved', sprite_id: move.sprite_id, state: move.state });
     },
+    onEvent: (machine_id) => changes.publish({ type: 'machine_event', machine_id }),
     driver,
     clock,
     freezeDelay_ms: options.freezeDelay_ms ?? FREEZE_DELAY_MS,

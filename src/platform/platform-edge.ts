@@ -10,7 +10,9 @@ import { createChannelHandlers } from './channels/channel-handlers.ts';
 import type { Channels } from './channels/channels.ts';
 import type { Fencing } from './fencing/fencing.ts';
 import { defaultGatewayLimits } from './gateway/gateway-limits.ts';
+import { createEventFollowers } from './machines/event-followers.ts';
 import { createMachineHandlers } from './machines/machine-handlers.ts';
+import { createHistoryHandlers } from './machines/machine-history-handlers.ts';
 import { createResumeReportHandlers } from './machines/resume-report-handlers.ts';
 import type { AccessLog } from './observability/access-log.ts';
 import type { MetricsListener } from './observability/metrics-listener.ts';
@@ -148,6 +150,12 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       host,
       machinesDir,
       log,
+    }),
+    ...createHistoryHandlers({
+      storage,
+      machines,
+      followers: createEventFollowers({ storage, machines, changes: deps.changes }),
+      recheck: createRecheckToken({ callers: stores.callers, clock }),
     }),
     ...createChannelHandlers({ channels: deps.channels, machines, incarnations, fencing, log }),
     ...createSpriteApiHandlers({

@@ -6,44 +6,11 @@ import { parseStat } from '../../src/linux/processes/process-table.ts';
 import { createCatalogue } from '../../src/platform/catalogue/catalogue.ts';
 import { catalogueEntry } from '../../src/platform/catalogue/catalogue-entry.ts';
 import { parseBaseApiUrl } from '../../src/platform/connectors/base-api-url.ts';
-import { type MachineEvent, nextState } from '../../src/platform/machines/moves/machine-states.ts';
 import { judgeWait } from '../../src/platform/machines/moves/state-waiters.ts';
 import { toProviderCall } from '../../src/platform/upstream/provider-call.ts';
 import { stripQuery } from '../../src/platform/upstream/strip-query.ts';
 import { seal, unseal } from '../../src/platform/vault/sealed.ts';
 import { parseVaultKey } from '../../src/platform/vault/vault-key.ts';
-
-const states = ['stopped', 'starting', 'running', 'suspending', 'suspended'] as const;
-const events = ['start', 'started', 'suspend', 'frozen', 'unfrozen', 'stopped'] as const;
-
-describe('the states of a machine', () => {
-  test('move as Suspend and Replication says, and refuse everything else', () => {
-    const moves = states.flatMap((state) =>
-      events.flatMap((event: MachineEvent) => {
-        const next = nextState(state, event);
-        return next === undefined || next === state ? [] : [`${state} ${event} ${next}`];
-      }),
-    );
-    expect(moves).toEqual([
-      'stopped start starting',
-      'starting started running',
-      'starting stopped stopped',
-      'running suspend suspending',
-      'running stopped stopped',
-      'suspending start running',
-      'suspending frozen suspended',
-      'suspending unfrozen running',
-      'suspending stopped stopped',
-      'suspended start starting',
-      'suspended unfrozen running',
-      'suspended stopped stopped',
-    ]);
-  });
-
-  test('can be suspended from running only', () => {
-    expect(states.filter((state) => nextState(state, 'suspend') !== undefined)).toEqual(['running']);
-  });
-});
 
 describe('a wait', () => {
   const cases: [MachineStatus, string, MachineStatus, string | undefined, ReturnType<typeof judgeWait>][] = [
@@ -55,6 +22,10 @@ describe('a wait', () => {
     ['stopped', 'a', 'stopped', 'a', 'satisfied'],
     ['stopped', 'a', 'running', 'a', 'lost'],
     ['stopped', 'a', 'running', undefined, 'waiting'],
+    ['failed', 'a', 'running', undefined, 'lost'],
+    ['failed', 'a', 'failed', undefined, 'satisfied'],
+    ['destroyed', 'a', 'stopped', undefined, 'lost'],
+    ['destroyed', 'a', 'destroyed', 'a', 'satisfied'],
   ];
   test.each(cases)('now %s of %s, wanted %s of %s: %s', (state, instance_id, wanted, wantedInstance, verdict) => {
     expect(judgeWait({ state, instance_id }, { state: wanted, instance_id: wantedInstance })).toBe(verdict);

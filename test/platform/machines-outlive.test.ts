@@ -184,7 +184,7 @@ describe('while no platform runs', () => {
     left.change({ boot_id: 'another-boot' });
     await left.record("state = 'suspended'");
     const { read } = await left.openNext();
-    expect(await read()).toMatchObject({ state: 'stopped' });
+    expect(await read()).toMatchObject({ state: 'suspended', last_exit: { requested: false } });
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect(left.leaders()).toEqual([]);
   });

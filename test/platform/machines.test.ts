@@ -262,15 +262,17 @@ describe('a crash', () => {
     expect(await read()).toMatchObject({ last_exit: { exit_code: 7, requested: false } });
   });
 
-  test('of a frozen machine leaves it stopped', async () => {
+  test('of a frozen machine leaves it suspended without its memory: nothing starts it, and the next start is a cold one', async () => {
     const { report, post, wait, read } = await openRunning();
     await post('suspend');
     await wait('state=suspended');
     process.kill(report.pid, 'SIGKILL');
-    expect((await wait('state=stopped&timeout=30')).status).toBe(200);
+    await eventually(async () => (await read()).last_exit !== undefined);
     expect(isGone(report.child)).toBe(true);
     await sleep(200);
-    expect(await read()).toMatchObject({ state: 'stopped' });
+    expect(await read()).toMatchObject({ state: 'suspended', last_exit: { requested: false, signal: 'SIGKILL' } });
+    const started = await post('start');
+    expect(started.json).toEqual({ previous_state: 'suspended', cold_start: 'lost', migrated: false });
   });
 
   test('is followed by a start, again and again, until somebody stops it', async () => {

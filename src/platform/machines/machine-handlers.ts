@@ -77,8 +77,8 @@ export function createMachineHandlers(deps: MachineHandlerDeps): Handlers<typeof
       return { ok: true };
     },
     async startMachine({ principal, params }) {
-      const previous_state = await service.start((await findFor(principal, params)).id);
-      return { previous_state, migrated: false };
+      const started = await service.start((await findFor(principal, params)).id);
+      return { ...started, migrated: false };
     },
     async stopMachine({ principal, params, body }) {
       const { id } = await findFor(principal, params);

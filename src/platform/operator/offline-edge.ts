@@ -5,6 +5,7 @@ import { connectorOperations } from '../../contract/connectors.ts';
 import { gatewayUsageOperations } from '../../contract/gateway-usage.ts';
 import { hostOperations } from '../../contract/hosts.ts';
 import { platformListenerNames } from '../../contract/listeners.ts';
+import { machineHistoryOperations } from '../../contract/machine-history.ts';
 import { machineOperations } from '../../contract/machines.ts';
 import { organizationOperations } from '../../contract/organizations.ts';
 import { spriteOperations } from '../../contract/sprites.ts';
@@ -19,6 +20,7 @@ import { createIncarnationStore } from '../fencing/incarnation-store.ts';
 import { createUsageHandlers } from '../gateway/usage/usage-handlers.ts';
 import type { UsageStore } from '../gateway/usage/usage-store.ts';
 import { createMachineHandlers } from '../machines/machine-handlers.ts';
+import { createHistoryHandlers } from '../machines/machine-history-handlers.ts';
 import type { MachineService } from '../machines/moves/machine-service.ts';
 import type { MachineStore } from '../machines/records/machine-store.ts';
 import { createSpriteHandlers } from '../sprites/sprite-handlers.ts';
@@ -45,6 +47,7 @@ const operations = {
   ...connectorOperations,
   ...appOperations,
   ...machineOperations,
+  ...machineHistoryOperations,
   ...gatewayUsageOperations,
   ...tokenOperations,
   ...organizationOperations,
@@ -69,6 +72,7 @@ export function createOfflineEdge(deps: OfflineEdgeDeps): Edge {
         machinesDir: deps.machinesDir,
         log,
       }),
+      ...createHistoryHandlers({ storage: deps.storage, machines, followers: undefined, recheck: undefined }),
       ...createUsageHandlers(deps),
       ...createAdministration({ ...deps, connectorService: deps.connecting.service }),
     },

@@ -242,4 +242,17 @@ CREATE TABLE volumes (
 CREATE INDEX volumes_by_app ON volumes (organization_id, app, id);
 CREATE INDEX volumes_by_machine ON volumes (machine_id);
 `,
+  `
+ALTER TABLE machines ADD COLUMN discarded TEXT;
+ALTER TABLE machines ADD COLUMN boot_cause TEXT;
+ALTER TABLE machines ADD COLUMN restart_count BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE machines ADD COLUMN started_at BIGINT;
+ALTER TABLE machines ADD COLUMN event_number BIGINT NOT NULL DEFAULT 0;
+CREATE TABLE machine_events (
+  machine_id TEXT COLLATE "C" NOT NULL REFERENCES machines (id) ON DELETE CASCADE,
+  number BIGINT NOT NULL,
+  event TEXT NOT NULL,
+  PRIMARY KEY (machine_id, number)
+);
+`,
 ];

@@ -1,4 +1,5 @@
 // Restarts of machines on request: a stop and a boot in one turn, between which the machine keeps its place among those that run.
+import type { MachineStatus } from '../../../contract/machines.ts';
 import type { KeyedMutex } from '../../../core/keyed-mutex.ts';
 import type { StopOptions } from '../drivers/machine-driver.ts';
 import type { MachineRecords } from './machine-records.ts';
@@ -14,6 +15,7 @@ export interface RebootsDeps {
   readonly mutex: KeyedMutex;
 }
 
+const idle: readonly MachineStatus[] = ['created', 'stopped', 'failed'];
 const STOP: StopOptions = { signal: 'SIGTERM', timeout_ms: 5_000 };
 
 /** Returns `MachineService.restart`. */
@@ -23,7 +25,7 @@ export function createReboots({ records, starts, stops, pendingStarts, mutex }: 
       const { state } = await records.movableRow(id);
       // Takes the place first: where there is none, the memory of the machine is still there.
       if (state === 'suspended') await records.move(id, 'start', { place: 'checkRunning' });
-      if (state !== 'stopped') await stops.endNow(id, 'running', STOP);
+      if (!idle.includes(state)) await stops.endNow(id, 'running', STOP);
       await starts.startNow(id);
     });
     await pendingStarts.ready(id);

@@ -1,30 +1,45 @@
-// Records the moves of machines: writes one state at a time, checks conditions in the same transaction, and notifies waiters.
+// Records the moves of machines by the table of states: writes one state at a time with its intent and its event, checks conditions in the
+// same transaction, and notifies waiters.
+import type { DiscardCause, MachineEvent } from '../../../contract/machine-events.ts';
 import type { MachineExit, MachineStatus } from '../../../contract/machines.ts';
 import type { Clock } from '../../../core/clock.ts';
+import { judgeEligibility } from '../../../core/machine/suspend-eligibility.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
-import { createIncarnationStore } from '../../fencing/incarnation-store.ts';
 import { endPorts } from '../../port-notices/end-ports.ts';
 import type { Storage } from '../../storage/storage.ts';
-import { createMachineLimits } from '../records/machine-limits.ts';
+import type { MachineDriver } from '../drivers/machine-driver.ts';
+import { createMachineHistory } from '../records/machine-history.ts';
 import { createMachineStore, type MachineRow, type MachineStore, type WantedState } from '../records/machine-store.ts';
+import { toMachineFacts } from '../records/machine-views.ts';
+import { toExitEvents } from './machine-event.ts';
 import type { OnMove } from './machine-move.ts';
-import { type MachineEvent, nextState } from './machine-states.ts';
+import { type Facts, findTransition, type Transition, type Trigger } from './machine-states.ts';
 import type { Waiters } from './state-waiters.ts';
+import { type MoveOptions, toOtherHost, writeMove } from './write-move.ts';
 
 export interface MachineRecordsDeps {
   readonly storage: Pick<Storage, 'transaction'>;
   readonly host: string;
   readonly machines: MachineStore;
+  readonly driver: Pick<MachineDriver, 'state'>;
   readonly onMove: OnMove;
+  /** Runs after an event of the machine was recorded. */
+  readonly onEvent: (machine_id: string) => void;
   readonly waiters: Pick<Waiters, 'settle'>;
   readonly clock: Clock;
 }
 
-/** What else is checked and written in the transaction of a move. */
-export interface MoveOptions {
-  readonly place?: 'checkRunning' | 'checkWarm';
-  /** The id of the new instance, for a move that boots. The known incarnation of the machine is forgotten. */
-  readonly instance_id?: string;
+/** What follows an end. */
+export interface EndVerdict {
+  readonly wanted: WantedState;
+  /** It is not started again by itself any more. */
+  readonly isGivenUp: boolean;
+}
+
+export interface EndedMachine {
+  /** The row before. */
+  readonly row: MachineRow;
+  readonly verdict: EndVerdict;
 }
 
 export interface MachineRecords {
@@ -32,17 +47,26 @@ export interface MachineRecords {
   ownRow(id: string): Promise<MachineRow>;
   /** Reads a machine of this host that the platform moves. Throws what `ownRow` throws, and `external_machine` for one that is run elsewhere. */
   movableRow(id: string): Promise<MachineRow>;
-  /** Records one move. Undefined when the event does not apply to the state. Throws what `ownRow` and the limits throw. */
-  move(id: string, event: MachineEvent, options?: MoveOptions): Promise<MachineStatus | undefined>;
+  /** What the table of states says of the trigger now. */
+  judge(row: MachineRow, trigger: Trigger, isRequested?: boolean): Transition;
+  /** Records one move. Undefined when the trigger is refused in the state. Throws what `ownRow` and the limits throw. */
+  move(id: string, trigger: Trigger, options?: MoveOptions): Promise<MachineStatus | undefined>;
   /** Records a state that was found. Does nothing when the machine is no longer in the state of the row. */
   correct(row: MachineRow, state: MachineStatus): Promise<void>;
-  /** Records in one transaction that the machine ended, that its ports are closed, and the state that is wanted now. Resolves with the row
-   * before; undefined when the machine is gone. */
-  end(id: string, exit: MachineExit, wanted: (row: MachineRow) => WantedState): Promise<MachineRow | undefined>;
+  /** Records what is asked for before anything is done for it, with an event of that type if one is given. */
+  want(row: MachineRow, wanted: WantedState, type?: MachineEvent['type'], cause?: DiscardCause): Promise<void>;
+  /** Records that the snapshot of a suspended machine, or of one that was to be resumed, is gone. */
+  discard(row: MachineRow, cause: DiscardCause): Promise<void>;
+  /** Records in one transaction that the instance ended, that its ports are closed, and what is wanted now. Undefined when the machine is gone. */
+  end(
+    id: string,
+    exit: MachineExit,
+    judge: (row: MachineRow, move: Transition) => EndVerdict,
+  ): Promise<EndedMachine | undefined>;
 }
 
 export function createMachineRecords(deps: MachineRecordsDeps): MachineRecords {
-  const { storage, host, machines, clock } = deps;
+  const { storage, host, machines, driver, clock } = deps;
 
   async function ownRow(id: string): Promise<MachineRow> {
     const row = await machines.find(id);
@@ -51,25 +75,27 @@ export function createMachineRecords(deps: MachineRecordsDeps): MachineRecords {
     throw toOtherHost(row);
   }
 
+  function judge(row: MachineRow, trigger: Trigger, isRequested = false): Transition {
+    const facts: Facts = {
+      driver: driver.state(row.id),
+      isDiscarded: row.discarded !== null,
+      isEligible: judgeEligibility(toMachineFacts(row)).eligible,
+      isRequested,
+      isExternal: row.config.external === true,
+    };
+    return findTransition(row.state, trigger, facts);
+  }
+
   /** False when the machine is no longer in the state of the row. */
-  async function write(row: MachineRow, to: MachineStatus, { place, instance_id }: MoveOptions): Promise<boolean> {
-    if (place === undefined) return await machines.move(row.id, row.state, to, clock.wall_ms());
-    return await storage.transaction(async (sql) => {
-      await createMachineLimits(sql)[place](row);
-      const inside = createMachineStore(sql);
-      if (!(await inside.move(row.id, row.state, to, clock.wall_ms()))) return false;
-      if (instance_id === undefined) return true;
-      // A machine belongs to the host of its first boot, which makes its disk.
-      if (!(await inside.claim(row.id, host))) throw toOtherHost(row);
-      await inside.setInstance(row.id, instance_id);
-      await inside.want(row.id, 'running');
-      await createIncarnationStore(sql).forget(row.sprite_id);
-      return true;
-    }, `places of ${row.organization_id}`);
+  async function write(row: MachineRow, to: MachineStatus, move: Transition, options: MoveOptions): Promise<boolean> {
+    const turn = options.place === undefined ? undefined : `places of ${row.organization_id}`;
+    const written = { row, to, move, options, host, now_ms: clock.wall_ms() };
+    return await storage.transaction((sql) => writeMove(sql, written), turn);
   }
 
   async function notifyMoved(row: MachineRow, state: MachineStatus, instance_id = row.instance_id): Promise<void> {
     await deps.onMove({ sprite_id: row.sprite_id, state, at_ms: clock.wall_ms() });
+    deps.onEvent(row.id);
     deps.waiters.settle(row.id, { state, instance_id });
   }
 
@@ -83,36 +109,75 @@ export function createMachineRecords(deps: MachineRecordsDeps): MachineRecords {
         'this machine is run elsewhere; start, suspend and stop it where it runs',
       );
     },
-    async move(id, event, options = {}) {
+    judge,
+    async move(id, trigger, options = {}) {
       for (;;) {
         const row = await ownRow(id);
-        const state = nextState(row.state, event);
-        if (state === undefined) return undefined;
-        if (!(await write(row, state, options))) continue;
-        await notifyMoved(row, state, options.instance_id);
-        return state;
+        const move = judge(row, trigger);
+        if (move.to === undefined) return undefined;
+        if (!(await write(row, move.to, move, options))) continue;
+        await notifyMoved(row, move.to, options.instance_id);
+        return move.to;
       }
     },
     async correct(row, state) {
       if (row.state === state || !(await machines.move(row.id, row.state, state, clock.wall_ms()))) return;
       await notifyMoved(row, state);
     },
-    async end(id, exit, wanted) {
-      const before = await storage.transaction(async (sql) => {
+    async want(row, wanted, type, cause) {
+      await storage.transaction(async (sql) => {
+        await createMachineStore(sql).want(row.id, wanted);
+        if (type === undefined) return;
+        const { state: status, instance_id } = row;
+        const event = { type, status, source: cause === undefined ? 'user' : 'platform', instance_id } as const;
+        const fields = cause === undefined ? {} : { cause };
+        await createMachineHistory(sql).add(row.id, { ...event, ...fields, timestamp: clock.wall_ms() });
+      });
+      deps.onEvent(row.id);
+    },
+    async discard(row, cause) {
+      const now_ms = clock.wall_ms();
+      await storage.transaction(async (sql) => {
+        const history = createMachineHistory(sql);
+        await history.discard(row.id, cause);
+        await endPorts(sql, row.sprite_id, row.instance_id, now_ms);
+        const { state: status, instance_id } = row;
+        await history.add(row.id, {
+          type: 'discard',
+          status,
+          source: 'platform',
+          timestamp: now_ms,
+          instance_id,
+          cause,
+        });
+      });
+      deps.onEvent(row.id);
+    },
+    async end(id, exit, judgeEnd) {
+      const ended = await storage.transaction(async (sql) => {
         const inside = createMachineStore(sql);
         const row = await inside.find(id);
-        if (row === undefined) return undefined;
-        await inside.end(id, exit, wanted(row), clock.wall_ms());
-        await endPorts(sql, row.sprite_id, row.instance_id, clock.wall_ms());
-        return row;
+        const move = row && judge(row, 'ended', exit.requested);
+        if (row === undefined || move?.to === undefined) return undefined;
+        const verdict = judgeEnd(row, move);
+        const to = verdict.isGivenUp ? 'failed' : move.to;
+        const now_ms = clock.wall_ms();
+        await inside.end(id, to, exit, verdict.wanted, now_ms);
+        await endPorts(sql, row.sprite_id, row.instance_id, now_ms);
+        const history = createMachineHistory(sql);
+        const lost = row.state === 'suspended' && row.discarded === null ? toLoss(exit) : undefined;
+        if (lost !== undefined) await history.discard(id, lost);
+        const fields = { now_ms, exit, lost, isGivenUp: verdict.isGivenUp };
+        for (const event of toExitEvents(row, to, fields)) await history.add(id, event);
+        return { row, to, verdict };
       });
-      if (before !== undefined) await notifyMoved(before, 'stopped');
-      return before;
+      if (ended !== undefined) await notifyMoved(ended.row, ended.to);
+      return ended;
     },
   };
 }
 
-function toOtherHost({ host }: MachineRow): RemoraError {
-  const message = 'another platform process runs this machine, and only that one can move it; call that one';
-  return new RemoraError('other_host', message, { details: { host } });
+/** Why the snapshot of a suspended machine that ended is gone. */
+function toLoss(exit: MachineExit): DiscardCause {
+  return exit.requested ? 'stopped' : 'lost';
 }

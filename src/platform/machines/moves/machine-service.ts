@@ -1,6 +1,6 @@
 // Moves the machines of this host: one step at a time for each, recorded before and after the driver takes it, so that the next platform
 // goes on where this one ended. It does not check what a caller may see or ask.
-import type { MachineStatus } from '../../../contract/machines.ts';
+import type { DiscardCause } from '../../../contract/machine-events.ts';
 import type { Clock } from '../../../core/clock.ts';
 import { createKeyedMutex } from '../../../core/keyed-mutex.ts';
 import type { Log } from '../../../core/log.ts';
@@ -14,13 +14,14 @@ import { createExits } from './machine-exits.ts';
 import type { OnMove } from './machine-move.ts';
 import { createReboots } from './machine-reboots.ts';
 import { createMachineRecords } from './machine-records.ts';
-import { createStarts } from './machine-starts.ts';
+import { createStarts, type StartedMachine } from './machine-starts.ts';
 import { createStops } from './machine-stops.ts';
 import { createSuspends } from './machine-suspends.ts';
 import { createRestarts } from './pending-restarts.ts';
 import { createPendingStarts } from './pending-starts.ts';
 import { createReconciliation } from './reconcile-machines.ts';
 import { createReportRecorder } from './report-recorder.ts';
+import { createSnapshotUses } from './snapshot-uses.ts';
 import { createWaiters, type WaitFor } from './state-waiters.ts';
 
 export interface MachineServiceDeps {
@@ -29,6 +30,8 @@ export interface MachineServiceDeps {
   readonly host: string;
   readonly machines: MachineStore;
   readonly onMove: OnMove;
+  /** Runs after an event of the machine was recorded. */
+  readonly onEvent: (machine_id: string) => void;
   readonly driver: MachineDriver;
   readonly clock: Clock;
   /** How long the freeze waits after a suspend is accepted, so that the answer is sent first. */
@@ -48,10 +51,10 @@ export interface MachineService extends AsyncDisposable {
   /** Accepts a suspend; the freeze follows. Throws `invalid_state`, `concurrent_sprite_limit_exceeded`, or `not_eligible` with every condition. */
   suspend(id: string): Promise<void>;
   /**
-   * Boots, thaws, or cancels a suspend. A boot forgets the known incarnation of the machine. Resolves with the state before, once the
-   * machine runs and, after a boot, its agent has reported. Throws `concurrent_sprite_limit_exceeded`, and `start_failed` with the end of its log.
+   * Boots, thaws, or cancels a suspend. A boot forgets the known incarnation of the machine. Resolves once the machine runs and, after a
+   * boot, its agent has reported. Throws `concurrent_sprite_limit_exceeded`, and `start_failed` with the end of its log.
    */
-  start(id: string): Promise<MachineStatus>;
+  start(id: string): Promise<StartedMachine>;
   /**
    * Ends a machine and boots it, also one that is suspended or stopped. Throws what `start` throws; where no place is free for a machine that
    * does not run, it is left as it was.
@@ -59,6 +62,8 @@ export interface MachineService extends AsyncDisposable {
   restart(id: string): Promise<void>;
   /** Resolves once the stop is recorded; `ended` resolves when nothing of the machine runs. A frozen machine loses its memory. */
   stop(id: string, options: StopOptions): Promise<{ readonly ended: Promise<void> }>;
+  /** Throws the snapshot of a suspended machine away, so that its next start is a cold one with this cause. Does nothing for any other machine. */
+  discardSnapshot(id: string, cause: DiscardCause): Promise<void>;
   /** Call it after the agent of the running machine has sent its report to this platform process. */
   reported(id: string): Promise<void>;
   /** See `Waiters.wait`. */
@@ -85,25 +90,30 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     onFailed: waiters.fail,
     takeTurn: (id, step) => mutex.run(id, step),
   });
+  const snapshots = createSnapshotUses({ driver, records, onExit: (id, end) => onExit(id, end) });
   const suspends = createSuspends({
     machines,
     driver,
     records,
+    snapshots,
     mutex,
     delay_ms: deps.freezeDelay_ms,
     isStopping: (id) => stops.isStopping(id),
     log,
   });
   const callOffFreeze = suspends.callOff;
-  const stops = createStops({ host, machines, driver, records, restarts, waiters, mutex, callOffFreeze });
+  const stops = createStops({ ...deps, records, restarts, waiters, mutex, callOffFreeze });
   const recordExit = createExits({
     driver,
     records,
     clock,
     isRequested: (id) => stops.isStopping(id) || signal.aborted,
     isRebooting: stops.isRebooting,
+    isDropping: snapshots.isDropping,
     isAwaited: pendingStarts.isAwaited,
     onRestart: restarts.schedule,
+    onGivenUp: restarts.cancel,
+    onDestroy: (id) => void destroyLater(id),
     signal,
     log,
   });
@@ -116,6 +126,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     machines,
     driver,
     records,
+    snapshots,
     pendingStarts,
     restarts,
     mutex,
@@ -129,13 +140,25 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
   const checkpoints = createCheckpointMoves({ ...deps, records, mutex, endNow, start: starts.start, signal });
   const reconciliation = createReconciliation({ host, machines, driver, records });
   const recordReport = createReportRecorder({ ...deps, pendingStarts, waiters });
+  const destroy = (id: string) => checkpoints.without(id, () => stops.destroy(id));
+
+  async function destroyLater(id: string): Promise<void> {
+    try {
+      await destroy(id);
+    } catch (err) {
+      log.error(
+        { err, machine: id },
+        'a machine that is to be destroyed after its end is left; the next platform tries again',
+      );
+    }
+  }
 
   return {
     reconcile: reconciliation.reconcile,
     carryOn() {
       starts.serve();
       const follow = (id: string, instance_id: string) => pendingStarts.expect(id, instance_id, false).follow();
-      const steps = { thaw: starts.thaw, end: stops.end, follow, boot: starts.startAgain };
+      const steps = { thaw: starts.thaw, end: stops.end, follow, boot: starts.startAgain, destroy: destroyLater };
       reconciliation.carryOn(steps).catch((error: unknown) => {
         if (!signal.aborted) log.error({ err: error }, 'a machine of before could not be carried on with');
       });
@@ -144,7 +167,12 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     start: starts.start,
     stop: stops.stop,
     restart,
-    destroy: (id) => checkpoints.without(id, () => stops.destroy(id)),
+    destroy,
+    discardSnapshot: (id, cause) =>
+      mutex.run(id, async () => {
+        const row = await records.movableRow(id);
+        if (row.state === 'suspended') await snapshots.drop(row, cause);
+      }),
     checkpoints,
     reported: recordReport,
     wait: (id, wanted) => waiters.wait(id, () => records.ownRow(id), wanted),

@@ -1,19 +1,24 @@
 // Starts of machines: boots, thaws, suspends that are cancelled, and machines that are started again by themselves.
+import type { DiscardCause } from '../../../contract/machine-events.ts';
 import type { MachineStatus } from '../../../contract/machines.ts';
 import type { KeyedMutex } from '../../../core/keyed-mutex.ts';
 import type { Log } from '../../../core/log.ts';
 import { randomHex } from '../../../core/urandom.ts';
 import type { InstanceEnd, MachineDriver } from '../drivers/machine-driver.ts';
+import { countRestarts } from '../records/judge-restart.ts';
 import type { MachineRow, MachineStore } from '../records/machine-store.ts';
 import { toMachineSpec } from '../records/machine-views.ts';
 import type { MachineRecords } from './machine-records.ts';
+import type { Effect } from './machine-states.ts';
 import type { Restarts } from './pending-restarts.ts';
 import type { PendingStarts } from './pending-starts.ts';
+import type { SnapshotUses } from './snapshot-uses.ts';
 
 export interface StartsDeps {
   readonly machines: Pick<MachineStore, 'find'>;
-  readonly driver: Pick<MachineDriver, 'start' | 'resume' | 'state'>;
-  readonly records: Pick<MachineRecords, 'movableRow' | 'move'>;
+  readonly driver: Pick<MachineDriver, 'start' | 'state'>;
+  readonly records: Pick<MachineRecords, 'movableRow' | 'move' | 'judge'>;
+  readonly snapshots: Pick<SnapshotUses, 'resume' | 'drop'>;
   readonly pendingStarts: Pick<PendingStarts, 'expect' | 'isExpected' | 'ready'>;
   readonly restarts: Restarts;
   readonly mutex: KeyedMutex;
@@ -25,11 +30,17 @@ export interface StartsDeps {
   readonly log: Pick<Log, 'info' | 'error'>;
 }
 
+export interface StartedMachine {
+  readonly previous_state: MachineStatus;
+  /** The boot was a cold one although the machine was suspended: why its snapshot was thrown away. */
+  readonly cold_start?: DiscardCause;
+}
+
 export interface MachineStarts {
   /** See `MachineService.start`. */
-  start(id: string): Promise<MachineStatus>;
+  start(id: string): Promise<StartedMachine>;
   /** Does what `start` does until the machine runs; the caller has its turn, and waits for the first report. */
-  startNow(id: string): Promise<MachineStatus>;
+  startNow(id: string): Promise<StartedMachine>;
   /** Boots a machine that ended, or that was to run when the platform process before this one ended. Waits for `serve`; never rejects. */
   startAgain(id: string): Promise<void>;
   thaw(id: string): Promise<void>;
@@ -37,16 +48,24 @@ export interface MachineStarts {
   serve(): void;
 }
 
+interface BootKind {
+  /** A caller waits for the start and decides what follows when it fails. */
+  readonly isAwaited: boolean;
+  /** How often it was started again in a row, with this boot. */
+  readonly restarts?: number;
+}
+
 const INSTANCE_BYTES = 13;
 
 export function createStarts(deps: StartsDeps): MachineStarts {
-  const { machines, driver, records, pendingStarts, restarts, mutex, signal, log } = deps;
+  const { machines, driver, records, snapshots, pendingStarts, restarts: restartQueue, mutex, signal, log } = deps;
   const serving = Promise.withResolvers<void>();
 
-  /** `isAwaited`: a caller waits for the start and decides what follows when it fails. */
-  async function boot(row: MachineRow, isAwaited: boolean): Promise<void> {
+  async function boot(row: MachineRow, kind: BootKind): Promise<void> {
     const instance_id = row.booted || row.instance_id === '' ? randomHex(INSTANCE_BYTES) : row.instance_id;
-    await records.move(row.id, 'start', { place: 'checkRunning', instance_id });
+    const { isAwaited, restarts = 0 } = kind;
+    const source = isAwaited ? 'user' : 'platform';
+    await records.move(row.id, 'start', { place: 'checkRunning', instance_id, restarts, source });
     const expected = pendingStarts.expect(row.id, instance_id, isAwaited);
     try {
       await driver.start(toMachineSpec({ ...row, instance_id }));
@@ -55,42 +74,45 @@ export function createStarts(deps: StartsDeps): MachineStarts {
       expected.giveUp();
       throw error;
     }
-    restarts.began(row.id);
+    restartQueue.began(row.id);
     expected.follow();
   }
 
   /** A snapshot that cannot be used makes it a boot. */
   async function thawNow(row: MachineRow): Promise<void> {
     await records.move(row.id, 'start', { place: 'checkRunning' });
-    const resumption = await driver.resume(toMachineSpec(row));
-    if (resumption.outcome === 'resumed') await records.move(row.id, 'started');
-    else await boot(row, true);
+    if (await snapshots.resume(row)) await records.move(row.id, 'started', { source: 'platform' });
+    else await boot(row, { isAwaited: true });
   }
 
-  async function startNow(id: string): Promise<MachineStatus> {
-    const row = await records.movableRow(id);
-    switch (row.state) {
-      case 'running':
-        break;
-      case 'suspending':
+  async function carryOut(row: MachineRow, effect: Effect | undefined): Promise<void> {
+    const { id } = row;
+    switch (effect) {
+      case 'boot':
+        restartQueue.cancel(id);
+        // A snapshot that was thrown away in the record may still be there.
+        if (driver.state(id) === 'suspended') await snapshots.drop(row, row.discarded ?? 'lost');
+        return await boot(row, { isAwaited: true });
+      case 'resume':
+        return await thawNow(row);
+      case 'cancel the freeze':
         deps.callOffFreeze(id);
         await records.move(id, 'start');
-        break;
-      case 'suspended':
-      case 'starting':
-        if (driver.state(id) === 'stopped') await boot(row, true);
-        else if (driver.state(id) === 'suspended') await thawNow(row);
-        // The driver has thawed it already; only the record of that is missing.
-        else if (!pendingStarts.isExpected(id)) await records.move(id, 'started');
-        break;
-      case 'stopped':
-        restarts.cancel(id);
-        await boot(row, true);
-        break;
+        return;
+      case 'await the report':
+        // The driver has let it go on already; only the record of that is missing.
+        if (!pendingStarts.isExpected(id)) await records.move(id, 'started', { source: 'platform' });
+        return;
       default:
-        row.state satisfies never;
+        if (row.state !== 'running') await records.move(id, 'start');
     }
-    return row.state;
+  }
+
+  async function startNow(id: string): Promise<StartedMachine> {
+    const row = await records.movableRow(id);
+    await carryOut(row, records.judge(row, 'start').also[0]);
+    const cause = row.state === 'running' ? null : (await machines.find(id))?.boot_cause;
+    return { previous_state: row.state, ...(cause == null ? {} : { cold_start: cause }) };
   }
 
   return {
@@ -107,13 +129,15 @@ export function createStarts(deps: StartsDeps): MachineStarts {
           const row = await machines.find(id);
           if (signal.aborted || row?.state !== 'stopped' || row.wanted !== 'running') return;
           log.info({ machine: id, last_exit: row.last_exit }, 'a machine that ended is started again');
-          await boot(row, false);
+          const ran_ms = Date.parse(row.last_exit?.at ?? '') - (row.started_at ?? 0);
+          const restarts = countRestarts({ restarts: row.restart_count, ran_ms }) + 1;
+          await boot(row, { isAwaited: false, restarts });
         });
         await pendingStarts.ready(id);
       } catch (error) {
         if (signal.aborted) return;
         log.error({ err: error, machine: id }, 'a machine could not be started again; the next try follows');
-        if (driver.state(id) === 'stopped') restarts.schedule(id);
+        if (driver.state(id) === 'stopped') restartQueue.schedule(id);
       }
     },
     thaw: (id) => mutex.run(id, async () => thawNow(await records.movableRow(id))),

@@ -11,11 +11,12 @@ export interface StopsDeps {
   /** The id of this platform process. */
   readonly host: string;
   readonly machines: Pick<MachineStore, 'find' | 'want' | 'claim' | 'delete'>;
-  readonly driver: Pick<MachineDriver, 'stop' | 'discard'>;
-  readonly records: Pick<MachineRecords, 'ownRow' | 'movableRow' | 'move'>;
+  readonly driver: Pick<MachineDriver, 'stop' | 'discard' | 'dropSnapshot' | 'state'>;
+  readonly records: Pick<MachineRecords, 'ownRow' | 'movableRow' | 'move' | 'want' | 'discard' | 'judge'>;
   readonly restarts: Pick<Restarts, 'cancel'>;
-  readonly waiters: Pick<Waiters, 'end'>;
+  readonly waiters: Pick<Waiters, 'settle' | 'end'>;
   readonly mutex: KeyedMutex;
+  readonly onEvent: (machine_id: string) => void;
   /** Cancels a freeze that is pending. */
   readonly callOffFreeze: (id: string) => void;
 }
@@ -50,8 +51,15 @@ export function createStops(deps: StopsDeps): MachineStops {
     stopping.set(id, wanted);
     try {
       await machines.want(id, wanted);
+      const row = await machines.find(id);
+      const also = row === undefined ? [] : records.judge(row, 'stop').also;
+      if (row !== undefined && also.includes('drop the snapshot') && row.discarded === null) {
+        await records.discard(row, 'stopped');
+      }
       await driver.stop(id, options);
-      if ((await machines.find(id))?.state !== 'stopped') await records.move(id, 'stopped');
+      // A snapshot of which nothing runs is no instance that ends.
+      await driver.dropSnapshot(id);
+      if (row !== undefined && records.judge(row, 'stop').to !== row.state) await records.move(id, 'stop');
     } finally {
       stopping.delete(id);
     }
@@ -61,9 +69,9 @@ export function createStops(deps: StopsDeps): MachineStops {
     isStopping: (id) => stopping.has(id),
     isRebooting: (id) => stopping.get(id) === 'running',
     async stop(id, options) {
-      await records.movableRow(id);
+      const row = await records.movableRow(id);
       restarts.cancel(id);
-      await machines.want(id, 'stopped');
+      await records.want(row, 'stopped', records.judge(row, 'stop').to === row.state ? undefined : 'stop');
       return { ended: mutex.run(id, () => endNow(id, 'stopped', options)) };
     },
     endNow,
@@ -71,12 +79,15 @@ export function createStops(deps: StopsDeps): MachineStops {
     async destroy(id) {
       // Claimed first, so that no other host can start it meanwhile.
       await machines.claim(id, deps.host);
-      await records.ownRow(id);
+      const row = await records.ownRow(id);
+      await records.want(row, 'destroyed', 'destroy');
       await mutex.run(id, async () => {
-        await endNow(id, 'stopped');
-        await machines.delete(id);
+        await endNow(id, 'destroyed');
         await driver.discard(id);
+        await machines.delete(id);
       });
+      deps.onEvent(id);
+      deps.waiters.settle(id, { state: 'destroyed', instance_id: row.instance_id });
       deps.waiters.end(id, new RemoraError('invalid_state', 'the machine was destroyed, the state can no longer come'));
     },
   };

@@ -1,18 +1,22 @@
 // Suspends of machines: accepted at once, and frozen after a delay, so that the answer to the caller is sent first.
+
+import { toErrorMessage } from '../../../core/error-message.ts';
 import type { KeyedMutex } from '../../../core/keyed-mutex.ts';
 import type { Log } from '../../../core/log.ts';
 import { judgeEligibility } from '../../../core/machine/suspend-eligibility.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import type { MachineDriver } from '../drivers/machine-driver.ts';
 import type { MachineRow, MachineStore } from '../records/machine-store.ts';
-import { toMachineFacts, toMachineSpec } from '../records/machine-views.ts';
+import { toMachineFacts } from '../records/machine-views.ts';
 import type { MachineRecords } from './machine-records.ts';
 import { createFreezes } from './pending-freezes.ts';
+import type { SnapshotUses } from './snapshot-uses.ts';
 
 export interface SuspendsDeps {
   readonly machines: Pick<MachineStore, 'find'>;
-  readonly driver: Pick<MachineDriver, 'suspend' | 'resume' | 'state'>;
+  readonly driver: Pick<MachineDriver, 'suspend' | 'state'>;
   readonly records: Pick<MachineRecords, 'movableRow' | 'move'>;
+  readonly snapshots: Pick<SnapshotUses, 'resume'>;
   readonly mutex: KeyedMutex;
   readonly delay_ms: number;
   readonly isStopping: (id: string) => boolean;
@@ -48,8 +52,8 @@ export function createSuspends(deps: SuspendsDeps): MachineSuspends {
       if (driver.state(id) === 'stopped') return;
       // The record could not be written: the machine runs on.
       const row = await machines.find(id);
-      if (driver.state(id) === 'suspended' && row !== undefined) await driver.resume(toMachineSpec(row));
-      await records.move(id, 'unfrozen');
+      if (driver.state(id) === 'suspended' && row !== undefined && !(await deps.snapshots.resume(row))) return;
+      await records.move(id, 'unfrozen', { message: toErrorMessage(error) });
       log.error({ err: error, machine: id }, 'a machine could not be frozen; it runs on');
     }
   }

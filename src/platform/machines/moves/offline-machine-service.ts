@@ -15,6 +15,7 @@ export function createOfflineMachineService(): MachineService {
     start: refuse,
     stop: refuse,
     restart: refuse,
+    discardSnapshot: refuse,
     reported: refuse,
     wait: refuse,
     destroy: refuse,

@@ -1,9 +1,7 @@
 // Machines that are to be started again after they ended, each after a delay that grows while the machine keeps ending early.
 import { type Backoff, createBackoff } from '../../../core/backoff.ts';
 import type { Clock } from '../../../core/clock.ts';
-
-/** A machine that ran this long counts as healthy: its next delay is the shortest. */
-export const HEALTHY_AFTER_MS = 60_000;
+import { HEALTHY_AFTER_MS } from '../records/judge-restart.ts';
 
 export interface RestartsOptions {
   readonly clock: Clock;

@@ -2,10 +2,10 @@
 // and finishes moves that were begun.
 import { toDateTime } from '../../../core/clock.ts';
 import type { FoundInstance, MachineDriver, StopOptions } from '../drivers/machine-driver.ts';
-import type { MachineRow, MachineStore } from '../records/machine-store.ts';
+import type { MachineRow, MachineStore, WantedState } from '../records/machine-store.ts';
 import { toRestartPolicy } from '../records/machine-views.ts';
+import { planReconciliation, type ReconciliationPlan } from './machine-intents.ts';
 import type { MachineRecords } from './machine-records.ts';
-import { planReconciliation, type ReconciliationPlan } from './plan-reconciliation.ts';
 
 export interface ReconciliationOptions {
   readonly host: string;
@@ -20,6 +20,7 @@ export interface CarryOn {
   readonly end: (id: string) => Promise<void>;
   readonly follow: (id: string, instance_id: string) => void;
   readonly boot: (id: string) => Promise<void>;
+  readonly destroy: (id: string) => Promise<void>;
 }
 
 export interface Reconciliation {
@@ -47,10 +48,11 @@ export function createReconciliation({ host, machines, driver, records }: Reconc
 
   async function settle(row: MachineRow, found: FoundInstance | undefined): Promise<void> {
     const { state, wanted, config } = row;
-    const plan = planReconciliation({ state, wanted, policy: toRestartPolicy(config) }, await toFound(row, found));
+    const recorded = { state, wanted, policy: toRestartPolicy(config) };
+    const plan = planReconciliation(recorded, (await toFound(row, found)) ?? 'none');
     if (plan.isOver) {
       const exit = { exit_code: null, signal: null, requested: wanted === 'stopped', at: toDateTime(Date.now()) };
-      await records.end(row.id, exit, () => (plan.next === 'boot' ? 'running' : 'stopped'));
+      await records.end(row.id, exit, () => ({ wanted: toWanted(row, plan), isGivenUp: false }));
     } else await records.correct(row, plan.state);
     if (plan.next !== 'nothing') left.push({ row, next: plan.next });
   }
@@ -72,6 +74,7 @@ export function createReconciliation({ host, machines, driver, records }: Reconc
         if (next === 'follow') steps.follow(row.id, row.instance_id);
         if (next === 'thaw') await steps.thaw(row.id);
         if (next === 'end') await steps.end(row.id);
+        if (next === 'destroy') await steps.destroy(row.id);
       }
       const worker = async () => {
         for (let id = boots.shift(); id !== undefined; id = boots.shift()) await steps.boot(id);
@@ -79,4 +82,9 @@ export function createReconciliation({ host, machines, driver, records }: Reconc
       await Promise.all(Array.from({ length: BOOTS_AT_ONCE }, worker));
     },
   };
+}
+
+function toWanted(row: MachineRow, plan: ReconciliationPlan): WantedState {
+  if (plan.next === 'boot') return 'running';
+  return row.wanted === 'destroyed' || plan.state === 'suspended' ? row.wanted : 'stopped';
 }

@@ -1,12 +1,18 @@
 // Records the first report of an agent: the machine that was starting runs, and so does one that is run outside the platform.
 import type { Clock } from '../../../core/clock.ts';
-import type { MachineStore } from '../records/machine-store.ts';
+import type { Storage } from '../../storage/storage.ts';
+import { createMachineHistory } from '../records/machine-history.ts';
+import { createMachineStore, type MachineRow, type MachineStore } from '../records/machine-store.ts';
+import { toMoveEvents } from './machine-event.ts';
 import type { OnMove } from './machine-move.ts';
+import { findTransition, type Transition } from './machine-states.ts';
 import type { PendingStarts } from './pending-starts.ts';
 import type { Waiters } from './state-waiters.ts';
 
 export interface ReportRecorderDeps {
-  readonly machines: Pick<MachineStore, 'find' | 'move'>;
+  readonly storage: Pick<Storage, 'transaction'>;
+  readonly machines: Pick<MachineStore, 'find'>;
+  readonly onEvent: (machine_id: string) => void;
   readonly pendingStarts: Pick<PendingStarts, 'reported'>;
   readonly waiters: Pick<Waiters, 'settle'>;
   readonly onMove: OnMove;
@@ -16,13 +22,27 @@ export interface ReportRecorderDeps {
 /** Returns the function to call after each report of an agent to this platform process. It does nothing for a machine that runs already. */
 export function createReportRecorder(deps: ReportRecorderDeps): (id: string) => Promise<void> {
   const { machines, clock } = deps;
+
+  /** False when the machine is no longer in the state of the row. */
+  async function write(row: MachineRow, move: Transition): Promise<boolean> {
+    const now_ms = clock.wall_ms();
+    return await deps.storage.transaction(async (sql) => {
+      if (!(await createMachineStore(sql).move(row.id, row.state, 'running', now_ms))) return false;
+      const history = createMachineHistory(sql);
+      for (const event of toMoveEvents(row, move, { now_ms })) await history.add(row.id, event);
+      return true;
+    });
+  }
+
   return async (id) => {
     const row = await machines.find(id);
-    const isAwaited = row?.state === 'starting' || (row?.config.external === true && row.state === 'stopped');
-    if (row === undefined || !isAwaited) return;
-    if (!(await machines.move(id, row.state, 'running', clock.wall_ms()))) return;
+    if (row === undefined || row.state === 'running') return;
+    const facts = { driver: 'running', isDiscarded: false, isEligible: true, isRequested: false } as const;
+    const move = findTransition(row.state, 'started', { ...facts, isExternal: row.config.external === true });
+    if (move.to === undefined || !(await write(row, move))) return;
     deps.pendingStarts.reported(id, row.instance_id);
     await deps.onMove({ sprite_id: row.sprite_id, state: 'running', at_ms: clock.wall_ms() });
+    deps.onEvent(id);
     deps.waiters.settle(id, { state: 'running', instance_id: row.instance_id });
   };
 }

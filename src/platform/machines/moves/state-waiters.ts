@@ -98,18 +98,21 @@ function judge(waiter: Waiter, now: Situation): void {
   else if (verdict === 'lost') waiter.done(lost(now));
 }
 
-/** `lost`: the instance that is named has ended, or never was. */
+/** `lost`: the instance that is named has ended or never was, or the machine has failed or is gone and comes to no other state by itself. */
 export function judgeWait(
   now: Situation,
   wanted: Pick<WaitFor, 'state' | 'instance_id'>,
 ): 'satisfied' | 'waiting' | 'lost' {
   if (wanted.instance_id !== undefined && wanted.instance_id !== now.instance_id) return 'lost';
   if (now.state === wanted.state) return 'satisfied';
+  if (now.state === 'failed' || now.state === 'destroyed') return 'lost';
   return wanted.instance_id !== undefined && now.state === 'stopped' ? 'lost' : 'waiting';
 }
 
 function lost(now: Situation): RemoraError {
-  return new RemoraError('invalid_state', 'that instance of the machine is over, the state can no longer come', {
+  const what =
+    now.state === 'failed' ? 'the machine has failed; start it again' : 'that instance of the machine is over';
+  return new RemoraError('invalid_state', `${what}, the state can no longer come`, {
     details: { state: now.state, instance_id: now.instance_id },
   });
 }

@@ -1,5 +1,6 @@
 // The machines of every organization: their configuration and their last recorded state.
 import { type MachineConfig, machineConfig } from '../../../contract/machine-config.ts';
+import { type DiscardCause, discardCause, machineStates } from '../../../contract/machine-events.ts';
 import {
   type MachineExit,
   type MachineRole,
@@ -10,8 +11,9 @@ import {
 } from '../../../contract/machines.ts';
 import type { Sql } from '../../storage/storage.ts';
 
-/** The state that was requested last. A machine that ended by itself or with its host is started again only when this is `running`. */
-export type WantedState = 'running' | 'stopped';
+/** The state that was asked for last, stored before anything is done. A machine that ended by itself or with its host is started again only when this is `running`. */
+const wantedStates = ['running', 'suspended', 'stopped', 'destroyed'] as const;
+export type WantedState = (typeof wantedStates)[number];
 
 export interface MachineRow {
   readonly id: string;
@@ -47,6 +49,14 @@ export interface MachineRow {
   readonly cordoned: boolean;
   /** It was made by the machines API: its sprite is in no list, and a stop resets its root file system. */
   readonly machine_only: boolean;
+  /** Why the snapshot of the suspended machine was thrown away; null while it is valid, and after the next boot. */
+  readonly discarded: DiscardCause | null;
+  /** Why the last boot was one without memory; null when there was none to be lost. */
+  readonly boot_cause: DiscardCause | null;
+  /** How often it was started again in a row after it ended early. */
+  readonly restart_count: number;
+  /** The time of the last boot; null before the first. */
+  readonly started_at: number | null;
 }
 
 export type NewMachine = Omit<
@@ -62,6 +72,10 @@ export type NewMachine = Omit<
   | 'created_at'
   | 'updated_at'
   | 'config_updated_at'
+  | 'discarded'
+  | 'boot_cause'
+  | 'restart_count'
+  | 'started_at'
   | 'version'
   | 'booted'
   | 'cordoned'
@@ -79,7 +93,7 @@ export interface MachineStore {
   findBySprite(sprite_id: string): Promise<MachineRow | undefined>;
   /** Sorted by id; the first `limit` after `after`. */
   list(organization_id: string, app: string, page: MachinePage): Promise<readonly MachineRow[]>;
-  /** The machines of a host, and those that never had one, whose recorded or wanted state is not `stopped`. */
+  /** The machines of a host, and those that never had one, which are up, or are to run or to be destroyed. */
   listNotStopped(host: string): Promise<readonly MachineRow[]>;
   /** How many machines of an organization are in one of these states. */
   count(organization_id: string, states: readonly MachineStatus[]): Promise<number>;
@@ -87,8 +101,8 @@ export interface MachineStore {
   countRunning(organization_id: string, states: readonly MachineStatus[]): Promise<number>;
   /** False when the machine is no longer in the state `from`. */
   move(id: string, from: MachineStatus, to: MachineStatus, now_ms: number): Promise<boolean>;
-  /** Records that the machine is stopped, from any state, with its exit. */
-  end(id: string, exit: MachineExit, wanted: WantedState, now_ms: number): Promise<void>;
+  /** Records the exit of the machine with the state that follows it, from any state. */
+  end(id: string, to: MachineStatus, exit: MachineExit, wanted: WantedState, now_ms: number): Promise<void>;
   want(id: string, wanted: WantedState): Promise<void>;
   /** Makes the machine one of this host. False when it belongs to another one. */
   claim(id: string, host: string): Promise<boolean>;
@@ -101,8 +115,19 @@ export interface MachineStore {
 interface StoredMachine
   extends Omit<
     MachineRow,
-    'config' | 'state' | 'wanted' | 'role' | 'last_exit' | 'booted' | 'cordoned' | 'machine_only'
+    | 'config'
+    | 'state'
+    | 'wanted'
+    | 'role'
+    | 'last_exit'
+    | 'discarded'
+    | 'boot_cause'
+    | 'booted'
+    | 'cordoned'
+    | 'machine_only'
   > {
+  readonly discarded: string | null;
+  readonly boot_cause: string | null;
   readonly booted: number;
   readonly cordoned: number;
   readonly machine_only: number;
@@ -113,7 +138,8 @@ interface StoredMachine
   readonly last_exit: string | null;
 }
 
-const KNOWN_STATES = "'starting', 'running', 'suspending', 'suspended', 'stopped'";
+const KNOWN_STATES = machineStates.map((state) => `'${state}'`).join(', ');
+const IDLE_STATES = "'created', 'stopped', 'failed'";
 
 const select = 'SELECT m.*, s.name AS sprite, s.machine_only FROM machines m JOIN sprites s ON s.id = m.sprite_id';
 
@@ -146,7 +172,7 @@ export function createMachineStore(sql: Sql): MachineStore {
     },
     async listNotStopped(host) {
       const text = `${select}
-                    WHERE (m.state <> 'stopped' OR m.wanted = 'running') AND (m.host = $1 OR m.host IS NULL)`;
+                    WHERE (m.state NOT IN (${IDLE_STATES}) OR m.wanted IN ('running', 'destroyed')) AND (m.host = $1 OR m.host IS NULL)`;
       return (await sql.all<StoredMachine>(text, [host])).map(parseRow);
     },
     count: (organization_id, states) => count(organization_id, states, ''),
@@ -158,9 +184,9 @@ export function createMachineStore(sql: Sql): MachineStore {
                     WHERE id = $2 AND CASE WHEN state IN (${KNOWN_STATES}) THEN state ELSE 'stopped' END = $3`;
       return (await sql.run(text, [to, id, from, now_ms])) > 0;
     },
-    async end(id, exit, wanted, now_ms) {
-      const text = "UPDATE machines SET state = 'stopped', last_exit = $1, wanted = $2, updated_at = $3 WHERE id = $4";
-      await sql.run(text, [JSON.stringify(exit), wanted, now_ms, id]);
+    async end(id, to, exit, wanted, now_ms) {
+      const text = 'UPDATE machines SET state = $1, last_exit = $2, wanted = $3, updated_at = $4 WHERE id = $5';
+      await sql.run(text, [to, JSON.stringify(exit), wanted, now_ms, id]);
     },
     async want(id, wanted) {
       await sql.run('UPDATE machines SET wanted = $1 WHERE id = $2', [wanted, id]);
@@ -194,7 +220,9 @@ function parseRow(stored: StoredMachine): MachineRow {
     ...stored,
     config: machineConfig.safeParse(parseJson(stored.config)).data ?? {},
     state: machineStatus.safeParse(stored.state).data ?? 'stopped',
-    wanted: stored.wanted === 'running' ? 'running' : 'stopped',
+    wanted: wantedStates.find((wanted) => wanted === stored.wanted) ?? 'stopped',
+    discarded: discardCause.safeParse(stored.discarded).data ?? null,
+    boot_cause: discardCause.safeParse(stored.boot_cause).data ?? null,
     role: machineRole.safeParse(stored.role).data ?? null,
     booted: stored.booted !== 0,
     cordoned: stored.cordoned !== 0,

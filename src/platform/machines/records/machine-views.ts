@@ -32,8 +32,14 @@ export function toMachineSpec(row: MachineRow): MachineSpec {
     config: row.config,
     environment: row.config.env ?? {},
     volumes: (row.config.mounts ?? []).map(({ volume, path }) => ({ id: volume, path })),
-    resetsRoot: row.machine_only,
+    resetsRoot: row.machine_only && !keepsRoot(row),
   };
+}
+
+/** Suspend does not reset the root file system, stop and a new version do: also where the snapshot of the suspended machine is gone. */
+function keepsRoot({ state, discarded }: MachineRow): boolean {
+  const isSuspended = state === 'suspended' || (state === 'starting' && discarded !== null);
+  return isSuspended && discarded !== 'stopped' && discarded !== 'deploy';
 }
 
 export function toRestartPolicy(config: MachineConfig): RestartPolicy {
