@@ -97,6 +97,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'agent/upgrade',
   ],
   'platform/storage': [],
+  'platform/images': [],
+  'platform/images/build': ['platform/images'],
   'platform/catalogue': [],
   'platform/upstream': ['platform/catalogue'],
   'platform/channels': ['platform/storage', 'platform/fencing', 'platform/machines/records', 'platform/tokens'],

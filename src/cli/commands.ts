@@ -3,6 +3,7 @@
 import type { Command } from './command.ts';
 import { daemonCommands } from './daemon-commands.ts';
 import type { Kinds } from './help.ts';
+import { imageCommands, imageKind } from './image/image-commands.ts';
 import { insideCommands, insideKinds } from './inside/inside-commands.ts';
 import { jsonFlag } from './json-flag.ts';
 import { kinds as operatorKinds, platformWordCommands, wordCommands } from './operator/operator-commands.ts';
@@ -13,7 +14,7 @@ const json = jsonFlag;
 const socket = socketFlag;
 
 /** First words that several commands share. */
-export const kinds: Kinds = [...insideKinds, ...operatorKinds];
+export const kinds: Kinds = [...insideKinds, ...operatorKinds, imageKind];
 
 export const commands: readonly Command[] = [
   {
@@ -40,6 +41,7 @@ export const commands: readonly Command[] = [
   platformCommand,
   ...platformCareCommands,
   ...platformWordCommands,
+  ...imageCommands,
   {
     name: 'status',
     group: 'ask',

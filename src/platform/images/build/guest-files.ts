@@ -1,0 +1,73 @@
+// The files that make a Debian a machine's: names, units and links.
+
+/** What no machine needs: it has no hardware to look for, nobody who logs in at a console, and packages only where somebody asks. */
+export const maskedUnits = [
+  ...['systemd-udevd.service', 'systemd-udev-trigger.service', 'systemd-udev-settle.service'],
+  ...['systemd-udevd-control.socket', 'systemd-udevd-kernel.socket', 'systemd-hwdb-update.service'],
+  ...['getty@tty1.service', 'serial-getty@ttyS0.service', 'systemd-logind.service', 'systemd-user-sessions.service'],
+  ...[
+    'apt-daily.timer',
+    'apt-daily-upgrade.timer',
+    'dpkg-db-backup.timer',
+    'e2scrub_all.timer',
+    'e2scrub_reap.service',
+  ],
+  ...['fstrim.timer', 'systemd-update-utmp.service', 'systemd-update-utmp-runlevel.service', 'systemd-pstore.service'],
+  ...['sys-kernel-debug.mount', 'sys-kernel-tracing.mount', 'dev-hugepages.mount', 'sys-kernel-config.mount'],
+  ...['systemd-modules-load.service', 'modprobe@.service', 'kmod-static-nodes.service', 'systemd-sysusers.service'],
+  ...['systemd-binfmt.service', 'proc-sys-fs-binfmt_misc.automount', 'systemd-timesyncd.service'],
+  ...['systemd-networkd.service', 'systemd-networkd-wait-online.service', 'systemd-remount-fs.service'],
+  ...['systemd-machine-id-commit.service', 'systemd-firstboot.service', 'systemd-journal-flush.service'],
+];
+
+export const enabledUnits = ['remora.socket', 'remora-supervisor.socket', 'remora.service', 'remora-reseed.path'];
+
+/** The variables of a machine come as a credential. An emulated processor takes its time to start the agent. */
+const MACHINE_UNIT = `[Service]
+EnvironmentFile=-/run/credentials/@system/remora-env
+TimeoutStartSec=10min
+`;
+
+/** By path. */
+export const guestFiles: Readonly<Record<string, string>> = {
+  'etc/hostname': 'sprite\n',
+  'etc/hosts': '127.0.0.1 localhost sprite\n::1 localhost\n',
+  /** Empty: each machine gets one of its own at its boot, which is not taken for its first. */
+  'etc/machine-id': '',
+  'etc/fstab': '',
+  'etc/remora/agent.env': 'REMORA_USER=sprite\n',
+  'etc/systemd/system/remora.service.d/machine.conf': MACHINE_UNIT,
+  'etc/systemd/system/remora-supervisor.service.d/machine.conf': MACHINE_UNIT,
+  'etc/systemd/journald.conf.d/machine.conf': '[Journal]\nStorage=volatile\nRuntimeMaxUse=16M\n',
+};
+
+/** Kept by no machine: what the packages' own installation left, and what tells one build from the next. */
+export const strippedPaths = [
+  ...['usr/share/doc', 'usr/share/locale', 'usr/share/man', 'usr/share/info', 'usr/share/lintian'],
+  ...[
+    'var/lib/apt/lists',
+    'var/cache/apt',
+    'var/cache/debconf',
+    'var/cache/ldconfig',
+    'var/log',
+    'var/lib/systemd/catalog',
+  ],
+  ...[
+    'etc/passwd-',
+    'etc/group-',
+    'etc/shadow-',
+    'etc/gshadow-',
+    'etc/subuid-',
+    'etc/subgid-',
+    'var/lib/systemd/random-seed',
+  ],
+  ...[
+    'etc/resolv.conf',
+    'run',
+    'tmp',
+    'root/.bash_history',
+    'etc/.pwd.lock',
+    'var/lib/dpkg/lock',
+    'var/lib/dpkg/lock-frontend',
+  ],
+];
