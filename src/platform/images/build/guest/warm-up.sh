@@ -14,7 +14,7 @@ export REMORA_BASE_URL=http://127.0.0.1:9 REMORA_MACHINES_API=http://127.0.0.1:9
 start() { sed -n 's/^ExecStart=//p' "/etc/systemd/system/$1.service"; }
 ask() { curl -sS --max-time 60 --unix-socket $run/remora.sock "$@"; echo; }
 
-$(start remora-supervisor) --socket $run/supervisor.sock &
+$(start remora-supervisor) --socket $run/supervisor.sock --state-dir $run/state --user sprite &
 supervisor=$!
 $(start remora) &
 agent=$!
