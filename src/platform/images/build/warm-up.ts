@@ -27,8 +27,10 @@ export async function warmUp({ kernel, initrd, disk, append, cpu, dir }: WarmUpO
   await mkdir(dir, { recursive: true });
   const console = join(dir, 'console.log');
   await runTool(
-    'qemu-system-x86_64',
+    // It ends with this process, however that ends.
+    'setpriv',
     [
+      ...['--pdeathsig', 'KILL', 'qemu-system-x86_64'],
       ...['-M', 'q35,accel=tcg', '-cpu', cpu, '-smp', '2', '-m', String(MEMORY_MB)],
       ...['-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot', '-net', 'none'],
       ...['-kernel', kernel, '-initrd', initrd, '-append', `${append} remora.net=none init=${PROGRAM}`],
