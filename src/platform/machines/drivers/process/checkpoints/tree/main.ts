@@ -2,6 +2,7 @@
 // platform.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 import { dirname } from 'node:path';
 import { errorCode } from '../../../../../../core/error-code.ts';
 import { toErrorMessage } from '../../../../../../core/error-message.ts';
@@ -29,6 +30,8 @@ process.on('message', (job: TreeJob) => {
   }
 });
 send({ type: 'ready' });
+// It is killed when its work is done, and what was compiled would be lost.
+flushCompileCache();
 
 function send(message: TreeMessage): void {
   process.send?.(message);
