@@ -29,6 +29,8 @@ export interface Platform extends AsyncDisposable {
   /** The URL where callers reach the platform, without a slash at the end. */
   readonly url: string;
   readonly admin: PlatformAdmin;
+  /** Settles when the database has answered. */
+  answers(): Promise<unknown>;
 }
 
 const DRAIN_MS = 2_000;
@@ -104,5 +106,10 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     platformUrl,
   });
   const owned = stack.move();
-  return { url: platformUrl(), admin, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return {
+    url: platformUrl(),
+    admin,
+    answers: () => stores.storage.one('SELECT 1 AS one'),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
 }
