@@ -8,14 +8,13 @@ import { toAppTurn } from '../apps/app-turn.ts';
 import { findAppOfSprite } from '../apps/find-app-of-sprite.ts';
 import type { Changes } from '../changes.ts';
 import type { MachineService } from '../machines/moves/machine-service.ts';
+import { DEFAULT_GUEST, DRIVER, REGION, toPrivateAddress } from '../machines/records/machine-defaults.ts';
 import { createMachineStore, type MachineStore } from '../machines/records/machine-store.ts';
-import { DEFAULT_MEMORY_MB } from '../machines/records/machine-views.ts';
 import type { Organization } from '../organizations/organization-store.ts';
 import type { Sql, Storage } from '../storage/storage.ts';
 import { checkOwnSprite, organizationOf, type Principal } from '../tokens/principal.ts';
 import { countCreation } from './creation-limit.ts';
 import { createSpriteStore, type SpriteRow, type SpriteStore } from './sprite-store.ts';
-import { CPUS, REGION } from './to-machine-config.ts';
 
 export interface NewSpriteOptions {
   readonly name: string;
@@ -54,10 +53,6 @@ export interface SpriteServiceDeps {
   readonly changes: Pick<Changes, 'publish'>;
   readonly clock: Clock;
 }
-
-/** The one that there is. */
-const DRIVER = 'process';
-const DEFAULT_GUEST = { memory_mb: DEFAULT_MEMORY_MB, cpus: CPUS } as const;
 
 export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
   const { storage, sprites, machines, changes, clock } = deps;
@@ -135,12 +130,6 @@ export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
 
 function notFound(): RemoraError {
   return new RemoraError('not_found', 'there is no such sprite');
-}
-
-/** A random address in the private IPv6 range for each machine. */
-function toPrivateAddress(bytes: Buffer): string {
-  const groups = Array.from({ length: 7 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16));
-  return `fdaa:${groups.join(':')}`;
 }
 
 function refuse(code: 'invalid_request' | 'already_exists', message: string): RemoraError {
