@@ -97,10 +97,6 @@ export const startMachineResponse = z.object({
 });
 export type StartMachineResponse = z.infer<typeof startMachineResponse>;
 
-/** The body that a database node sends, as in LiteFS. */
-export const machineRoleRequest = z.object({ value: machineRole });
-export type MachineRoleRequest = z.infer<typeof machineRoleRequest>;
-
 export const machineParams = z.object({ app_name: z.string().min(1), machine_id: z.string().min(1) });
 
 export const appParams = z.object({ app_name: z.string().min(1) });
@@ -273,18 +269,5 @@ export const machineOperations = {
     params: machineParams,
     answer: ok,
     errors: ['unauthorized', 'not_found'],
-  }),
-  setMachineRole: definePlatformOperation({
-    method: 'POST',
-    path: '/v1/apps/{app_name}/machines/{machine_id}/metadata/role',
-    summary: 'Record whether the database node of a machine is primary or replica',
-    source: 'LiteFS',
-    tag,
-    servedAt: ['tcp', 'operator'],
-    access,
-    params: machineParams,
-    body: machineRoleRequest,
-    answer: { kind: 'empty', status: 204 },
-    errors: ['invalid_request', 'unauthorized', 'not_found', ...fenced],
   }),
 } as const;

@@ -120,16 +120,19 @@ describe('an update', () => {
     expect(versions).toEqual([updated.json.version, version]);
   });
 
-  test('of a machine that is suspended or stopped is stored, and it stays stopped', async () => {
+  test('of a machine that is suspended discards its snapshot, and one that is stopped stays stopped', async () => {
     const { create, read, post, wait } = await open();
     const { id } = (await create({ config: {} })).json;
     await wait(id, 'state=started');
     await post(id, '/suspend');
     await wait(id, 'state=suspended');
     await post(id, '', { config: { env: { A: '2' } } });
-    expect(await read(id)).toMatchObject({ state: 'stopped', config: { env: { A: '2' } } });
+    expect(await read(id)).toMatchObject({ state: 'suspended', config: { env: { A: '2' } } });
+    expect((await post(id, '/start')).json).toMatchObject({ previous_state: 'suspended', cold_start: 'deploy' });
+    await post(id, '/stop');
+    await wait(id, 'state=stopped');
     await post(id, '', { config: { env: { A: '3' } } });
-    expect((await post(id, '/start')).json).toMatchObject({ previous_state: 'stopped' });
+    expect(await read(id)).toMatchObject({ state: 'stopped', config: { env: { A: '3' } } });
   });
 
   test('that is refused changes nothing', async () => {

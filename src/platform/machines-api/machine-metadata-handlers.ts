@@ -31,7 +31,8 @@ export function createMachineMetadataHandlers(deps: MachineMetadataDeps): Handle
     operation: Operation,
     change: (metadata: MachineMetadata) => MachineMetadata,
   ): Promise<void> {
-    const { id, app } = await access.findToChange(call, operation);
+    const isOwn = call.principal.type !== 'organization';
+    const { id, app } = isOwn ? await access.find(call, operation) : await access.findToChange(call, operation);
     await storage.transaction(async (sql) => {
       const [machines, configs] = [createMachineStore(sql), createMachineConfigStore(sql)];
       const row = await machines.find(id);
@@ -57,16 +58,16 @@ export function createMachineMetadataHandlers(deps: MachineMetadataDeps): Handle
       if (value !== undefined) return { value };
       throw new RemoraError('not_found', `the metadata of this machine has no ${call.params.key}`);
     },
-    setMachineMetadataKey: (call) =>
-      write(call, operations.setMachineMetadataKey, (metadata) => ({
-        ...metadata,
-        [call.params.key]: call.body.value,
-      })),
+    async setMachineMetadataKey(call) {
+      const { key } = call.params;
+      // The database node of a leased machine goes on saying what it is.
+      if (call.principal.type !== 'organization' && key !== ROLE) {
+        throw new RemoraError('forbidden', `a machine sets its own ${ROLE} only; use the token of an organization`);
+      }
+      await write(call, operations.setMachineMetadataKey, (all) => ({ ...all, [key]: call.body.value }));
+    },
     putMachineMetadataKey: (call) =>
-      write(call, operations.putMachineMetadataKey, (metadata) => ({
-        ...metadata,
-        [call.params.key]: call.body.value,
-      })),
+      write(call, operations.putMachineMetadataKey, (all) => ({ ...all, [call.params.key]: call.body.value })),
     deleteMachineMetadataKey: (call) =>
       write(call, operations.deleteMachineMetadataKey, (metadata) => {
         const { [call.params.key]: removed, ...rest } = metadata;

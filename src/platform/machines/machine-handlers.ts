@@ -105,8 +105,5 @@ export function createMachineHandlers(deps: MachineHandlerDeps): Handlers<typeof
       deps.log.info(audit, 'the next agent that reports as a machine may take the place of the one that is served');
       return { ok: true };
     },
-    async setMachineRole({ principal, params, body }) {
-      await machines.setRole((await findFor(principal, params)).id, body.value, deps.clock.wall_ms());
-    },
   };
 }
