@@ -225,6 +225,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/fencing',
     'platform/gateway/usage',
     'platform/hosts',
+    'platform/machines',
     'platform/machines-api',
     'platform/machines/moves',
     'platform/machines/records',

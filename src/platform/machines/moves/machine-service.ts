@@ -152,7 +152,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
   });
   const { endNow } = stops;
   const restart = createReboots({ records, starts, stops, pendingStarts, mutex });
-  const updates = createUpdates({ machines, records, starts, stops, snapshots, mutex });
+  const updates = createUpdates({ machines, driver, records, starts, stops, snapshots, mutex });
   const checkpoints = createCheckpointMoves({ ...deps, records, mutex, endNow, start: starts.start, signal });
   const reconciliation = createReconciliation({ host, machines, driver, records });
   const recordReport = createReportRecorder({ ...deps, pendingStarts, waiters });
@@ -191,13 +191,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
       }),
     checkpoints,
     reported: recordReport,
-    update: updates.update,
-    launch: updates.launch,
-    checkConfig: (config) => driver.checkConfig(config),
-    async signal(id, name) {
-      await records.movableRow(id);
-      await driver.signal(id, name);
-    },
+    ...updates,
     wait: (id, wanted) => waiters.wait(id, () => records.ownRow(id), wanted),
     async [Symbol.asyncDispose]() {
       suspends[Symbol.dispose]();

@@ -1,8 +1,10 @@
 // Updates of machines: another configuration, whose first instance replaces the one that runs. The instance ends before the
 // configuration is stored, and the next one begins after: a crash between the steps leaves the old version or the new one.
+import type { MachineConfig } from '../../../contract/machine-config.ts';
 import type { MachineStatus } from '../../../contract/machines.ts';
 import type { KeyedMutex } from '../../../core/keyed-mutex.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
+import type { MachineDriver, StopSignal } from '../drivers/machine-driver.ts';
 import type { MachineRow, MachineStore } from '../records/machine-store.ts';
 import type { MachineRecords } from './machine-records.ts';
 import type { MachineStarts } from './machine-starts.ts';
@@ -25,10 +27,15 @@ export interface MachineUpdates {
   update(id: string, change: MachineChange): Promise<MachineRow>;
   /** See `MachineService.launch`. */
   launch(id: string): Promise<void>;
+  /** See `MachineService.checkConfig`. */
+  checkConfig(config: MachineConfig): void;
+  /** See `MachineService.signal`. */
+  signal(id: string, signal: StopSignal): Promise<void>;
 }
 
 export interface UpdatesDeps {
   readonly machines: Pick<MachineStore, 'find'>;
+  readonly driver: Pick<MachineDriver, 'checkConfig' | 'signal'>;
   readonly records: Pick<MachineRecords, 'movableRow'>;
   readonly starts: Pick<MachineStarts, 'startNow'>;
   readonly stops: Pick<MachineStops, 'endNow'>;
@@ -38,7 +45,15 @@ export interface UpdatesDeps {
 
 const idle: readonly MachineStatus[] = ['created', 'stopped', 'failed'];
 
-export function createUpdates({ machines, records, starts, stops, snapshots, mutex }: UpdatesDeps): MachineUpdates {
+export function createUpdates({
+  machines,
+  driver,
+  records,
+  starts,
+  stops,
+  snapshots,
+  mutex,
+}: UpdatesDeps): MachineUpdates {
   return {
     update: (id, change) =>
       mutex.run(id, async () => {
@@ -57,6 +72,11 @@ export function createUpdates({ machines, records, starts, stops, snapshots, mut
       }),
     launch: async (id) => {
       await mutex.run(id, () => starts.startNow(id));
+    },
+    checkConfig: (config) => driver.checkConfig(config),
+    async signal(id, signal) {
+      await records.movableRow(id);
+      await driver.signal(id, signal);
     },
   };
 }
