@@ -1,6 +1,7 @@
 // What an agent reports when it starts and after each resume, and what the platform answers: it serves one incarnation of a
 // machine and refuses its copies.
 import { z } from 'zod';
+import { discardCause } from './machine-events.ts';
 import { machineParams } from './machines.ts';
 import { definePlatformOperation } from './operation.ts';
 import { dateTime } from './time.ts';
@@ -47,6 +48,8 @@ export const resumeReportResponse = z.object({
     .optional(),
   /** The generation from which a machine that took over goes on; absent for every other one. */
   generation: z.int().nonnegative().optional(),
+  /** The machine was suspended and booted without its memory, for this cause; only in an answer with a nonce to a report of a start. */
+  cold_start: discardCause.optional(),
 });
 export type ResumeReportResponse = z.infer<typeof resumeReportResponse>;
 

@@ -53,4 +53,7 @@ async function tell(): Promise<void> {
     body: JSON.stringify({ ...claimed, reason: 'start', gap_ms: null, wall_skew_ms: null, holds: [] }),
   });
   if (!answer.ok) throw new Error(`the platform answered ${answer.status}`);
+  const told = Object.assign({ instance_id: process.env.FLY_MACHINE_VERSION }, await answer.json());
+  writeFileSync(join(dir, 'answer.json~'), JSON.stringify(told));
+  renameSync(join(dir, 'answer.json~'), join(dir, 'answer.json'));
 }

@@ -118,6 +118,7 @@ function open(options: ResumeReportsOptions, spread: SpreadWait): ResumeReporter
   const { config, resume } = options;
   const { baseUrl, token, app, machine } = config;
   if (baseUrl === undefined || token === undefined || app === undefined || machine === undefined) return undefined;
+  let isColdStartKnown = false;
   const sender = createReportSender({
     ...options,
     baseUrl,
@@ -130,6 +131,11 @@ function open(options: ResumeReportsOptions, spread: SpreadWait): ResumeReporter
       const before = resume.generation();
       resume.accept(incarnation, answer);
       if (resume.generation() !== before) options.onAdopted();
+      // The answer to the same report may come again.
+      if (answer.cold_start !== undefined && !isColdStartKnown) {
+        isColdStartKnown = true;
+        options.hub.publish('cold_start', { cause: answer.cold_start });
+      }
     },
   });
   return createResumeReporter({ ...options, sender, spread, generation: resume.generation });

@@ -23,6 +23,10 @@ export const agentEvents = {
     summary: 'a resume was noticed, and the recovery is over',
     fields: ['cause', 'certainty', 'signals', 'gap_ms', 'wall_skew_ms', 'restores', 'steps'],
   },
+  cold_start: {
+    summary: 'the machine had been suspended, and booted without its memory, for this cause',
+    fields: ['cause'],
+  },
   clock_stepped: { summary: 'the wall clock jumped without a resume', fields: ['step_ms'] },
   clock_corrected: { summary: 'the wall clock caught up after a resume', fields: ['step_ms'] },
   signal_lost: { summary: 'a source that tells of resumes cannot be read any more', fields: ['signal'] },

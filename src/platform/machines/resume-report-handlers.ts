@@ -54,6 +54,7 @@ export function createResumeReportHandlers(
       if (body.version !== undefined) await deps.machines.setAgentVersion(machine.id, body.version);
       // Only a report with the token of this machine comes from the instance that the platform started; one with a sprite's token may not.
       const isOfInstance = principal.type === 'machine';
+      const isFirst = body.reason === 'start' && taken.nonce !== undefined;
       if (isOfInstance || machine.config.external === true) {
         await deps.machineService.reported(machine.id);
       }
@@ -61,6 +62,7 @@ export function createResumeReportHandlers(
       return {
         server_time: toDateTime(deps.clock.wall_ms()),
         ...taken,
+        ...(isOfInstance && isFirst && machine.boot_cause !== null ? { cold_start: machine.boot_cause } : {}),
         reconnect_spread_ms: (await deps.store.hasSeveral()) ? deps.reconnectSpread_ms : 0,
       };
     },
