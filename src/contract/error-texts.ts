@@ -40,6 +40,7 @@ export const errorTexts: Readonly<Record<ErrorCode, string>> = {
   other_host: 'the machine belongs to another platform process; `details.host` names it',
   not_eligible: 'the machine cannot be suspended; `details` has each condition that is not met',
   not_supported: 'what runs the machines of this platform cannot do this; `details.fields` names the field',
+  insufficient_memory: 'the host has less memory free than the machine needs; `details.free_mb` says how much',
   upgrade_required: 'the operation is served on an upgraded connection only; `Upgrade` names the protocol',
   too_many_requests: 'a rate or a number is used up; repeat after `Retry-After`',
   concurrent_sprite_limit_exceeded:

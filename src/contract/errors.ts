@@ -39,6 +39,7 @@ export const errorStatus = {
   other_host: 421,
   not_eligible: 422,
   not_supported: 422,
+  insufficient_memory: 422,
   upgrade_required: 426,
   too_many_requests: 429,
   concurrent_sprite_limit_exceeded: 429,

@@ -1,10 +1,9 @@
 // Wires the machines of this host and the sprites that they belong to.
-import { dirname, join } from 'node:path';
 import type { Clock } from '../core/clock.ts';
 import type { Changes } from './changes.ts';
-import { createProcessDriver } from './machines/drivers/process/process-driver.ts';
 import { createMachineService, type MachineService } from './machines/moves/machine-service.ts';
 import { createMachineToken } from './machines/records/machine-token.ts';
+import { openDriver } from './open-driver.ts';
 import type { Stores } from './open-stores.ts';
 import type { PlatformAddresses } from './platform-addresses.ts';
 import type { PlatformOptions } from './platform-options.ts';
@@ -29,21 +28,21 @@ export interface OpenMachinesDeps {
 
 const FREEZE_DELAY_MS = 300;
 const START_DEADLINE_MS = 30_000;
+/** A virtual machine boots a kernel and a system first. */
+const EMULATED_START_DEADLINE_MS = 180_000;
+
+/** A virtual machine has a system beside its agent. */
+const EMULATED_DEFAULTS = { driver: 'qemu', memory_mb: 512 } as const;
 
 /** Starts no machine: `reconcile` and `carryOn` of the service do. */
-export function openMachines(deps: OpenMachinesDeps): MachineParts {
+export async function openMachines(deps: OpenMachinesDeps): Promise<MachineParts> {
   const { options, stores, machinesDir, addresses, changes, clock } = deps;
   const { storage, host, machines, sprites } = stores;
-  const driver = createProcessDriver({
-    dir: machinesDir,
-    volumesDir: join(dirname(machinesDir), 'volumes'),
-    command: options.agentCommand,
-    platformUrl: addresses.url,
-    machinesUrl: addresses.ownUrl,
-    nodeUrl: options.nodeUrl,
+  const driver = await openDriver({
+    options,
+    machinesDir,
+    addresses,
     createToken: (id) => createMachineToken(storage, id, clock.wall_ms()),
-    endMachines: options.endMachines ?? false,
-    log: options.log,
   });
   const machineService = createMachineService({
     storage,
@@ -57,9 +56,14 @@ export function openMachines(deps: OpenMachinesDeps): MachineParts {
     driver,
     clock,
     freezeDelay_ms: options.freezeDelay_ms ?? FREEZE_DELAY_MS,
-    startDeadline_ms: options.startDeadline_ms ?? START_DEADLINE_MS,
+    startDeadline_ms: options.startDeadline_ms ?? toStartDeadline(options),
     log: options.log,
   });
-  const spriteService = createSpriteService({ storage, sprites, machines, machineService, changes, clock });
+  const defaults = options.qemu === undefined ? undefined : EMULATED_DEFAULTS;
+  const spriteService = createSpriteService({ storage, sprites, machines, machineService, changes, clock, defaults });
   return { machineService, spriteService };
+}
+
+function toStartDeadline({ qemu }: PlatformOptions): number {
+  return qemu === undefined ? START_DEADLINE_MS : EMULATED_START_DEADLINE_MS;
 }

@@ -11,9 +11,9 @@ import type { Channels } from './channels/channels.ts';
 import type { Fencing } from './fencing/fencing.ts';
 import { defaultGatewayLimits } from './gateway/gateway-limits.ts';
 import { createEventFollowers } from './machines/event-followers.ts';
+import { createMachineHandlers } from './machines/machine-handlers.ts';
 import { createHistoryHandlers } from './machines/machine-history-handlers.ts';
 import { createResumeReportHandlers } from './machines/resume-report-handlers.ts';
-import { createMachinesApi } from './machines-api/create-machines-api.ts';
 import type { AccessLog } from './observability/access-log.ts';
 import type { MetricsListener } from './observability/metrics-listener.ts';
 import type { PlatformMetrics } from './observability/platform-metrics.ts';
@@ -141,15 +141,11 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
     }),
     ...deps.connecting.handlers,
     ...deps.gateway.handlers,
-    ...createMachinesApi({
-      storage,
+    ...createMachineHandlers({
       apps,
       machines,
-      sprites: spriteService,
       service: machineService,
       incarnations,
-      rates: options.machineRates,
-      callOwner: deps.hostParts.others?.platforms.ask,
       clock,
       host,
       machinesDir,
@@ -163,7 +159,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
     }),
     ...createChannelHandlers({ channels: deps.channels, machines, incarnations, fencing, log }),
     ...createSpriteApiHandlers({
-      reach: createReachMachine({ ...reaching, trustMachines: options.trustMachines ?? false }),
+      reach: createReachMachine({ ...reaching, trustMachines: trustsMachines(options) }),
       others: deps.hostParts.others?.platforms,
       log,
     }),
@@ -179,7 +175,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       sprites: spriteService,
       machines,
       machineService,
-      trustMachines: options.trustMachines ?? false,
+      trustMachines: trustsMachines(options),
       clock,
       log,
     }),
@@ -215,4 +211,9 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       isShared,
     }),
   };
+}
+
+/** A virtual machine shares neither kernel nor files with the platform. */
+function trustsMachines({ trustMachines = false, qemu }: PlatformOptions): boolean {
+  return trustMachines || qemu !== undefined;
 }

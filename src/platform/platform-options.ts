@@ -5,8 +5,8 @@ import type { Secret } from '../core/secret.ts';
 import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
 import type { OAuthClient } from './connectors/oauth/oauth-client.ts';
 import type { GatewayLimits } from './gateway/gateway-limits.ts';
-import type { MachineRateOptions } from './machines/access/machine-rates.ts';
 import type { AgentCommand } from './machines/drivers/process/spawn-machine.ts';
+import type { QemuSettings } from './machines/drivers/qemu/qemu-settings.ts';
 import type { MetricsAccess } from './observability/metrics-listener.ts';
 import type { Rate } from './tokens/call-rate.ts';
 import type { WrongTokenRates } from './tokens/wrong-tokens.ts';
@@ -27,6 +27,8 @@ export interface PlatformOptions {
   readonly hostAddress?: string;
   /** What a machine runs. Without it no machine starts. */
   readonly agentCommand?: AgentCommand;
+  /** Machines are virtual machines, as these settings say; processes of this host when absent. */
+  readonly qemu?: QemuSettings;
   /** The address of the database node, handed to machines. */
   readonly nodeUrl?: string;
   /** Providers besides the built-in ones, or in their place. */
@@ -35,7 +37,7 @@ export interface PlatformOptions {
   readonly endMachines?: boolean;
   /** Let the organization's tokens reach into machines that share kernel and files with the platform; off when absent. */
   readonly trustMachines?: boolean;
-  /** How long a started machine has until the first report of its agent; 30 s when absent. */
+  /** How long a started machine has until the first report of its agent; 30 s when absent, three minutes for virtual machines. */
   readonly startDeadline_ms?: number;
   /** How long the freeze waits after a suspend is accepted, so that the answer is sent first. */
   readonly freezeDelay_ms?: number;
@@ -43,8 +45,6 @@ export interface PlatformOptions {
   readonly reconnectSpread_ms?: number;
   /** How often one token may call, besides calls through the gateway; 100 a second when absent. */
   readonly callRate?: Rate;
-  /** How often each thing may be done to one machine; three times at once and then once a second when absent, and reads 5 times a second. */
-  readonly machineRates?: MachineRateOptions;
   /** How many sprites an organization without a limit of its own may create in a minute; 600 when absent. */
   readonly creationLimit?: number;
   /** How many tokens that nobody knows may be tried, from one address and in all. */

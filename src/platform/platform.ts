@@ -29,8 +29,6 @@ export interface Platform extends AsyncDisposable {
   /** The URL where callers reach the platform, without a slash at the end. */
   readonly url: string;
   readonly admin: PlatformAdmin;
-  /** Settles when the database has answered. */
-  answers(): Promise<unknown>;
 }
 
 const DRAIN_MS = 2_000;
@@ -60,7 +58,14 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const metricsListener = createMetricsListener(options.metrics ?? {}, options.listen.host);
   const accessLog = createAccessLog(metrics, log);
 
-  const { machineService, spriteService } = openMachines({ options, stores, machinesDir, addresses, changes, clock });
+  const { machineService, spriteService } = await openMachines({
+    options,
+    stores,
+    machinesDir,
+    addresses,
+    changes,
+    clock,
+  });
   const hostParts = stack.use(await openHosts({ options, stores, vault, clock }));
   const { records } = hostParts.others ?? {};
   const channels = stack.use(openChannels(stores.incarnations, changes, records, log, clock));
@@ -106,10 +111,5 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     platformUrl,
   });
   const owned = stack.move();
-  return {
-    url: platformUrl(),
-    admin,
-    answers: () => stores.storage.one('SELECT 1 AS one'),
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
-  };
+  return { url: platformUrl(), admin, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

@@ -1,10 +1,8 @@
 // `remora platform`: runs the control plane until a signal.
 import { existsSync, writeFileSync } from 'node:fs';
 import { parseDuration } from '../../contract/duration.ts';
-import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { RECONNECT_SPREAD_MAX_MS } from '../../core/resume/reconnect-spread.ts';
-import { isService, openLink } from '../../linux/systemd/open-link.ts';
 import { createPlatformLog } from '../../platform/observability/platform-log.ts';
 import { openPlatform, type Platform } from '../../platform/platform.ts';
 import { agentProgram } from '../agent-program.ts';
@@ -15,10 +13,11 @@ import { parsePort } from '../number-flag.ts';
 import { toDatabase } from '../platform/database-url.ts';
 import { letHeapGrow } from '../platform/heap-growth.ts';
 import { readLimitFlags } from '../platform/limit-flags.ts';
-import { type MetricsFlags, readMetricsFlags } from '../platform/metrics-flags.ts';
+import { readMetricsFlags } from '../platform/metrics-flags.ts';
 import { DEFAULT_PLATFORM_PORT, toPlatformDir } from '../platform/platform-dir.ts';
 import { readPlatformKeys } from '../platform/platform-keys.ts';
 import { readProviderFile } from '../platform/provider-file.ts';
+import { readQemuFlags } from '../platform/qemu-flags.ts';
 import { openStopSignals } from '../stop-signals.ts';
 
 const START_DEADLINE_MAX_MS = 600_000;
@@ -39,11 +38,10 @@ export async function run(invocation: Invocation): Promise<number> {
   }
   const log = createPlatformLog(toLogLevel(text('log-level')), await openLogDestination(1, env));
   const providers = text('providers');
+  const qemu = readQemuFlags(text);
   const publicUrl = text('public-url');
   const environmentVersion = text('environment-version');
-  using stop = openStopSignals(env, isService(env));
-  const metrics = readMetricsFlags(text);
-  using link = await openLink(env, { log, reload: () => readAgain(metrics, log) });
+  using stop = openStopSignals(env);
   await using platform = await openPlatform({
     dir: toPlatformDir(invocation),
     ...toDatabase(invocation),
@@ -54,9 +52,10 @@ export async function run(invocation: Invocation): Promise<number> {
     verifyKeys: has('verify-keys'),
     endMachines: has('end-machines'),
     trustMachines: has('trust-machines'),
-    startDeadline_ms: toStartDeadline(text('start-deadline') ?? '30s'),
+    ...toStartDeadline(text('start-deadline')),
+    ...(qemu === undefined ? {} : { qemu }),
     ...readLimitFlags(text),
-    metrics: metrics.access,
+    metrics: readMetricsFlags(text),
     ...(environmentVersion === undefined ? {} : { environmentVersion }),
     ...(providers === undefined ? {} : readProviderFile(providers)),
     ...(publicUrl === undefined ? {} : { publicUrl }),
@@ -66,22 +65,9 @@ export async function run(invocation: Invocation): Promise<number> {
   });
   if (organization !== undefined && tokenFile !== undefined) await writeToken(platform, organization, tokenFile);
   log.info({ url: platform.url }, 'serving');
-  const { url } = platform;
-  await link?.serve({ statusLine: () => `serving at ${url}`, answers: () => platform.answers() });
   await stop.stopped;
   log.info({}, 'stopping');
-  await link?.stop();
   return exitCode.ok;
-}
-
-/** What a reload takes anew. Everything else of a platform is in its database, or needs a restart. */
-function readAgain(metrics: MetricsFlags, log: Log): void {
-  try {
-    metrics.readAgain();
-    log.info({}, 'the token for /metrics was read again; flags and vault keys need a restart');
-  } catch (err) {
-    log.error({ err }, 'the token for /metrics cannot be used; the one of before is used');
-  }
 }
 
 /** Throws UsageError for what is no origin. */
@@ -99,9 +85,12 @@ function toSpread(text: string): number {
   throw new UsageError(`platform: --reconnect-spread takes a time up to 5m such as 10s, not ${text}`);
 }
 
-function toStartDeadline(text: string): number {
-  const deadline_ms = parseDuration(text);
-  if (deadline_ms !== undefined && deadline_ms >= 1_000 && deadline_ms <= START_DEADLINE_MAX_MS) return deadline_ms;
+function toStartDeadline(text: string | undefined): { startDeadline_ms?: number } {
+  if (text === undefined) return {};
+  const startDeadline_ms = parseDuration(text);
+  if (startDeadline_ms !== undefined && startDeadline_ms >= 1_000 && startDeadline_ms <= START_DEADLINE_MAX_MS) {
+    return { startDeadline_ms };
+  }
   throw new UsageError(`platform: --start-deadline takes a time from 1s to 10m such as 30s, not ${text}`);
 }
 

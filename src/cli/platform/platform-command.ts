@@ -1,5 +1,6 @@
 // `remora platform` as data: its flags and its help.
 import type { Command, Flag } from '../command.ts';
+import { qemuFlags } from './qemu-flags.ts';
 
 export const platformCommand: Command = {
   name: 'platform',
@@ -36,11 +37,12 @@ export const platformCommand: Command = {
       type: 'boolean',
       summary: 'let tokens of an organization reach into its machines, which share kernel and files with the platform',
     },
+    ...qemuFlags,
     'end-machines': { type: 'boolean', summary: 'end the machines when it stops; they go on otherwise' },
     'start-deadline': {
       type: 'string',
       value: 'TIME',
-      summary: 'how long a machine that is started has for the first report of its agent (30s)',
+      summary: 'how long a machine that is started has for the first report of its agent (30s; 3m for --driver qemu)',
     },
     'host-address': {
       type: 'string',

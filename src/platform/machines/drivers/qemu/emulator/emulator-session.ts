@@ -1,0 +1,75 @@
+// A running emulator under control: its process and its control connection.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { RemoraError } from '../../../../../core/remora-error.ts';
+import { isAlive, type ProcessIdentity } from '../../../../../linux/processes/process-identity.ts';
+import { signalProcess } from '../../../../../linux/processes/signal-process.ts';
+import { readLastLines } from '../../last-lines.ts';
+import type { MachineProcess } from '../../machine-process.ts';
+import { connectQmp } from '../qmp/connect-qmp.ts';
+import type { QmpClient } from '../qmp/qmp-client.ts';
+import { type RunState, readRunState } from '../qmp/run-state.ts';
+import { STATE_DESCRIPTOR } from './emulator-arguments.ts';
+import { type EmulatorSpawn, spawnEmulator } from './spawn-emulator.ts';
+
+export interface EmulatorSession {
+  readonly process: MachineProcess;
+  readonly qmp: QmpClient;
+}
+
+const LOAD_MS = 60_000;
+const LOOK_MS = 5;
+const END_MS = 10_000;
+/** The end of the process is seen a moment after that of its connections. */
+const SAYING_MS = 100;
+
+/** Resolves when the emulator answers. Throws `internal` with its last words when it ends, after which nothing of it is left. */
+export async function openEmulator(options: EmulatorSpawn): Promise<EmulatorSession> {
+  const process = await spawnEmulator(options);
+  const over = new AbortController();
+  const ended = process.ended.then(() => {
+    over.abort();
+    throw new RemoraError('internal', toLastWords(options));
+  });
+  ended.catch(() => undefined);
+  try {
+    const qmp = await Promise.race([connectQmp(options.files.dir), ended]);
+    // The file of the memory is the snapshot: only what the emulator knows besides is moved.
+    await qmp.execute('migrate-set-capabilities', { capabilities: [{ capability: 'x-ignore-shared', state: true }] });
+    return { process, qmp };
+  } catch (error) {
+    await sleep(SAYING_MS);
+    const hasEnded = over.signal.aborted;
+    await endEmulator(process);
+    throw hasEnded ? new RemoraError('internal', toLastWords(options), { cause: error }) : error;
+  }
+}
+
+/** Loads the state that the emulator inherited; the machine then waits for `cont`. Throws `internal` when it cannot be loaded. */
+export async function loadState({ process, qmp }: EmulatorSession): Promise<void> {
+  await qmp.execute('migrate-incoming', { uri: `fd:${STATE_DESCRIPTOR}` });
+  const end = performance.now() + LOAD_MS;
+  const ended = process.ended.then(() => 'ended' as const);
+  for (;;) {
+    const state: RunState | 'ended' = await Promise.race([readRunState(qmp), ended]);
+    if (state === 'ended') throw new RemoraError('internal', 'the emulator ended while it loaded the state');
+    if (state !== 'inmigrate') return;
+    if (performance.now() > end) throw new RemoraError('internal', 'the emulator does not load the state');
+    await sleep(LOOK_MS);
+  }
+}
+
+/** Kills an emulator. Throws `internal` when it stays. */
+export async function endEmulator(identity: ProcessIdentity): Promise<void> {
+  const end = performance.now() + END_MS;
+  while (isAlive(identity)) {
+    signalProcess(identity.pid, 'SIGKILL');
+    if (performance.now() > end) throw new RemoraError('internal', 'the emulator of the machine does not end');
+    await sleep(LOOK_MS);
+  }
+}
+
+function toLastWords({ files }: EmulatorSpawn): string {
+  const lines = readLastLines(files.emulatorLog).slice(-3).join(' | ');
+  return lines === '' ? 'the emulator ended at once, without a word' : `the emulator ended at once: ${lines}`;
+}

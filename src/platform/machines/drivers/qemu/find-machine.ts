@@ -1,0 +1,92 @@
+// Finds the emulator of a note that an earlier platform process wrote, and finishes or undoes what that process was doing with it.
+import { readBootId } from '../../../../linux/boot-id.ts';
+import { isAlive, type ProcessIdentity } from '../../../../linux/processes/process-identity.ts';
+import type { MarkedProcess } from '../../../../linux/processes/process-table.ts';
+import type { FoundInstance } from '../machine-driver.ts';
+import { followProcess } from '../machine-process.ts';
+import { noteOf, openWay } from './boot-machine.ts';
+import { endEmulator } from './emulator/emulator-session.ts';
+import type { Instances } from './instances.ts';
+import type { MachineFiles } from './machine-files.ts';
+import { type MachineNote, writeNote } from './machine-note.ts';
+import type { QemuHost } from './qemu-host.ts';
+import { connectQmp } from './qmp/connect-qmp.ts';
+import type { QmpClient } from './qmp/qmp-client.ts';
+import { readRunState } from './qmp/run-state.ts';
+import { readSnapshotManifest, removeSnapshotManifest } from './snapshots/snapshot-manifest.ts';
+
+export interface Finding {
+  readonly host: QemuHost;
+  readonly instances: Pick<Instances, 'begin' | 'addSuspended'>;
+  /** The processes of the whole host. */
+  readonly table: readonly MarkedProcess[];
+  /** Aborted at the end: found processes are no longer polled. */
+  readonly signal: AbortSignal;
+}
+
+/** Paused by a platform that ended in the middle of a suspend, or just before the machine was to go on. */
+const PAUSED = ['paused', 'postmigrate', 'finish-migrate'];
+
+export async function findMachine(id: string, note: MachineNote, finding: Finding): Promise<FoundInstance> {
+  const { host, instances, table } = finding;
+  const { instance_id } = note;
+  const files = host.filesOf(id);
+  const emulator = toEmulator(note, table);
+  const hasSnapshot = (await readSnapshotManifest(files)) !== undefined;
+  if (emulator !== undefined && (await adopt(id, { note, files, emulator, hasSnapshot }, finding))) {
+    return { id, instance_id, state: 'running' };
+  }
+  if (hasSnapshot || note.phase === 'suspended') {
+    // Without the description it is `lost`, which its next start says.
+    const suspended: MachineNote = { ...note, pid: undefined, start_ticks: undefined, phase: 'suspended' };
+    writeNote(files.dir, suspended);
+    instances.addSuspended(id, suspended);
+    return { id, instance_id, state: 'suspended' };
+  }
+  return { id, instance_id, state: note.phase === 'over' || note.boot_id === readBootId() ? 'over' : 'lost' };
+}
+
+interface Found {
+  readonly note: MachineNote;
+  readonly files: MachineFiles;
+  readonly emulator: ProcessIdentity;
+  readonly hasSnapshot: boolean;
+}
+
+/** Whether the machine runs under this platform now. If not, its emulator has ended. */
+async function adopt(id: string, { note, files, emulator, hasSnapshot }: Found, finding: Finding): Promise<boolean> {
+  const { host } = finding;
+  try {
+    const qmp = await connectQmp(files.dir);
+    const state = await readRunState(qmp);
+    if (!(await goesOn(qmp, state, hasSnapshot))) throw new Error(`it is ${state}`);
+    if (hasSnapshot) await removeSnapshotManifest(files);
+    const session = { process: followProcess(emulator, finding.signal), qmp };
+    const running: MachineNote = { ...noteOf(note, session), phase: 'running' };
+    writeNote(files.dir, running);
+    const way = await openWay(host, session, running);
+    finding.instances.begin(id, { ...session, files, note: running, way });
+    return true;
+  } catch (error) {
+    host.log.debug({ err: error, machine: id }, 'an emulator that was found is ended');
+    await endEmulator(emulator);
+    return false;
+  }
+}
+
+/** A machine that stands still beside a whole snapshot is left to it; one that stands still without one goes on. */
+async function goesOn(qmp: QmpClient, state: string, hasSnapshot: boolean): Promise<boolean> {
+  // `io-error`: it waits for room on the disk.
+  if (state === 'running' || state === 'io-error') return true;
+  if (hasSnapshot || !PAUSED.includes(state)) return false;
+  await qmp.execute('cont');
+  return true;
+}
+
+/** A note without a pid means that the platform was killed during the spawn: the emulator is then the marked process that leads a group. */
+function toEmulator({ pid, start_ticks, instance_id }: MachineNote, table: readonly MarkedProcess[]) {
+  const known = pid === undefined || start_ticks === undefined ? undefined : { pid, start_ticks };
+  const marked = table.find((each) => each.mark === instance_id && each.pid === each.group);
+  const emulator: ProcessIdentity | undefined = known ?? marked;
+  return emulator !== undefined && isAlive(emulator) ? emulator : undefined;
+}

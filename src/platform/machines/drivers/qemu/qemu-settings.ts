@@ -1,0 +1,10 @@
+// The settings of virtual machines on this host.
+
+export interface QemuSettings {
+  /** The image of a machine whose configuration names none; the only one there is, or `default`, when absent. */
+  readonly image?: string;
+  /** `tcg`: in software, on every host. `kvm`: by the processor, where the device may be opened. */
+  readonly accel: 'tcg' | 'kvm';
+  /** The memory that machines may have together, suspended ones included. */
+  readonly hostMemory_mb: number;
+}

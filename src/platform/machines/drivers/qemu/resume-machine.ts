@@ -1,0 +1,55 @@
+// Continues a suspended machine from its snapshot, or throws away a snapshot that cannot be used.
+import { rm } from 'node:fs/promises';
+import type { MachineSpec, SnapshotFault } from '../machine-driver.ts';
+import { noteOf, openWay, startEmulator } from './boot-machine.ts';
+import { endEmulator, loadState } from './emulator/emulator-session.ts';
+import type { NewInstance } from './instances.ts';
+import type { MachineFiles } from './machine-files.ts';
+import { type MachineNote, writeNote } from './machine-note.ts';
+import type { QemuHost } from './qemu-host.ts';
+import { checkSnapshot } from './snapshots/check-snapshot.ts';
+import { removeSnapshotManifest } from './snapshots/snapshot-manifest.ts';
+
+/**
+ * Resolves with the machine, which runs, or with what is wrong with its snapshot; nothing of it runs then. The snapshot is none any more
+ * once the machine may write into it: a crash after that is a loss, and never a machine of two times.
+ */
+export async function resumeMachine(
+  host: QemuHost,
+  spec: MachineSpec,
+  before: MachineNote,
+): Promise<NewInstance | SnapshotFault> {
+  const files = host.filesOf(spec.id);
+  const onStep = host.stepOf(spec.id);
+  onStep('check the snapshot');
+  const { instance_id, memory_mb } = spec;
+  const use = { machine: spec.id, instance_id, memory_mb, ...(await host.versions()) };
+  const snapshot = await checkSnapshot(files, use);
+  if (typeof snapshot === 'string') return snapshot;
+  const note: MachineNote = { ...before, phase: 'suspended', plan: snapshot.plan };
+  onStep('start the emulator');
+  const session = await startEmulator({ host, files, note, isIncoming: true });
+  try {
+    // Both take a moment; the machine runs when both are over.
+    const [way] = await Promise.all([openWay(host, session, note), loadState(session)]);
+    onStep('remove the description');
+    await removeSnapshotManifest(files);
+    const running = { ...noteOf(note, session), phase: 'running' } as const;
+    writeNote(files.dir, running);
+    onStep('continue the machine');
+    await session.qmp.execute('cont');
+    return { ...session, files, note: running, way };
+  } catch (error) {
+    await endEmulator(session.process);
+    host.log.error({ err: error, machine: spec.id }, 'a snapshot that is whole cannot be continued from');
+    return 'corrupted';
+  }
+}
+
+/** Throws the snapshot of a machine away. Its disk stays. */
+export async function dropSnapshot(files: MachineFiles, note: MachineNote): Promise<void> {
+  await removeSnapshotManifest(files);
+  await rm(files.memory, { force: true });
+  await rm(files.state, { force: true });
+  writeNote(files.dir, { ...note, pid: undefined, start_ticks: undefined, phase: 'over' });
+}

@@ -1,0 +1,183 @@
+// What virtual machines are started with, how much memory they may have, and what of a configuration is refused.
+import { expect, test } from 'vitest';
+import type { MachineConfig } from '../../src/contract/machine-config.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { checkQemuConfig } from '../../src/platform/machines/drivers/qemu/check-config.ts';
+import { toEmulatorArguments } from '../../src/platform/machines/drivers/qemu/emulator/emulator-arguments.ts';
+import type { EmulatorPlan } from '../../src/platform/machines/drivers/qemu/emulator/emulator-plan.ts';
+import { toLaunchLine } from '../../src/platform/machines/drivers/qemu/emulator/launch-line.ts';
+import { chooseUser, FIRST_USER } from '../../src/platform/machines/drivers/qemu/emulator-users.ts';
+import { toCredentials, toEnvironmentLine } from '../../src/platform/machines/drivers/qemu/guest/guest-environment.ts';
+import { toInstanceEnd } from '../../src/platform/machines/drivers/qemu/instances.ts';
+import { createReservations } from '../../src/platform/machines/drivers/qemu/reservations.ts';
+
+const plan: EmulatorPlan = {
+  accel: 'tcg',
+  cpu: 'max,-cx16',
+  cpus: 2,
+  memory_mb: 512,
+  append: 'root=/dev/vda console=ttyS0',
+  kernel_args: ['panic=1'],
+  volumes: [{ serial: 'vol_1', file: 'volume-vol_1.raw', path: '/data' }],
+};
+const start = { plan, generation_id: '324e6eaf-d1d1-4bf6-bf41-b9bb6c91fb87', credentials: ['remora-token'] };
+const argumentsOf = (more: Partial<typeof plan> = {}, isIncoming = false) =>
+  toEmulatorArguments({ ...start, plan: { ...plan, ...more }, isIncoming });
+
+/** The values of one flag. */
+function valuesOf(flag: string, args: readonly string[]): string[] {
+  return args.flatMap((arg, index) => (args[index - 1] === flag ? [arg] : []));
+}
+
+test('an emulator gets nothing by default, no monitor but its own, and a sandbox that starts no program', () => {
+  const args = argumentsOf();
+  for (const flag of ['-nodefaults', '-no-user-config', '-no-reboot']) expect(args).toContain(flag);
+  expect(valuesOf('-sandbox', args)).toEqual([
+    'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny',
+  ]);
+  expect(valuesOf('-mon', args)).toEqual(['chardev=qmp,mode=control']);
+  expect(valuesOf('-rtc', args)).toEqual(['base=utc,clock=host']);
+  expect(args.join(' ')).not.toMatch(/hostfwd|guestfwd|smb=|tftp|exec:|\/dev\/kvm|vnc|\bmonitor\b/);
+});
+
+test('the memory is a file that is the snapshot, and a restore waits for the state and for the word to go on', () => {
+  expect(valuesOf('-object', argumentsOf())).toEqual([
+    'memory-backend-file,id=memory,size=512M,mem-path=memory,share=on',
+  ]);
+  expect(argumentsOf()).not.toContain('-incoming');
+  const restore = argumentsOf({}, true);
+  expect(valuesOf('-incoming', restore)).toEqual(['defer']);
+  expect(restore).toContain('-S');
+  // What is saved by one can be loaded by the other: they have the same devices.
+  expect(restore.filter((arg) => !['-incoming', 'defer', '-S'].includes(arg))).toEqual(argumentsOf());
+});
+
+test('the kernel learns the network and the volumes; a full disk of the host pauses the machine', () => {
+  const args = argumentsOf();
+  expect(valuesOf('-append', args)).toEqual([
+    'root=/dev/vda console=ttyS0 remora.net=10.77.0.2/24,10.77.0.1 remora.volume=vol_1,/data panic=1',
+  ]);
+  const drives = valuesOf('-drive', args);
+  expect(drives).toHaveLength(2);
+  for (const drive of drives) expect(drive).toContain('werror=enospc');
+  expect(drives[1]).toContain('file=volume-vol_1.raw,format=raw');
+  expect(valuesOf('-device', args)).toContain('virtio-blk-pci,drive=vol_1,serial=vol_1');
+});
+
+test('a machine has a network of its own; it reaches no address of the host but one', () => {
+  expect(valuesOf('-netdev', argumentsOf())[0]).toMatch(/^user,id=net,net=10\.77\.0\.0\/24,host=10\.77\.0\.1,/);
+});
+
+test.each([
+  [FIRST_USER, ['--net', '--ipc', '--uts', '--'], [`--reuid=${FIRST_USER}`, `--regid=${FIRST_USER}`, '--clear-groups']],
+  [undefined, ['--user', '--map-root-user', '--net', '--ipc', '--uts', '--'], []],
+])('as user %s it has no right left', (uid, namespaces, user) => {
+  const { command, args } = toLaunchLine('qemu-system-x86_64', ['-name', 'a b'], uid);
+  expect(command).toBe('unshare');
+  expect(args.slice(0, namespaces.length)).toEqual(namespaces);
+  const script = args[args.indexOf('-c') + 1] ?? '';
+  for (const word of [...user, '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all', '--core=0']) {
+    expect(script).toContain(` ${word}`);
+  }
+  expect(script).toMatch(/exec .* qemu-system-x86_64 "\$@"$/);
+  expect(args.slice(-2)).toEqual(['-name', 'a b']);
+});
+
+test('each machine has a user of its own, the lowest that nobody has', () => {
+  expect(chooseUser(new Set())).toBe(FIRST_USER);
+  expect(chooseUser(new Set([FIRST_USER, FIRST_USER + 2]))).toBe(FIRST_USER + 1);
+});
+
+const spec = {
+  id: 'm1',
+  app: 'acme',
+  instance_id: 'i1',
+  region: 'local',
+  private_ip: 'fdaa::1',
+  memory_mb: 512,
+  sprite: 'web',
+  config: {},
+  environment: { GREETING: 'say "hi" for $5 \\ `x`' },
+  volumes: [],
+  resetsRoot: false,
+};
+
+test('token and variables are credentials, and neither is in the arguments', () => {
+  const credentials = toCredentials({ spec, token: new Secret('remora_tok'), nodeUrl: undefined });
+  expect([...credentials.keys()]).toEqual(['remora-token', 'remora-env']);
+  const lines = credentials.get('remora-env')?.reveal() ?? '';
+  expect(lines).toContain('REMORA_BASE_URL="http://10.77.0.1:4180"\n');
+  expect(lines).toContain('REMORA_MACHINE="m1"\n');
+  expect(lines).toContain('GREETING="say \\"hi\\" for \\$5 \\\\ \\`x\\`"\n');
+  expect(String(credentials.get('remora-token'))).toBe('[secret]');
+  expect(argumentsOf().join(' ')).not.toContain('remora_tok');
+});
+
+test.each([
+  ['A B', 'x'],
+  ['', 'x'],
+  ['A', 'x\0y'],
+])('the variable %j with %j cannot be given', (name, value) => {
+  expect(() => toEnvironmentLine(name, value)).toThrow(/variable/);
+});
+
+test('a variable of a machine does not take the place of one of the platform', () => {
+  const environment = { REMORA_BASE_URL: 'http://evil', FLY_MACHINE_ID: 'other' };
+  const credentials = toCredentials({ spec: { ...spec, environment }, token: new Secret('t'), nodeUrl: undefined });
+  const lines = (credentials.get('remora-env')?.reveal() ?? '').split('\n');
+  expect(lines.filter((line) => line.startsWith('REMORA_BASE_URL'))).toEqual([
+    'REMORA_BASE_URL="http://10.77.0.1:4180"',
+  ]);
+  expect(lines.filter((line) => line.startsWith('FLY_MACHINE_ID'))).toEqual(['FLY_MACHINE_ID="m1"']);
+});
+
+test('memory is never promised twice, and who is refused learns what is free', () => {
+  const memory = createReservations(1_024);
+  memory.reserve('a', 512);
+  memory.reserve('b', 256);
+  // A machine that is booted again has its own back first.
+  memory.reserve('a', 768);
+  expect(memory.reserved_mb).toBe(1_024);
+  expect(() => memory.reserve('c', 1)).toThrow(/needs 1 MB, and this host has 0 MB of its 1024 MB free/);
+  memory.release('b');
+  expect(() => memory.reserve('c', 257)).toThrow(/256 MB of its 1024 MB/);
+  memory.reserve('c', 256);
+  // One that was found has its memory already.
+  memory.take('d', 512);
+  expect(() => memory.reserve('e', 1)).toThrow(/0 MB/);
+});
+
+test.each<[string, MachineConfig, readonly string[]]>([
+  ['an image by its name', { image: 'default' }, []],
+  ['a path as an image', { image: '../../etc' }, ['image']],
+  ['an image of a registry', { image: 'registry.example/x:1' }, ['image']],
+  ['a root file system', { rootfs: 'x' }, ['rootfs']],
+  ['a command', { init: { exec: ['/bin/true'] } }, ['init.exec']],
+  ['words of the kernel', { guest: { kernel_args: ['panic=1', 'a.b=c,d'] } }, []],
+  [
+    'words with a space, or of the platform',
+    { guest: { kernel_args: ['a b', 'remora.net=none', 'init=/x', 'root=/dev/vdb'] } },
+    ['guest.kernel_args', 'guest.kernel_args', 'guest.kernel_args', 'guest.kernel_args'],
+  ],
+  ['variables', { env: { A: 'b', PATH: '/x' } }, []],
+])('of a configuration, %s', (_, config, fields) => {
+  const refused = (() => {
+    try {
+      checkQemuConfig(config);
+      return [];
+    } catch (error) {
+      return (error as { details: { fields: { field: string }[] } }).details.fields.map(({ field }) => field);
+    }
+  })();
+  expect(refused).toEqual(fields.map((field) => `body.config.${field}`));
+});
+
+test.each([
+  ['guest-shutdown', { exit_code: 0, signal: null }, { exit_code: 0, signal: null }],
+  ['guest-reset', { exit_code: 0, signal: null }, { exit_code: 1, signal: null }],
+  ['guest-panic', { exit_code: 0, signal: null }, { exit_code: 1, signal: null }],
+  ['host-qmp-quit', { exit_code: 0, signal: null }, { exit_code: 0, signal: null }],
+  [undefined, { exit_code: null, signal: 'SIGKILL' }, { exit_code: null, signal: 'SIGKILL' }],
+])('an emulator that ends for %s is the end %o', (reason, end, told) => {
+  expect(toInstanceEnd(end, reason)).toEqual(told);
+});
