@@ -116,6 +116,42 @@ async function drain(stream: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of stream);
 }
 
+test('what a caller sends before the connection is there arrives in its order, also from one that has hung up', async () => {
+  const { sprite, machine } = await openSprite();
+  const port = await openFreePort();
+  // It says what it has got when it is asked for it by another connection.
+  const collect = `
+    const parts = [];
+    setTimeout(() => require('node:net').createServer((socket) => {
+      socket.once('data', (first) => {
+        if (String(first) === 'what') return socket.end(Buffer.concat(parts));
+        parts.push(first);
+        socket.on('data', (part) => parts.push(part));
+      });
+    }).listen(${port}, '127.0.0.1'), 1000);`;
+  await drain(
+    await sprite.createService('web', { cmd: process.execPath, args: ['-e', collect], httpPort: port }, '0s'),
+  );
+  const { url, token } = machine.platform;
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/v1/sprites/dev-1/proxy`, {
+    headers: { authorization: `Bearer ${token.reveal()}` },
+  });
+  await once(socket, 'open');
+  const pieces = Array.from({ length: 5_000 }, (_, index) => `${index}.`);
+  // In one write, before the service listens.
+  socket.send(JSON.stringify({ port }));
+  for (const piece of pieces) socket.send(piece);
+  socket.close();
+  await once(socket, 'close');
+  const expected = pieces.join('');
+  await eventually(async () => {
+    const { socket: asking, received } = await open(machine, port);
+    asking.send('what');
+    await once(asking, 'close');
+    return String(received()) === expected;
+  });
+}, 60_000);
+
 const source = `
 const server = require('node:net').createServer((socket) => socket.end(Buffer.alloc(5 * 1024 * 1024, 'x')));
 server.listen(0, '127.0.0.1', () => console.log('port ' + server.address().port));`;

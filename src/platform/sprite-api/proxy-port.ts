@@ -16,6 +16,8 @@ export type ConnectPort = (port: number, signal: AbortSignal) => Promise<Duplex>
 /** How long a caller may take to name the port. */
 const FIRST_FRAME_MS = 10_000;
 const FRAME_CAP_BYTES = 16 * 1024 * 1024;
+/** How much of what a caller sends ahead may wait for the connection. */
+const EARLY_BYTES = 16 * 1024;
 const REASON_CAP_BYTES = 123;
 const PONG_AHEAD_BYTES = 256 * 1024;
 const PING_MS = 15_000;
@@ -37,11 +39,7 @@ export async function proxyPort(request: IncomingMessage, upgrade: Upgrade, conn
   const early = upgrade.release();
   const { promise, resolve } = Promise.withResolvers<void>();
   server.handleUpgrade(request, upgrade.socket, early, (socket) => {
-    const gone = new AbortController();
-    socket.once('close', () => {
-      gone.abort();
-      resolve();
-    });
+    socket.once('close', () => resolve());
     socket.on('error', () => socket.terminate());
     answerPings(socket, PONG_AHEAD_BYTES);
     // A caller that hears nothing for long gives up.
@@ -50,45 +48,79 @@ export async function proxyPort(request: IncomingMessage, upgrade: Upgrade, conn
     }, PING_MS);
     socket.once('close', () => clearInterval(pinging));
     upgrade.stopping.addEventListener('abort', () => socket.close(toCloseCode('shutting_down')), { once: true });
-    serve(socket, connect, gone.signal).catch((error: unknown) => refuse(socket, error));
+    serve(socket, connect).catch((error: unknown) => refuse(socket, error));
   });
   await promise;
 }
 
-async function serve(socket: WebSocket, connect: ConnectPort, signal: AbortSignal): Promise<void> {
-  const { port } = parseFirst(await readFirst(socket, signal));
-  const target = await connect(port, signal);
-  if (signal.aborted) {
-    target.destroy();
-    return;
+async function serve(socket: WebSocket, connect: ConnectPort): Promise<void> {
+  const { first, stream } = await readFirst(socket);
+  try {
+    const { port } = parseFirst(first);
+    const target = await connectFor({ socket, stream, connect }, port);
+    const answer: ProxyResponse = { status: 'connected', target: `localhost:${port}` };
+    if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(answer));
+    pipeline(stream, target, () => {
+      const cut = setTimeout(() => target.destroy(), AFTER_CALLER_MS);
+      target.once('close', () => clearTimeout(cut));
+      if (target.closed) clearTimeout(cut);
+    });
+    pipeline(target, createPortAnswer(socket), ignore);
+  } catch (error) {
+    // What nobody takes would keep the close of the caller from being read.
+    stream.resume();
+    throw error;
   }
-  const answer: ProxyResponse = { status: 'connected', target: `localhost:${port}` };
-  socket.send(JSON.stringify(answer));
-  const stream = createWebSocketStream(socket);
-  socket.resume();
-  pipeline(stream, target, () => {
-    const cut = setTimeout(() => target.destroy(), AFTER_CALLER_MS);
-    target.once('close', () => clearTimeout(cut));
-    if (target.closed) clearTimeout(cut);
-  });
-  pipeline(target, createPortAnswer(socket), ignore);
 }
 
-/** The first frame. Frames after it wait in the socket until a stream reads them. */
-function readFirst(socket: WebSocket, signal: AbortSignal): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
+interface Caller {
+  readonly socket: WebSocket;
+  readonly stream: Duplex;
+  readonly connect: ConnectPort;
+}
+
+interface Opening {
+  readonly first: string;
+  /** What comes after the first frame: at most so much waits in it, and the rest at the caller. */
+  readonly stream: Duplex;
+}
+
+/** Rejects when the caller is gone before the first frame, or it does not come in time. */
+function readFirst(socket: WebSocket): Promise<Opening> {
+  const { promise, resolve, reject } = Promise.withResolvers<Opening>();
   const timer = setTimeout(() => reject(new RemoraError('timeout', 'the first frame did not come')), FIRST_FRAME_MS);
   const onGone = () => reject(new RemoraError('invalid_request', 'the connection ended before its first frame'));
-  signal.addEventListener('abort', onGone, { once: true });
+  socket.once('close', onGone);
   socket.once('message', (data: RawData, isBinary: boolean) => {
-    socket.pause();
-    if (isBinary) reject(new RemoraError('invalid_request', 'the first frame must be text'));
-    else resolve(String(data));
+    if (isBinary) {
+      reject(new RemoraError('invalid_request', 'the first frame must be text'));
+      return;
+    }
+    // The next frame may be in the same read, and nobody else would take it.
+    const stream = createWebSocketStream(socket, { readableHighWaterMark: EARLY_BYTES });
+    resolve({ first: String(data), stream: stream.on('error', ignore) });
   });
   return promise.finally(() => {
     clearTimeout(timer);
-    signal.removeEventListener('abort', onGone);
+    socket.off('close', onGone);
   });
+}
+
+/** Gives up when the caller is gone without a byte for the port. Throws what `connect` does. */
+async function connectFor({ socket, stream, connect }: Caller, port: number): Promise<Duplex> {
+  const gone = new AbortController();
+  const onClose = () => {
+    if (stream.readableLength === 0) gone.abort();
+  };
+  socket.once('close', onClose);
+  if (socket.readyState === socket.CLOSED) onClose();
+  try {
+    const target = await connect(port, gone.signal);
+    if (gone.signal.aborted) target.destroy();
+    return target;
+  } finally {
+    socket.off('close', onClose);
+  }
 }
 
 function parseFirst(text: string): ProxyRequest {
