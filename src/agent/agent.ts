@@ -12,6 +12,7 @@ import { createAgentEdge } from './agent-edge.ts';
 import { type AgentParts, createAgentParts } from './agent-parts.ts';
 import { createBelongsToMachine } from './channel/belongs-to-machine.ts';
 import { toServerTarget } from './channel/channel-target.ts';
+import { createLaneTarget } from './channel/lane-target.ts';
 import { createPortTarget } from './channel/port-target.ts';
 import type { Config } from './config/load-config.ts';
 import type { ReplaceCause } from './hot-restart/replace-cause.ts';
@@ -101,6 +102,11 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   isLent = listeners.isLent;
   const channelTargets = [
     toServerTarget(AGENT_AUTHORITY, edge.createServer('channel')),
+    createLaneTarget({
+      dial: (lane_id, signal) => parts.channel.dialLane(lane_id, signal),
+      connect: () => parts.supervisor.connect(),
+      begin: (operation) => parts.supervisor.beginLane(operation),
+    }),
     createPortTarget({
       find: (port) => parts.ports.listening().get(port),
       isOwn: createBelongsToMachine(options.env),

@@ -1,4 +1,6 @@
-// The channel: the one connection over which the platform reaches into a machine. The agent opens it, and is the HTTP/2 server on it.
+// The channel: the connection over which the platform reaches into a machine. The agent opens it, and is the HTTP/2 server on it. For a
+// large file it opens another one beside it, a lane, when the platform asks for it over the channel.
+import { z } from 'zod';
 import { machineParams } from './machines.ts';
 import { definePlatformOperation } from './operation.ts';
 
@@ -15,6 +17,22 @@ export function toPortAuthority(port: number): string {
   return `port:${port}`;
 }
 
+/** The operations that may have a lane. */
+export const laneIds = ['readFile', 'writeFile'] as const;
+export type LaneOperation = (typeof laneIds)[number];
+
+/**
+ * The `:authority` of a CONNECT that asks for a lane: `lane:`, the operation, and a name that nobody else knows. The agent opens the lane
+ * and joins it to its supervisor before it accepts. The end of the stream is the end of the lane.
+ */
+export const LANE_AUTHORITY = /^lane:(readFile|writeFile):([0-9a-f]{32})$/;
+
+export function toLaneAuthority(operation: LaneOperation, lane_id: string): string {
+  return `lane:${operation}:${lane_id}`;
+}
+
+export const laneParams = machineParams.extend({ lane_id: z.string().regex(/^[0-9a-f]{32}$/) });
+
 /**
  * What a refused CONNECT to a port says of the service that has this port: the error code, its name, and its state. Without such a service
  * there is only the status.
@@ -24,6 +42,19 @@ export const PORT_REFUSAL = {
   service: 'remora-service',
   state: 'remora-service-state',
 } as const;
+
+const errors = [
+  'invalid_request',
+  'unauthorized',
+  'forbidden',
+  'not_found',
+  'incarnation_conflict',
+  'rewound',
+  'other_host',
+  'upgrade_required',
+  'too_many_requests',
+  'not_ready',
+] as const;
 
 export const channelOperations = {
   openChannel: definePlatformOperation({
@@ -39,17 +70,22 @@ export const channelOperations = {
     params: machineParams,
     answer: { kind: 'raw' },
     upgrade: CHANNEL_PROTOCOL,
-    errors: [
-      'invalid_request',
-      'unauthorized',
-      'forbidden',
-      'not_found',
-      'incarnation_conflict',
-      'rewound',
-      'other_host',
-      'upgrade_required',
-      'too_many_requests',
-      'not_ready',
-    ],
+    errors,
+  }),
+  openLane: definePlatformOperation({
+    method: 'GET',
+    path: '/v1/apps/{app_name}/machines/{machine_id}/lanes/{lane_id}',
+    summary:
+      'Open a lane that the platform has asked for over the channel; afterwards it carries one call with a large file',
+    source: 'Remora',
+    tag: 'Machines',
+    servedAt: ['tcp'],
+    access: 'agent',
+    readOnly: false,
+    judgesIncarnation: true,
+    params: laneParams,
+    answer: { kind: 'raw' },
+    upgrade: CHANNEL_PROTOCOL,
+    errors,
   }),
 } as const;

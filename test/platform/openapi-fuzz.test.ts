@@ -208,6 +208,7 @@ test('every operation of the document, valid and with each place spoiled, has an
     'control',
     'exec',
     'openChannel',
+    'openLane',
     'provisionConnection',
     'proxyPort',
     'suspendMachine',

@@ -51,6 +51,7 @@ stopMachine 401:unauthorized served served served served 404:not_found
 adoptMachine 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 setMachineRole 401:unauthorized served served served served 404:not_found
 openChannel 401:unauthorized 403:forbidden served served 403:forbidden 404:not_found
+openLane 401:unauthorized 403:forbidden served served 403:forbidden 404:not_found
 listServices 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 readService 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 putService 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found

@@ -14,7 +14,7 @@ import type { Secret } from '../../core/secret.ts';
 import type { Part } from '../parts.ts';
 import { ChannelRefused } from './channel-refused.ts';
 import type { ChannelTarget } from './channel-target.ts';
-import type { ChannelAddress } from './dial-channel.ts';
+import type { ChannelAddress, DialOptions } from './dial-channel.ts';
 import type { ServeChannelOptions, ServedChannel } from './serve-channel.ts';
 import { StreamCount } from './stream-count.ts';
 
@@ -56,6 +56,8 @@ export interface Channel extends AsyncDisposable {
   onResumed(): void;
   /** Dials at once. Rejects with the reason when that attempt fails; it goes on trying then. */
   recover(): Promise<void>;
+  /** Opens a lane that the platform has asked for over the open channel. Rejects with ChannelRefused. */
+  dialLane(lane_id: string, signal: AbortSignal): Promise<Duplex>;
   /** `details.channel` of GET /v1/status. */
   status(): ChannelStatus;
 }
@@ -92,9 +94,8 @@ export function createChannel(options: ChannelOptions): Channel {
     const signal = AbortSignal.any([mine.signal, stop.signal]);
     try {
       await options.mayDial(signal);
-      const { dialChannel, serveChannel } = await loadProtocol();
-      const headers = { ...options.identity(), authorization: `Bearer ${to.token.reveal()}` };
-      const socket = await dialChannel({ ...to, headers, deadline_ms: DIAL_MS, signal });
+      const { serveChannel } = await loadProtocol();
+      const socket = await dialAs(options, to, { signal });
       if (attempt !== mine) {
         socket.destroy();
         return;
@@ -167,6 +168,7 @@ export function createChannel(options: ChannelOptions): Channel {
       backoff.reset();
       return dialOrNothing();
     },
+    dialLane: async (lane_id, signal) => await dialAs(options, address, { signal, lane_id }),
     status: () => ({
       state:
         address === undefined ? 'off' : session !== undefined ? 'open' : attempt !== undefined ? 'dialling' : 'waiting',
@@ -185,6 +187,19 @@ export function createChannel(options: ChannelOptions): Channel {
 async function loadProtocol() {
   const [dial, serve] = await Promise.all([import('./dial-channel.ts'), import('./serve-channel.ts')]);
   return { ...dial, ...serve };
+}
+
+type DialledAddress = ChannelAddress & { readonly token: Secret };
+
+async function dialAs(
+  { identity }: Pick<ChannelOptions, 'identity'>,
+  address: DialledAddress | undefined,
+  asked: Pick<DialOptions, 'signal' | 'lane_id'>,
+): Promise<Duplex> {
+  if (address === undefined) throw new ChannelRefused('the address of the platform is not set');
+  const { dialChannel } = await loadProtocol();
+  const headers = { ...identity(), authorization: `Bearer ${address.token.reveal()}` };
+  return await dialChannel({ ...address, ...asked, headers, deadline_ms: DIAL_MS });
 }
 
 function isFinal(error: unknown): boolean {

@@ -15,11 +15,13 @@ export interface DialOptions extends ChannelAddress {
   readonly headers: Readonly<Record<string, string>>;
   readonly deadline_ms: number;
   readonly signal: AbortSignal;
+  /** Asks for this lane of the open channel in place of a channel. */
+  readonly lane_id?: string;
 }
 
 /** Resolves with the connection once the platform has switched it. Rejects with ChannelRefused. */
 export function dialChannel(options: DialOptions): Promise<Duplex> {
-  const url = new URL(toChannelUrl(options));
+  const url = new URL(toUrl(options));
   // TLS is loaded only for a platform that has it.
   const { request: send } = url.protocol === 'https:' ? process.getBuiltinModule('node:https') : nodeHttp;
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.deadline_ms)]);
@@ -52,6 +54,7 @@ export function dialChannel(options: DialOptions): Promise<Duplex> {
   });
 }
 
-function toChannelUrl({ baseUrl, app, machine }: ChannelAddress): string {
-  return `${baseUrl}/v1/apps/${encodeURIComponent(app)}/machines/${encodeURIComponent(machine)}/channel`;
+function toUrl({ baseUrl, app, machine, lane_id }: DialOptions): string {
+  const place = lane_id === undefined ? 'channel' : `lanes/${lane_id}`;
+  return `${baseUrl}/v1/apps/${encodeURIComponent(app)}/machines/${encodeURIComponent(machine)}/${place}`;
 }

@@ -1,6 +1,8 @@
 // The operations of services, files and processes at the agent: each is passed on to the supervisor, which has the rights to carry it out.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import type { LaneOperation } from '../../contract/channel.ts';
 import { insideOperations } from '../../contract/local/inside.ts';
 import { InnerHeaders } from '../../core/http/inner-headers.ts';
 import type { InsideWork } from '../../core/idle/inside-work.ts';
@@ -45,6 +47,10 @@ export interface SupervisorPart extends AsyncDisposable {
   start(): void;
   /** Every call that must not be cut off, by whichever listener it came, and every connection to a port. */
   readonly inFlight: InsideCalls;
+  /** Counts a call that comes over a lane until its disposal. */
+  beginLane(operation: LaneOperation): Disposable;
+  /** A connection to the supervisor, which it starts. Throws `not_configured` and `start_failed`. */
+  connect(): Promise<Duplex>;
   /** Counts a connection from outside to a port until its disposal. */
   beginPort(port: number): Disposable;
   /** What others do in this machine from outside, with the processes as of the last `look`. */
@@ -96,6 +102,12 @@ export function createSupervisorPart({ config, env, uid, log, part }: Supervisor
     return link;
   }
 
+  function beginBoth(owner: string): Disposable {
+    const counted = new DisposableStack();
+    for (const each of [calls, inFlight]) counted.use(each.begin(owner));
+    return counted;
+  }
+
   /** Over the channel comes who has full access to the organization; at the socket its mode says who comes. */
   function mayActAsRoot({ listener }: Caller): boolean {
     if (listener === 'channel') return true;
@@ -131,11 +143,9 @@ export function createSupervisorPart({ config, env, uid, log, part }: Supervisor
   const handlers = Object.fromEntries(ids.map((id) => [id, toPassOn(id)]));
   return {
     inFlight,
-    beginPort(port) {
-      const counted = new DisposableStack();
-      for (const each of [calls, inFlight]) counted.use(each.begin(`port ${port}`));
-      return counted;
-    },
+    beginLane: (operation) => beginBoth(operation),
+    connect: async () => await open().connect(),
+    beginPort: (port) => beginBoth(`port ${port}`),
     work: () => ({ open: calls.open, total: calls.total + sessions.changes, sessions: sessions.reading }),
     waitForService: (port, ports) => services.wait(port, ports),
     look: () => sessions.look(),

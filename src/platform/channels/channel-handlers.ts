@@ -1,4 +1,4 @@
-// The operation with which an agent opens its channel: only the incarnation that is served, which its nonce proves.
+// The operations with which an agent opens its channel and its lanes: only the incarnation that is served, which its nonce proves.
 import type { IncomingHttpHeaders } from 'node:http';
 import type { channelOperations } from '../../contract/channel.ts';
 import type { Log } from '../../core/log.ts';
@@ -15,11 +15,11 @@ import { isCaller, type Principal } from '../tokens/principal.ts';
 import type { Channels } from './channels.ts';
 
 export interface ChannelHandlerDeps {
-  readonly channels: Pick<Channels, 'admit' | 'attach'>;
+  readonly channels: Pick<Channels, 'admit' | 'attach' | 'find'>;
   readonly machines: MachineStore;
   readonly incarnations: Pick<IncarnationStore, 'load'>;
   readonly fencing: Pick<Fencing, 'admit'>;
-  readonly log: Pick<Log, 'warn'>;
+  readonly log: Pick<Log, 'warn' | 'debug'>;
 }
 
 /** What the agent of the machine that is served never gets. */
@@ -51,13 +51,17 @@ export function createChannelHandlers(deps: ChannelHandlerDeps): Handlers<typeof
     deps.log.warn(fields, AUDITED[error.code as keyof typeof AUDITED]);
   }
 
+  async function judgeOrAudit(principal: Principal, params: MachinePath, headers: IncomingHttpHeaders) {
+    return await judge(principal, params, headers).catch((error: unknown) => {
+      audit(error, principal, params);
+      throw error;
+    });
+  }
+
   return {
     async openChannel({ principal, params, request, upgrade }) {
       if (upgrade === undefined) throw new Error('the channel was not asked for by an upgrade');
-      const { machine, claimed } = await judge(principal, params, request.headers).catch((error: unknown) => {
-        audit(error, principal, params);
-        throw error;
-      });
+      const { machine, claimed } = await judgeOrAudit(principal, params, request.headers);
       deps.channels.admit(machine.id);
       upgrade.accept([]);
       deps.channels.attach({
@@ -66,6 +70,15 @@ export function createChannelHandlers(deps: ChannelHandlerDeps): Handlers<typeof
         incarnation: { generation: claimed.generation, incarnation: claimed.incarnation },
         socket: upgrade.socket,
       });
+    },
+    async openLane({ principal, params, request, upgrade }) {
+      if (upgrade === undefined) throw new Error('the lane was not asked for by an upgrade');
+      const { machine } = await judgeOrAudit(principal, params, request.headers);
+      const attach = deps.channels.find(machine.id)?.lanes.take(params.lane_id);
+      if (attach === undefined) throw new RemoraError('not_found', 'this platform process has asked for no such lane');
+      upgrade.accept([]);
+      attach(upgrade.socket);
+      deps.log.debug({ machine: machine.id }, 'a lane of the channel of a machine is open');
     },
   };
 }

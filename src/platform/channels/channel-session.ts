@@ -3,7 +3,7 @@
 import { type ClientHttp2Session, connect as connectHttp2, constants, type IncomingHttpHeaders } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { AGENT_AUTHORITY, PORT_AUTHORITY } from '../../contract/channel.ts';
+import { AGENT_AUTHORITY, type LaneOperation, PORT_AUTHORITY } from '../../contract/channel.ts';
 import type { MachineIncarnation } from '../../contract/resume-reports.ts';
 import {
   HEADER_LIST_BYTES,
@@ -24,6 +24,8 @@ import { pingSession } from '../../http/session-pings.ts';
 import { toStreamSocket } from '../../http/stream-socket.ts';
 import { Pool } from '../../http/undici.ts';
 import { HeldBytes } from './held-bytes.ts';
+import { overLane } from './lane-calls.ts';
+import { createLanes, type Lanes } from './lanes.ts';
 import { meterConnection } from './metered-connection.ts';
 import { toServiceRefusal } from './service-refusal.ts';
 
@@ -34,6 +36,9 @@ export interface ChannelSession {
   readonly incarnation: MachineIncarnation;
   /** Calls of the agent's operations. */
   readonly dispatcher: Dispatcher;
+  /** The same, for calls of an operation whose large ones get a connection of their own. */
+  readonly bulk: Readonly<Record<LaneOperation, Dispatcher>>;
+  readonly lanes: Lanes;
   /**
    * Opens a connection to a target of the machine. Rejects with `not_found` when the agent has no such target or nothing listens there,
    * with `service_stopped` or `upstream_failed` when the service of a port does not listen, and with the latter when the channel is gone.
@@ -136,25 +141,32 @@ export function openChannelSession(options: ChannelSessionOptions): ChannelSessi
     return toStreamSocket(stream);
   }
 
+  const dispatcher = new Pool('http://agent', {
+    connect: joinAnswerChunks((_options, callback) => {
+      connect(AGENT_AUTHORITY).then(
+        // undici asks a socket for no more than a Duplex has.
+        (stream) => callback(null, stream as never),
+        (error: Error) => callback(error, null),
+      );
+    }),
+    connections: MAX_STREAMS,
+    pipelining: 1,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    allowH2: false,
+  });
+  const lanes = createLanes({ connect, now_ms: () => performance.now() });
   const opened: ChannelSession = {
     machine_id,
     sprite_id,
     incarnation,
-    dispatcher: new Pool('http://agent', {
-      connect: joinAnswerChunks((_options, callback) => {
-        connect(AGENT_AUTHORITY).then(
-          // undici asks a socket for no more than a Duplex has.
-          (stream) => callback(null, stream as never),
-          (error: Error) => callback(error, null),
-        );
-      }),
-      connections: MAX_STREAMS,
-      pipelining: 1,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      allowH2: false,
-    }),
+    dispatcher,
+    bulk: {
+      readFile: dispatcher.compose(overLane(lanes, 'readFile')),
+      writeFile: dispatcher.compose(overLane(lanes, 'writeFile')),
+    },
+    lanes,
     connect,
     get streams() {
       return streams;

@@ -1,7 +1,7 @@
 // The operations inside a sprite: each is passed on, over the channel of its machine, to the agent, which has the operation without the
 // name of the sprite. Only the operations of this list reach an agent, never a path that a caller makes up.
 import type { ServerResponse } from 'node:http';
-import { AGENT_AUTHORITY, toPortAuthority } from '../../contract/channel.ts';
+import { AGENT_AUTHORITY, type LaneOperation, laneIds, toPortAuthority } from '../../contract/channel.ts';
 import { fileOperations } from '../../contract/files.ts';
 import { processOperations } from '../../contract/processes.ts';
 import type { proxyOperations } from '../../contract/proxy.ts';
@@ -62,13 +62,13 @@ export function createSpriteApiHandlers({ reach, others, log }: SpriteApiDeps): 
   async function pass(
     call: Parameters<Run>[0],
     response: Parameters<Run>[1],
-    observe?: () => TunnelObserver,
+    { observe, lane }: { readonly observe?: () => TunnelObserver; readonly lane?: LaneOperation } = {},
   ): Promise<void> {
     const { request, upgrade } = call;
     const tunnel = toTunnel(request, upgrade, 0);
     const channel = await toChannel(call, response);
     if (channel === undefined) return;
-    const { dispatcher } = channel;
+    const dispatcher = lane === undefined ? channel.dispatcher : channel.bulk[lane];
     const observer = observe?.();
     await streamExchange(request, response, {
       dispatcher: () => dispatcher,
@@ -94,7 +94,7 @@ export function createSpriteApiHandlers({ reach, others, log }: SpriteApiDeps): 
       auditExecBegin(log, run);
       return { fromUpstream: (chunk: Buffer) => exit.push(chunk) };
     };
-    await pass(call, response, observe).finally(() => isBegun && auditExec(log, run, exit.exit_code));
+    await pass(call, response, { observe }).finally(() => isBegun && auditExec(log, run, exit.exit_code));
   };
   const control: Run = async (call, response) => {
     const { run } = toRun('control', call);
@@ -104,7 +104,8 @@ export function createSpriteApiHandlers({ reach, others, log }: SpriteApiDeps): 
     });
     const fromCaller = (chunk: Buffer) => reader.fromCaller(chunk);
     const fromUpstream = (chunk: Buffer) => reader.fromMachine(chunk);
-    await pass(call, response, () => ({ fromCaller, fromUpstream })).finally(() => reader.end());
+    const observe = () => ({ fromCaller, fromUpstream });
+    await pass(call, response, { observe }).finally(() => reader.end());
   };
   const execOverHttp: Run = async (call, response) => {
     const { request, params, principal } = call;
@@ -126,6 +127,9 @@ export function createSpriteApiHandlers({ reach, others, log }: SpriteApiDeps): 
   const passOn = new PassOn<Principal>((call, response) => pass(call, response));
   const handlers = {
     ...Object.fromEntries(Object.keys(passedOperations).map((id) => [id, passOn])),
+    ...Object.fromEntries(
+      laneIds.map((lane) => [lane, new PassOn<Principal>((call, response) => pass(call, response, { lane }))]),
+    ),
     exec: new PassOn(exec),
     control: new PassOn(control),
     execOverHttp: new PassOn(execOverHttp),

@@ -9,6 +9,7 @@ import { FileError, named } from '../file-error.ts';
 import { type Pin, pinIfThere } from '../tree/pin.ts';
 import { mayChange, type Rights } from '../tree/rights.ts';
 import { type Place, walk } from '../tree/walk.ts';
+import { AheadSync } from './ahead-sync.ts';
 import { openReplacement } from './replacement.ts';
 
 const NEW_FILE_MODE = 0o644;
@@ -68,19 +69,27 @@ async function writeAll(handle: FileHandle, content: AsyncIterable<Buffer>, path
   let waiting: Buffer[] = [];
   let waiting_bytes = 0;
   let size = 0;
+  const disk = new AheadSync(handle);
   const flush = async () => {
     const pieces = waiting;
+    const bytes = waiting_bytes;
     waiting = [];
     waiting_bytes = 0;
     await writeWhole(handle, pieces, path);
+    disk.onWritten(bytes);
   };
-  for await (const piece of content) {
-    size += piece.length;
-    waiting.push(piece);
-    waiting_bytes += piece.length;
-    if (waiting_bytes >= WRITE_BYTES || waiting.length >= PIECES_MAX) await flush();
+  try {
+    for await (const piece of content) {
+      size += piece.length;
+      waiting.push(piece);
+      waiting_bytes += piece.length;
+      if (waiting_bytes >= WRITE_BYTES || waiting.length >= PIECES_MAX) await flush();
+    }
+    await flush();
+  } finally {
+    await disk.rest();
   }
-  await flush();
+  await named(path, disk.check());
   return size;
 }
 
