@@ -221,10 +221,11 @@ describe('what a page names exists', () => {
   });
 
   it('each variable that a page names is read somewhere', () => {
-    const source = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
-      .filter((path) => path.endsWith('.ts'))
-      .map((path) => readPage(join('src', path)))
-      .join('\n');
+    const filesOf = (folder: string, ending: string) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+        .filter((path) => path.endsWith(ending))
+        .map((path) => readPage(join(folder, path)));
+    const source = [...filesOf('src', '.ts'), ...filesOf('systemd', '.service')].join('\n');
     for (const path of all) {
       for (const [name] of readPage(path).matchAll(/\bREMORA_[A-Z_]+\b/g)) {
         expect(source.includes(name), `${path}: ${name}`).toBe(true);

@@ -6,14 +6,14 @@ import { loudly } from './support/loudly.ts';
 import { tempDir } from './support/temp-dir.ts';
 
 const units = new URL('../systemd/', import.meta.url).pathname;
-const names = readdirSync(units).filter((name) => !name.endsWith('.md'));
+const names = readdirSync(units).filter((name) => /\.(?:service|socket|path)$/.test(name));
 const analyze = spawnSync('systemd-analyze', ['--version']).status === 0;
 
 /** The units with their program replaced by one that exists here. */
 function copyUnits(): string[] {
   const dir = tempDir();
   cpSync(units, dir, { recursive: true });
-  for (const name of ['remora.service', 'remora-supervisor.service']) {
+  for (const name of ['remora.service', 'remora-supervisor.service', 'remora-platform.service']) {
     const path = join(dir, name);
     const text = readFileSync(path, 'utf8');
     const replaced = text.replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`);
@@ -61,6 +61,34 @@ describe('the units', () => {
       expect(run.stderr).toMatch(/Restrat/);
     },
   );
+
+  // What systemd itself counts against a unit, from 0 to 100. Lower it with each setting that narrows a unit.
+  it.skipIf(loudly(!analyze, 'systemd-analyze is missing: the exposure of the units is not rated')).each([
+    ['remora.service', 25],
+    ['remora-platform.service', 15],
+    ['remora-reseed.service', 17],
+  ])('expose no more than they need: %s at most %i', (name, limit) => {
+    const rate = (most: number) =>
+      spawnSync('systemd-analyze', ['security', '--offline=yes', `--threshold=${most}`, join(units, name)]).status;
+    expect(rate(limit)).toBe(0);
+    expect(rate(limit - 1)).not.toBe(0);
+  });
+
+  it('start the platform with the flags of its users, its keys from systemd, and machines that outlive it', () => {
+    const service = readFileSync(join(units, 'remora-platform.service'), 'utf8');
+    expect(service).toMatch(
+      /^ExecStart=\/opt\/remora\/node_modules\/.bin\/node .*remora.js platform \$REMORA_PLATFORM_FLAGS$/m,
+    );
+    for (const name of ['KillMode=process', 'Delegate=yes', 'User=remora-platform', 'CapabilityBoundingSet=']) {
+      expect(service.split('\n')).toContain(name);
+    }
+    const keys = readFileSync(new URL('../src/cli/platform/platform-keys.ts', import.meta.url), 'utf8');
+    expect(keys).toContain("'remora-platform-key'");
+    expect(service).toMatch(/^LoadCredential=remora-platform-key$/m);
+    const url = readFileSync(new URL('../src/cli/platform/database-url.ts', import.meta.url), 'utf8');
+    expect(url).toContain("'remora-database-url'");
+    expect(service).toMatch(/^LoadCredential=remora-database-url$/m);
+  });
 
   it('agree with what the agent looks for', () => {
     const service = readFileSync(join(units, 'remora.service'), 'utf8');

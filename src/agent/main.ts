@@ -1,6 +1,8 @@
 // Runs the daemon as a process: reads the settings, opens the log, serves until a signal, and drains.
 import { flushCompileCache } from 'node:module';
 import { takeInheritedSockets } from '../http/inherited-sockets.ts';
+import { isService, openLink } from '../linux/systemd/open-link.ts';
+import type { ServiceLink } from '../linux/systemd/service-link.ts';
 import { takeVariable } from '../linux/take-variable.ts';
 import { openAgent, type RunningAgent } from './agent.ts';
 import { createLog, type LeveledLog, type LogStream } from './agent-log.ts';
@@ -13,7 +15,6 @@ import type { ReplaceCause } from './hot-restart/replace-cause.ts';
 import type { RestartState } from './hot-restart/restart-state.ts';
 import { type ProcessEnd, watchProcessEnd } from './process-end.ts';
 import { replaceProcess } from './replace-process.ts';
-import type { ServiceLink } from './systemd/service-link.ts';
 
 /** What the end of the process may take beyond the drain of its callers, for databases to close and hooks to end. */
 const GRACE_MS = 2_000;
@@ -72,7 +73,7 @@ async function serve(service: Service): Promise<void> {
   const { config } = live;
   const { signal } = end;
   let agent: RunningAgent | undefined;
-  using link = await openLink(service, () => agent);
+  using link = await openServiceLink(service, () => agent);
   const inherited = takeInheritedSockets(env, process.pid);
   let due = Promise.withResolvers<ReplaceCause>();
   const causes = { onMaybeCloned: () => due.resolve('resume'), onUpgrade: () => due.resolve('upgrade') };
@@ -94,19 +95,16 @@ async function serve(service: Service): Promise<void> {
 }
 
 /** Undefined where nobody wants to be told. */
-async function openLink(service: Service, running: () => RunningAgent | undefined): Promise<ServiceLink | undefined> {
+async function openServiceLink(
+  service: Service,
+  running: () => RunningAgent | undefined,
+): Promise<ServiceLink | undefined> {
   const { env, live, reader, log } = service;
-  if (env.NOTIFY_SOCKET === undefined) return undefined;
-  const [{ openServiceManager }, { openServiceLink }, { createReload }] = await Promise.all([
-    import('../linux/systemd/service-manager.ts'),
-    import('./systemd/service-link.ts'),
-    import('./systemd/reload.ts'),
-  ]);
-  const manager = await openServiceManager(env, process.pid);
-  if (manager === undefined) return undefined;
+  if (!isService(env)) return undefined;
+  const { createReload } = await import('./systemd/reload.ts');
   const read = (variables: NodeJS.ProcessEnv) => readConfig({ ...service, env: variables }, reader);
   const reload = createReload({ env, live, read, log, note: (fault) => running()?.noteSettings(fault) });
-  return openServiceLink({ manager, log, reload });
+  return openLink(env, { log, reload });
 }
 
 /** What does not change between two readings of the settings. */

@@ -3,13 +3,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toErrorMessage } from '../core/error-message.ts';
 import type { Log } from '../core/log.ts';
+import type { ServiceLink } from '../linux/systemd/service-link.ts';
 import type { RunningAgent } from './agent.ts';
 import { type Descriptors, openDescriptors } from './hot-restart/descriptors.ts';
 import { findProgram, type Program } from './hot-restart/program.ts';
 import { reExec } from './hot-restart/re-exec.ts';
 import type { ReplaceCause } from './hot-restart/replace-cause.ts';
 import type { RestartSocket } from './hot-restart/restart-state.ts';
-import type { ServiceLink } from './systemd/service-link.ts';
 
 const ASK_AGAIN_MS = 500;
 

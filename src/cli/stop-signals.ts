@@ -1,5 +1,7 @@
 // Ends a command on a signal: the first one asks it to end, a second one ends it at once.
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** Under systemd SIGHUP asks for the settings to be read again. */
+const signalsOfService = ['SIGINT', 'SIGTERM'] as const;
 /** How long after the first signal the process exits, whatever is still open. */
 const DEADLINE_MS = 20_000;
 /** Signals closer together than this count as one: under npm one Ctrl-C comes from the terminal and from npm. */
@@ -17,9 +19,10 @@ export interface StopSignals extends Disposable {
 
 /**
  * Listens for signals until it is disposed of. Under npm the end of the parent process counts as a signal: npm signals the shell that
- * it starts, and the shell does not pass the signal on.
+ * it starts, and the shell does not pass the signal on. `isService`: SIGHUP is left to others.
  */
-export function openStopSignals(env: NodeJS.ProcessEnv): StopSignals {
+export function openStopSignals(env: NodeJS.ProcessEnv, isService = false): StopSignals {
+  const names = isService ? signalsOfService : signals;
   const controller = new AbortController();
   let deadline: NodeJS.Timeout | undefined;
   let first_ms = 0;
@@ -37,7 +40,7 @@ export function openStopSignals(env: NodeJS.ProcessEnv): StopSignals {
     if (!controller.signal.aborted) stop();
     else if (performance.now() - first_ms > SAME_MS) process.exit(1);
   };
-  for (const name of signals) process.on(name, onSignal);
+  for (const name of names) process.on(name, onSignal);
 
   const parent = process.ppid;
   const watchParent = () => {
@@ -52,7 +55,7 @@ export function openStopSignals(env: NodeJS.ProcessEnv): StopSignals {
     [Symbol.dispose]() {
       clearTimeout(deadline);
       clearInterval(watching);
-      for (const name of signals) process.off(name, onSignal);
+      for (const name of names) process.off(name, onSignal);
     },
   };
 }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { machineConfig } from './machine-config.ts';
 import { discardCause, machineStates } from './machine-events.ts';
 import { definePlatformOperation } from './operation.ts';
-import { queryBoolean, queryClamped, queryInteger } from './query-values.ts';
+import { queryBoolean, queryClamped, queryFlag, queryInteger } from './query-values.ts';
 import { dateTime } from './time.ts';
 
 /** Suspend and Replication, States and transitions, and `created`, `failed` and `destroyed` of the Fly Machines API. `started` is read as `running`, the word that is emitted. */
@@ -30,6 +30,14 @@ export type MachineExit = z.infer<typeof machineExit>;
 export const machineRole = z.enum(['primary', 'replica']);
 export type MachineRole = z.infer<typeof machineRole>;
 
+const imageRef = z.object({
+  registry: z.string(),
+  repository: z.string(),
+  tag: z.string(),
+  digest: z.string(),
+  labels: z.record(z.string(), z.string()).nullable(),
+});
+
 /**
  * One machine, with the fields of the Fly Machines API where Suspend and Replication shows none. `instance_id` names one
  * instance: one boot of the machine by its driver. A crash leaves the state `stopped` and a `last_exit` that was not requested.
@@ -43,6 +51,16 @@ export const machine = z.object({
   region: z.string().optional(),
   instance_id: z.string().optional(),
   private_ip: z.string().optional(),
+  /** Names its configuration. */
+  version: z.string().optional(),
+  /** What `config.image` names. */
+  image_ref: imageRef.optional(),
+  /** Remora's own field: it gets no traffic through the proxy. */
+  cordoned: z.boolean().optional(),
+  /** Only in the answer that made it, where a lease was asked for. */
+  nonce: z.string().optional(),
+  /** There are none: a platform of Remora does not check what a machine serves. */
+  checks: z.array(z.object({ name: z.string(), status: z.string() })).optional(),
   config: machineConfig.optional(),
   metadata: z.object({ role: machineRole.optional() }).optional(),
   last_exit: machineExit.optional(),
@@ -79,10 +97,6 @@ export const startMachineResponse = z.object({
 });
 export type StartMachineResponse = z.infer<typeof startMachineResponse>;
 
-/** The body that a database node sends, as in LiteFS. */
-export const machineRoleRequest = z.object({ value: machineRole });
-export type MachineRoleRequest = z.infer<typeof machineRoleRequest>;
-
 export const machineParams = z.object({ app_name: z.string().min(1), machine_id: z.string().min(1) });
 
 export const appParams = z.object({ app_name: z.string().min(1) });
@@ -96,8 +110,15 @@ export type MachineLogRequest = z.infer<typeof machineLogRequest>;
 
 export const machineLogLine = z.object({ line: z.string() });
 
-/** Query of the list of machines. A caller that gets `limit` machines asks again with the last id in `after`. */
-export const listMachinesRequest = z.object({
+/**
+ * Query of the list of machines. A caller that gets `limit` machines asks again with the last id in `after`. `metadata.KEY=VALUE` selects by
+ * metadata. `summary` leaves out configurations. `include_deleted` adds those that were deleted in the last 48 hours.
+ */
+export const listMachinesRequest = z.looseObject({
+  state: machineStatus.optional(),
+  region: z.string().max(32).optional(),
+  summary: queryFlag().default(false),
+  include_deleted: queryFlag().default(false),
   limit: queryInteger(1, 1_000).default(1_000),
   after: z.string().max(64).default(''),
 });
@@ -248,18 +269,5 @@ export const machineOperations = {
     params: machineParams,
     answer: ok,
     errors: ['unauthorized', 'not_found'],
-  }),
-  setMachineRole: definePlatformOperation({
-    method: 'POST',
-    path: '/v1/apps/{app_name}/machines/{machine_id}/metadata/role',
-    summary: 'Record whether the database node of a machine is primary or replica',
-    source: 'LiteFS',
-    tag,
-    servedAt: ['tcp', 'operator'],
-    access,
-    params: machineParams,
-    body: machineRoleRequest,
-    answer: { kind: 'empty', status: 204 },
-    errors: ['invalid_request', 'unauthorized', 'not_found', ...fenced],
   }),
 } as const;

@@ -9,7 +9,10 @@ import { gatewayDiscoveryOperations } from './gateway-discovery.ts';
 import { gatewayUsageOperations } from './gateway-usage.ts';
 import { hostOperations } from './hosts.ts';
 import { statusOperations } from './local/status.ts';
+import { machineChangeOperations } from './machine-changes.ts';
 import { machineHistoryOperations } from './machine-history.ts';
+import { machineLeaseOperations } from './machine-leases.ts';
+import { machineMetadataOperations } from './machine-metadata.ts';
 import { machineOperations } from './machines.ts';
 import { networkPolicyOperations } from './network-policy.ts';
 import { oauthOperations } from './oauth.ts';
@@ -51,6 +54,9 @@ export const platformOperations = {
   ...appOperations,
   ...machineOperations,
   ...machineHistoryOperations,
+  ...machineChangeOperations,
+  ...machineLeaseOperations,
+  ...machineMetadataOperations,
   ...channelOperations,
   ...serviceOperations,
   ...fileOperations,

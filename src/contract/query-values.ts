@@ -42,3 +42,10 @@ export function queryBoolean() {
     })
     .pipe(z.boolean());
 }
+
+/** As `queryBoolean`, and true for a name without a value. */
+export function queryFlag() {
+  return z
+    .union([queryBoolean(), z.literal('').transform(() => true)], { error: 'expected true or false' })
+    .pipe(z.boolean());
+}

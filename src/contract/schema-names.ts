@@ -23,7 +23,10 @@ import * as localResume from './local/resume.ts';
 import * as localReport from './local/resume-reports.ts';
 import * as localStatus from './local/status.ts';
 import * as localTasks from './local/tasks.ts';
+import * as machineChanges from './machine-changes.ts';
 import * as machineConfig from './machine-config.ts';
+import * as machineLeases from './machine-leases.ts';
+import * as machineMetadata from './machine-metadata.ts';
 import * as machines from './machines.ts';
 import * as networkPolicy from './network-policy.ts';
 import * as oauth from './oauth.ts';
@@ -39,6 +42,7 @@ import * as spritePolicies from './sprite-policies.ts';
 import * as spriteWatch from './sprite-watch.ts';
 import * as sprites from './sprites.ts';
 import * as tokens from './tokens.ts';
+import * as volumes from './volumes.ts';
 
 const modules: readonly Readonly<Record<string, unknown>>[] = [
   { error: errors.errorBody },
@@ -55,6 +59,10 @@ const modules: readonly Readonly<Record<string, unknown>>[] = [
   apps,
   machineConfig,
   machines,
+  machineChanges,
+  machineLeases,
+  machineMetadata,
+  volumes,
   resumeReports,
   portNotices,
   organizations,

@@ -2,6 +2,7 @@
 import type { Clock } from '../core/clock.ts';
 import type { Changes } from './changes.ts';
 import { createMachineService, type MachineService } from './machines/moves/machine-service.ts';
+import { type MachineDefaults, PROCESS_DEFAULTS } from './machines/records/machine-defaults.ts';
 import { createMachineToken } from './machines/records/machine-token.ts';
 import { openDriver } from './open-driver.ts';
 import type { Stores } from './open-stores.ts';
@@ -14,6 +15,8 @@ export interface MachineParts {
   /** The caller must dispose of it. */
   readonly machineService: MachineService;
   readonly spriteService: SpriteService;
+  /** What runs the machines. */
+  readonly defaults: MachineDefaults;
 }
 
 export interface OpenMachinesDeps {
@@ -59,9 +62,9 @@ export async function openMachines(deps: OpenMachinesDeps): Promise<MachineParts
     startDeadline_ms: options.startDeadline_ms ?? toStartDeadline(options),
     log: options.log,
   });
-  const defaults = options.qemu === undefined ? undefined : EMULATED_DEFAULTS;
+  const defaults = options.qemu === undefined ? PROCESS_DEFAULTS : EMULATED_DEFAULTS;
   const spriteService = createSpriteService({ storage, sprites, machines, machineService, changes, clock, defaults });
-  return { machineService, spriteService };
+  return { machineService, spriteService, defaults };
 }
 
 function toStartDeadline({ qemu }: PlatformOptions): number {

@@ -11,9 +11,9 @@ import type { Channels } from './channels/channels.ts';
 import type { Fencing } from './fencing/fencing.ts';
 import { defaultGatewayLimits } from './gateway/gateway-limits.ts';
 import { createEventFollowers } from './machines/event-followers.ts';
-import { createMachineHandlers } from './machines/machine-handlers.ts';
 import { createHistoryHandlers } from './machines/machine-history-handlers.ts';
 import { createResumeReportHandlers } from './machines/resume-report-handlers.ts';
+import { createMachinesApi } from './machines-api/create-machines-api.ts';
 import type { AccessLog } from './observability/access-log.ts';
 import type { MetricsListener } from './observability/metrics-listener.ts';
 import type { PlatformMetrics } from './observability/platform-metrics.ts';
@@ -141,11 +141,16 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
     }),
     ...deps.connecting.handlers,
     ...deps.gateway.handlers,
-    ...createMachineHandlers({
+    ...createMachinesApi({
+      storage,
       apps,
       machines,
+      sprites: spriteService,
       service: machineService,
       incarnations,
+      rates: options.machineRates,
+      defaults: deps.defaults,
+      callOwner: deps.hostParts.others?.platforms.ask,
       clock,
       host,
       machinesDir,

@@ -5,6 +5,7 @@ import type { Secret } from '../core/secret.ts';
 import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
 import type { OAuthClient } from './connectors/oauth/oauth-client.ts';
 import type { GatewayLimits } from './gateway/gateway-limits.ts';
+import type { MachineRateOptions } from './machines/access/machine-rates.ts';
 import type { AgentCommand } from './machines/drivers/process/spawn-machine.ts';
 import type { QemuSettings } from './machines/drivers/qemu/qemu-settings.ts';
 import type { MetricsAccess } from './observability/metrics-listener.ts';
@@ -45,6 +46,8 @@ export interface PlatformOptions {
   readonly reconnectSpread_ms?: number;
   /** How often one token may call, besides calls through the gateway; 100 a second when absent. */
   readonly callRate?: Rate;
+  /** How often each thing may be done to one machine; three times at once and then once a second when absent, and reads 5 times a second. */
+  readonly machineRates?: MachineRateOptions;
   /** How many sprites an organization without a limit of its own may create in a minute; 600 when absent. */
   readonly creationLimit?: number;
   /** How many tokens that nobody knows may be tried, from one address and in all. */

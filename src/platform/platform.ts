@@ -29,6 +29,8 @@ export interface Platform extends AsyncDisposable {
   /** The URL where callers reach the platform, without a slash at the end. */
   readonly url: string;
   readonly admin: PlatformAdmin;
+  /** Settles when the database has answered. */
+  answers(): Promise<unknown>;
 }
 
 const DRAIN_MS = 2_000;
@@ -58,7 +60,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const metricsListener = createMetricsListener(options.metrics ?? {}, options.listen.host);
   const accessLog = createAccessLog(metrics, log);
 
-  const { machineService, spriteService } = await openMachines({
+  const machineParts = await openMachines({
     options,
     stores,
     machinesDir,
@@ -66,6 +68,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     changes,
     clock,
   });
+  const { machineService, spriteService } = machineParts;
   const hostParts = stack.use(await openHosts({ options, stores, vault, clock }));
   const { records } = hostParts.others ?? {};
   const channels = stack.use(openChannels(stores.incarnations, changes, records, log, clock));
@@ -79,8 +82,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     channels,
     hostParts,
     changes,
-    machineService,
-    spriteService,
+    ...machineParts,
     connecting,
     gateway,
     metrics,
@@ -111,5 +113,10 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     platformUrl,
   });
   const owned = stack.move();
-  return { url: platformUrl(), admin, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+  return {
+    url: platformUrl(),
+    admin,
+    answers: () => stores.storage.one('SELECT 1 AS one'),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
 }

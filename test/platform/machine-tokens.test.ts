@@ -14,7 +14,7 @@ const notice = { id: 'n1', type: 'port_opened', port: 80, address: 'x', pid: 1, 
 const bodies: Readonly<Record<string, unknown>> = {
   reportResume: report,
   postPortNotices: { notices: [notice] },
-  setMachineRole: { value: 'primary' },
+  setMachineMetadataKey: { value: 'primary' },
 };
 
 async function openMachines() {

@@ -48,6 +48,10 @@ export async function openTestPlatform(options: TestPlatformOptions = {}): Promi
     listen: { host: '127.0.0.1', port: 0 },
     freezeDelay_ms: 50,
     endMachines: true,
+    machineRates: {
+      moves: { burst: 1_000_000, perSecond: 1_000_000 },
+      reads: { burst: 1_000_000, perSecond: 1_000_000 },
+    },
     callRate: { burst: 1_000_000, perSecond: 1_000_000 },
     checkAnswers: true,
     version: '0.0.0',

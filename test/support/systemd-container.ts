@@ -88,7 +88,6 @@ const USERS = [
   'root:x:0:0:root:/root:/bin/bash',
   'messagebus:x:100:102::/nonexistent:/usr/sbin/nologin',
   'sprite:x:1000:1000::/home/sprite:/bin/bash',
-  'remora-platform:x:990:990::/var/lib/remora-platform:/usr/sbin/nologin',
   'nobody:x:65534:65534::/nonexistent:/usr/sbin/nologin',
   '',
 ].join('\n');
@@ -98,7 +97,6 @@ const GROUPS = [
   'messagebus:x:102:',
   'systemd-journal:x:999:',
   'remora:x:991:',
-  'remora-platform:x:990:',
   'sprite:x:1000:',
   'nogroup:x:65534:',
   '',

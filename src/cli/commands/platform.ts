@@ -1,8 +1,10 @@
 // `remora platform`: runs the control plane until a signal.
 import { existsSync, writeFileSync } from 'node:fs';
 import { parseDuration } from '../../contract/duration.ts';
+import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { RECONNECT_SPREAD_MAX_MS } from '../../core/resume/reconnect-spread.ts';
+import { isService, openLink } from '../../linux/systemd/open-link.ts';
 import { createPlatformLog } from '../../platform/observability/platform-log.ts';
 import { openPlatform, type Platform } from '../../platform/platform.ts';
 import { agentProgram } from '../agent-program.ts';
@@ -13,7 +15,7 @@ import { parsePort } from '../number-flag.ts';
 import { toDatabase } from '../platform/database-url.ts';
 import { letHeapGrow } from '../platform/heap-growth.ts';
 import { readLimitFlags } from '../platform/limit-flags.ts';
-import { readMetricsFlags } from '../platform/metrics-flags.ts';
+import { type MetricsFlags, readMetricsFlags } from '../platform/metrics-flags.ts';
 import { DEFAULT_PLATFORM_PORT, toPlatformDir } from '../platform/platform-dir.ts';
 import { readPlatformKeys } from '../platform/platform-keys.ts';
 import { readProviderFile } from '../platform/provider-file.ts';
@@ -41,7 +43,9 @@ export async function run(invocation: Invocation): Promise<number> {
   const qemu = readQemuFlags(text);
   const publicUrl = text('public-url');
   const environmentVersion = text('environment-version');
-  using stop = openStopSignals(env);
+  using stop = openStopSignals(env, isService(env));
+  const metrics = readMetricsFlags(text);
+  using link = await openLink(env, { log, reload: () => readAgain(metrics, log) });
   await using platform = await openPlatform({
     dir: toPlatformDir(invocation),
     ...toDatabase(invocation),
@@ -55,7 +59,7 @@ export async function run(invocation: Invocation): Promise<number> {
     ...toStartDeadline(text('start-deadline')),
     ...(qemu === undefined ? {} : { qemu }),
     ...readLimitFlags(text),
-    metrics: readMetricsFlags(text),
+    metrics: metrics.access,
     ...(environmentVersion === undefined ? {} : { environmentVersion }),
     ...(providers === undefined ? {} : readProviderFile(providers)),
     ...(publicUrl === undefined ? {} : { publicUrl }),
@@ -65,9 +69,22 @@ export async function run(invocation: Invocation): Promise<number> {
   });
   if (organization !== undefined && tokenFile !== undefined) await writeToken(platform, organization, tokenFile);
   log.info({ url: platform.url }, 'serving');
+  const { url } = platform;
+  await link?.serve({ statusLine: () => `serving at ${url}`, answers: () => platform.answers() });
   await stop.stopped;
   log.info({}, 'stopping');
+  await link?.stop();
   return exitCode.ok;
+}
+
+/** What a reload takes anew. Everything else of a platform is in its database, or needs a restart. */
+function readAgain(metrics: MetricsFlags, log: Log): void {
+  try {
+    metrics.readAgain();
+    log.info({}, 'the token for /metrics was read again; flags and vault keys need a restart');
+  } catch (err) {
+    log.error({ err }, 'the token for /metrics cannot be used; the one of before is used');
+  }
 }
 
 /** Throws UsageError for what is no origin. */

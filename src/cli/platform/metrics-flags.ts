@@ -5,13 +5,25 @@ import type { Invocation } from '../command.ts';
 import { UsageError } from '../exit-code.ts';
 import { readSecretFile } from '../secret-file.ts';
 
+export interface MetricsFlags {
+  readonly access: MetricsAccess;
+  /** Takes the token that is in the file now. Throws as `readMetricsFlags` does, and keeps the one of before then. */
+  readAgain(): void;
+}
+
 /** Throws UsageError, and what `readSecretFile` throws. */
-export function readMetricsFlags(text: Invocation['text']): MetricsAccess {
+export function readMetricsFlags(text: Invocation['text']): MetricsFlags {
   const listen = text('metrics-listen');
   const file = text('metrics-token-file');
+  let token = file === undefined ? undefined : readToken(file);
   return {
-    ...(listen === undefined ? {} : { listen: parseListen(listen) }),
-    ...(file === undefined ? {} : { token: readToken(file) }),
+    access: {
+      ...(listen === undefined ? {} : { listen: parseListen(listen) }),
+      token: () => token,
+    },
+    readAgain() {
+      if (file !== undefined) token = readToken(file);
+    },
   };
 }
 

@@ -1,9 +1,8 @@
 // Where `remora platform` finds its vault keys: a file named by a flag or a variable, a systemd credential, or a variable.
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Secret } from '../../core/secret.ts';
 import { takeVariable } from '../../linux/take-variable.ts';
 import { readSecretFile } from '../secret-file.ts';
+import { readCredential } from './credential.ts';
 
 const CREDENTIAL = 'remora-platform-key';
 
@@ -15,15 +14,9 @@ const CREDENTIAL = 'remora-platform-key';
 export function readPlatformKeys(keyFile: string | undefined, env: NodeJS.ProcessEnv): Secret[] {
   const inline = takeVariable(env, 'REMORA_PLATFORM_KEY').value;
   const path = keyFile ?? env.REMORA_PLATFORM_KEY_FILE;
-  const text = path === undefined ? (readCredential(env) ?? inline ?? '') : readSecretFile(path);
+  const text = path === undefined ? (readCredential(CREDENTIAL, env) ?? inline ?? '') : readSecretFile(path);
   return text
     .split(/[\s,]+/)
     .filter((key) => key !== '')
     .map((key) => new Secret(key));
-}
-
-function readCredential(env: NodeJS.ProcessEnv): string | undefined {
-  if (env.CREDENTIALS_DIRECTORY === undefined) return undefined;
-  const path = join(env.CREDENTIALS_DIRECTORY, CREDENTIAL);
-  return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
 }

@@ -1,8 +1,7 @@
 // The operations of machines (Suspend and Replication, Machines API): each checks whose machine it is, then asks the service.
 
 import { join } from 'node:path';
-import { parseDuration } from '../../contract/duration.ts';
-import type { machineOperations, StopMachineRequest } from '../../contract/machines.ts';
+import { machineOperations as operations } from '../../contract/machines.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
@@ -10,10 +9,13 @@ import type { Handlers } from '../../http/handler.ts';
 import type { AppService } from '../apps/app-service.ts';
 import type { IncarnationStore } from '../fencing/incarnation-store.ts';
 import { organizationOf, type Principal } from '../tokens/principal.ts';
+import type { MachineAccess } from './access/machine-access.ts';
+import { toStopOptions } from './access/stop-options.ts';
 import { MACHINE_LOG } from './drivers/last-lines.ts';
-import { type StopOptions, stopSignals } from './drivers/machine-driver.ts';
+import { listMachines } from './list-machines.ts';
 import { readLog } from './machine-log.ts';
 import type { MachineService } from './moves/machine-service.ts';
+import type { DestroyedMachines } from './records/destroyed-machines.ts';
 import { findMachineFor, type MachinePath } from './records/find-machine.ts';
 import type { MachineStore } from './records/machine-store.ts';
 import { toMachineRecord } from './records/machine-views.ts';
@@ -21,6 +23,8 @@ import { toMachineRecord } from './records/machine-views.ts';
 export interface MachineHandlerDeps {
   readonly apps: Pick<AppService, 'find'>;
   readonly machines: MachineStore;
+  readonly destroyed: Pick<DestroyedMachines, 'list'>;
+  readonly access: MachineAccess;
   readonly service: MachineService;
   readonly clock: Clock;
   /** The id of this platform process among those on the database; undefined where the platform does not run. */
@@ -33,11 +37,11 @@ export interface MachineHandlerDeps {
 
 /** How many unsent bytes a reader of a log may have before no more of the file is read. */
 const LOG_ROOM_BYTES = 256 * 1024;
-const STOP_TIMEOUT_MS = 5_000;
-const STOP_TIMEOUT_MAX_MS = 300_000;
 
-export function createMachineHandlers(deps: MachineHandlerDeps): Handlers<typeof machineOperations, Principal> {
-  const { machines, service } = deps;
+const ok = { ok: true } as const;
+
+export function createMachineHandlers(deps: MachineHandlerDeps): Handlers<typeof operations, Principal> {
+  const { machines, service, access } = deps;
 
   const findFor = (principal: Principal, path: MachinePath) => findMachineFor(principal, path, machines);
 
@@ -45,9 +49,9 @@ export function createMachineHandlers(deps: MachineHandlerDeps): Handlers<typeof
     async listMachines({ principal, params, query }) {
       const organization = organizationOf(principal);
       const { name } = await deps.apps.find(organization, params.app_name);
-      return (await machines.list(organization.id, name, query)).map(toMachineRecord);
+      return await listMachines(deps, organization.id, name, query);
     },
-    readMachine: async ({ principal, params }) => toMachineRecord(await findFor(principal, params)),
+    readMachine: async (call) => toMachineRecord(await access.find(call, operations.readMachine)),
     async readMachineLog({ principal, params, query }, sink) {
       const machine = await findFor(principal, params);
       if (machine.config.external === true) {
@@ -66,29 +70,33 @@ export function createMachineHandlers(deps: MachineHandlerDeps): Handlers<typeof
       await readLog(path, { ...query, signal: gone.signal, onLine, hasRoom });
       sink.end();
     },
-    async suspendMachine({ principal, params }) {
-      await service.suspend((await findFor(principal, params)).id);
+    suspendMachine: (call) =>
+      access.move(call, operations.suspendMachine, async ({ id }) => {
+        await service.suspend(id);
+        return ok;
+      }),
+    async waitMachine(call) {
+      const { state, instance_id, timeout } = call.query;
+      const row = await access.find(call, operations.waitMachine);
+      const passed = await access.pass(row.host, call, operations.waitMachine);
+      if (passed !== undefined) return passed.value;
+      await service.wait(row.id, { state, instance_id, timeout_ms: timeout * 1_000, signal: call.signal });
       return { ok: true };
     },
-    async waitMachine({ principal, params, query, signal }) {
-      const { id } = await findFor(principal, params);
-      const { state, instance_id, timeout } = query;
-      await service.wait(id, { state, instance_id, timeout_ms: timeout * 1_000, signal });
-      return { ok: true };
-    },
-    async startMachine({ principal, params }) {
-      const started = await service.start((await findFor(principal, params)).id);
-      return { ...started, migrated: false };
-    },
-    async stopMachine({ principal, params, body }) {
-      const { id } = await findFor(principal, params);
-      const { ended } = await service.stop(id, toStopOptions(body));
-      // Not awaited: the machine itself may be the caller, and it cannot end before its call is answered.
-      ended.catch((error: unknown) => {
-        deps.log.error({ err: error, machine: id }, 'a machine could not be stopped');
-      });
-      return { ok: true };
-    },
+    startMachine: (call) =>
+      access.move(call, operations.startMachine, async ({ id }) => ({
+        ...(await service.start(id)),
+        migrated: false,
+      })),
+    stopMachine: (call) =>
+      access.move(call, operations.stopMachine, async ({ id, config }) => {
+        const { ended } = await service.stop(id, toStopOptions(call.body, config));
+        // Not awaited: the machine itself may be the caller, and it cannot end before its call is answered.
+        ended.catch((error: unknown) => {
+          deps.log.error({ err: error, machine: id }, 'a machine could not be stopped');
+        });
+        return ok;
+      }),
     async adoptMachine({ principal, params }) {
       const { id, sprite_id } = await findFor(principal, params);
       await deps.incarnations.adopt(sprite_id);
@@ -97,25 +105,5 @@ export function createMachineHandlers(deps: MachineHandlerDeps): Handlers<typeof
       deps.log.info(audit, 'the next agent that reports as a machine may take the place of the one that is served');
       return { ok: true };
     },
-    async setMachineRole({ principal, params, body }) {
-      await machines.setRole((await findFor(principal, params)).id, body.value, deps.clock.wall_ms());
-    },
   };
-}
-
-/** Throws `invalid_request` naming the field. A timeout over five minutes is cut to five minutes. */
-function toStopOptions(body: StopMachineRequest | undefined): StopOptions {
-  const name = body?.signal ?? 'SIGTERM';
-  const signal = stopSignals.find((known) => known === name || known === `SIG${name}`);
-  if (signal === undefined) throw refuse('signal', `expected one of ${stopSignals.join(', ')}`);
-  const { timeout } = body ?? {};
-  const timeout_ms =
-    typeof timeout === 'number' ? timeout * 1_000 : timeout === undefined ? STOP_TIMEOUT_MS : parseDuration(timeout);
-  if (timeout_ms === undefined) throw refuse('timeout', 'expected seconds, or text such as 30s');
-  return { signal, timeout_ms: Math.min(timeout_ms, STOP_TIMEOUT_MAX_MS) };
-}
-
-function refuse(name: string, message: string): RemoraError {
-  const field = `body.${name}`;
-  return new RemoraError('invalid_request', `${field}: ${message}`, { details: { fields: [{ field, message }] } });
 }

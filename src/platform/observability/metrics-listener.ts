@@ -14,8 +14,8 @@ import { isServedAt } from '../../http/served-at.ts';
 export interface MetricsAccess {
   /** A listener for `/metrics` alone; the main one then does not serve it. Port 0 takes a free one. */
   readonly listen?: { readonly host: string; readonly port: number };
-  /** Required as `Authorization: Bearer`, on every listener. */
-  readonly token?: Secret;
+  /** Required as `Authorization: Bearer`, on every listener. A function is asked at each call. */
+  readonly token?: Secret | (() => Secret | undefined);
 }
 
 export interface MetricsListener {
@@ -30,7 +30,10 @@ const METRICS_LISTENER = 'metrics' satisfies PlatformListenerName;
 const MAIN_LISTENER = 'tcp' satisfies PlatformListenerName;
 
 export function createMetricsListener({ listen, token }: MetricsAccess, mainHost: string): MetricsListener {
-  const expected = token === undefined ? undefined : toDigest(`Bearer ${token.reveal()}`);
+  const expected = () => {
+    const present = typeof token === 'function' ? token() : token;
+    return present === undefined ? undefined : toDigest(`Bearer ${present.reveal()}`);
+  };
   return {
     check(request, row, listener) {
       const isMetrics = row === platformOperations.metrics;
@@ -41,8 +44,9 @@ export function createMetricsListener({ listen, token }: MetricsAccess, mainHost
       if (listener === MAIN_LISTENER && listen !== undefined) {
         throw new RemoraError('not_found', 'the figures have a listener of their own; see --metrics-listen');
       }
-      if (expected !== undefined) {
-        if (timingSafeEqual(toDigest(request.headers.authorization ?? ''), expected)) return;
+      const digest = expected();
+      if (digest !== undefined) {
+        if (timingSafeEqual(toDigest(request.headers.authorization ?? ''), digest)) return;
         throw new RemoraError('unauthorized', 'send Authorization: Bearer and the token of --metrics-token-file');
       }
       if (listener === METRICS_LISTENER || isLoopback(mainHost)) return;

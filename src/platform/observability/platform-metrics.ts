@@ -113,7 +113,7 @@ const counts = [
     'Records by kind.',
     'kind',
     `SELECT 'organizations' AS label, count(*) AS count FROM organizations
-     UNION ALL SELECT 'sprites', count(*) FROM sprites UNION ALL SELECT 'tokens', count(*) FROM tokens`,
+     UNION ALL SELECT 'sprites', count(*) FROM sprites WHERE machine_only = 0 UNION ALL SELECT 'tokens', count(*) FROM tokens`,
   ],
 ] as const;
 

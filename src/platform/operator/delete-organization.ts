@@ -25,7 +25,7 @@ export async function deleteOrganization(
   force: boolean,
 ): Promise<void> {
   const { id } = organization;
-  const listSprites = () => sprites.list({ organization_id: id, prefix: '', after: '', limit: BATCH });
+  const listSprites = () => sprites.list({ organization_id: id, prefix: '', after: '', limit: BATCH, all: true });
   const connectors = await connectorService.list(id);
   let batch = await listSprites();
   if (!force && (batch.length > 0 || connectors.length > 0)) {

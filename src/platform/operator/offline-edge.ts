@@ -5,7 +5,10 @@ import { connectorOperations } from '../../contract/connectors.ts';
 import { gatewayUsageOperations } from '../../contract/gateway-usage.ts';
 import { hostOperations } from '../../contract/hosts.ts';
 import { platformListenerNames } from '../../contract/listeners.ts';
+import { machineChangeOperations } from '../../contract/machine-changes.ts';
 import { machineHistoryOperations } from '../../contract/machine-history.ts';
+import { machineLeaseOperations } from '../../contract/machine-leases.ts';
+import { machineMetadataOperations } from '../../contract/machine-metadata.ts';
 import { machineOperations } from '../../contract/machines.ts';
 import { organizationOperations } from '../../contract/organizations.ts';
 import { spriteOperations } from '../../contract/sprites.ts';
@@ -19,10 +22,11 @@ import type { Connectors } from '../connectors/connectors.ts';
 import { createIncarnationStore } from '../fencing/incarnation-store.ts';
 import { createUsageHandlers } from '../gateway/usage/usage-handlers.ts';
 import type { UsageStore } from '../gateway/usage/usage-store.ts';
-import { createMachineHandlers } from '../machines/machine-handlers.ts';
 import { createHistoryHandlers } from '../machines/machine-history-handlers.ts';
 import type { MachineService } from '../machines/moves/machine-service.ts';
+import { PROCESS_DEFAULTS } from '../machines/records/machine-defaults.ts';
 import type { MachineStore } from '../machines/records/machine-store.ts';
+import { createMachinesApi } from '../machines-api/create-machines-api.ts';
 import { createSpriteHandlers } from '../sprites/sprite-handlers.ts';
 import type { SpriteSurroundings } from '../sprites/sprite-record.ts';
 import { mapStorageFailure } from '../storage/map-storage-failure.ts';
@@ -48,6 +52,9 @@ const operations = {
   ...appOperations,
   ...machineOperations,
   ...machineHistoryOperations,
+  ...machineChangeOperations,
+  ...machineLeaseOperations,
+  ...machineMetadataOperations,
   ...gatewayUsageOperations,
   ...tokenOperations,
   ...organizationOperations,
@@ -62,8 +69,12 @@ export function createOfflineEdge(deps: OfflineEdgeDeps): Edge {
     handlers: {
       ...createSpriteHandlers({ sprites, service, pageKey: randomBytes(PAGE_KEY_BYTES), around }),
       ...deps.connecting.handlers,
-      ...createMachineHandlers({
+      ...createMachinesApi({
+        storage: deps.storage,
         apps: deps.apps,
+        sprites: service,
+        callOwner: undefined,
+        defaults: PROCESS_DEFAULTS,
         machines,
         service: machineService,
         incarnations: createIncarnationStore(deps.storage),

@@ -15,14 +15,18 @@ import { Agent, request as callOut } from '../../http/undici.ts';
 import type { Upgrade } from '../../http/upgrade.ts';
 import type { HostPasses } from '../hosts/host-passes.ts';
 import type { HostStore } from '../hosts/host-store.ts';
+import type { CallOwner, CallToOwner } from '../machines/access/machine-access.ts';
 import type { MachineRow } from '../machines/records/machine-store.ts';
 import { isCaller, type Principal } from '../tokens/principal.ts';
+import { readPassedAnswer } from './read-passed-answer.ts';
 
 export interface OtherPlatforms extends AsyncDisposable {
   /** Passes a whole call on, and its answer back. Throws, before anything is answered, `not_reachable` and `other_host`. */
   pass(host: string, call: CallToPass, response: ServerResponse): Promise<void>;
   /** Passes on a process over plain HTTP, whose chunks are frames, and resolves with its exit code as `execOverWebSocket` does. */
   exec(host: string, call: CallToPass, response: ServerResponse): Promise<number | undefined>;
+  /** Has the process that has a machine answer a call about it. */
+  readonly ask: CallOwner;
   /** Has the process that runs the machine start it. Throws `not_reachable`, `other_host`, and what that process answers. */
   start(machine: MachineRow & { readonly host: string }, principal: Principal): Promise<void>;
 }
@@ -56,6 +60,18 @@ export function createOtherPlatforms({ hosts, passes, keyIds }: OtherPlatformsDe
     bodyTimeout: 0,
   });
 
+  /** Sends a call whose body is JSON. Throws `not_reachable`, `other_host`, and the error that is answered. */
+  async function ask(host: string, { method, target, headers, body }: CallToOwner, principal: Principal) {
+    const { url, toProof } = await prepare(host, principal);
+    const given = body === undefined ? {} : { body: JSON.stringify(body) };
+    const all = { ...headers, 'content-type': 'application/json', [PASSED_HEADER]: toProof(method, target) };
+    const sent = callOut(`${url.origin}${target}`, { method, headers: all, ...given, dispatcher });
+    const answer = await sent.catch(() => {
+      throw toAway(host);
+    });
+    return await readPassedAnswer(answer, () => toAway(host));
+  }
+
   async function prepare(host: string, principal: Principal) {
     if (!isCaller(principal)) throw new RemoraError('unauthorized', 'send Authorization: Bearer and a token');
     const { address, key_ids } = await hosts.find(host);
@@ -67,6 +83,7 @@ export function createOtherPlatforms({ hosts, passes, keyIds }: OtherPlatformsDe
   }
 
   return {
+    ask,
     async pass(host, { request, principal, upgrade }, response) {
       const { method = 'GET', url = '' } = request;
       const tunnel = toTunnel(request, upgrade, 0);

@@ -8,14 +8,19 @@ import { toAppTurn } from '../apps/app-turn.ts';
 import { findAppOfSprite } from '../apps/find-app-of-sprite.ts';
 import type { Changes } from '../changes.ts';
 import type { MachineService } from '../machines/moves/machine-service.ts';
+import {
+  CPUS,
+  type MachineDefaults,
+  PROCESS_DEFAULTS,
+  REGION,
+  toPrivateAddress,
+} from '../machines/records/machine-defaults.ts';
 import { createMachineStore, type MachineStore } from '../machines/records/machine-store.ts';
-import { DEFAULT_MEMORY_MB } from '../machines/records/machine-views.ts';
 import type { Organization } from '../organizations/organization-store.ts';
 import type { Sql, Storage } from '../storage/storage.ts';
 import { checkOwnSprite, organizationOf, type Principal } from '../tokens/principal.ts';
 import { countCreation } from './creation-limit.ts';
 import { createSpriteStore, type SpriteRow, type SpriteStore } from './sprite-store.ts';
-import { CPUS, REGION } from './to-machine-config.ts';
 
 export interface NewSpriteOptions {
   readonly name: string;
@@ -57,18 +62,9 @@ export interface SpriteServiceDeps {
   readonly defaults?: MachineDefaults | undefined;
 }
 
-/** What runs the machine of a sprite whose creator says nothing of it. */
-export interface MachineDefaults {
-  /** The name of the driver. */
-  readonly driver: string;
-  readonly memory_mb: number;
-}
-
-const DEFAULTS: MachineDefaults = { driver: 'process', memory_mb: DEFAULT_MEMORY_MB };
-
 export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
   const { storage, sprites, machines, changes, clock } = deps;
-  const { driver, memory_mb } = deps.defaults ?? DEFAULTS;
+  const { driver, memory_mb } = deps.defaults ?? PROCESS_DEFAULTS;
 
   async function create(
     sql: Sql,
@@ -143,12 +139,6 @@ export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
 
 function notFound(): RemoraError {
   return new RemoraError('not_found', 'there is no such sprite');
-}
-
-/** A random address in the private IPv6 range for each machine. */
-function toPrivateAddress(bytes: Buffer): string {
-  const groups = Array.from({ length: 7 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16));
-  return `fdaa:${groups.join(':')}`;
 }
 
 function refuse(code: 'invalid_request' | 'already_exists', message: string): RemoraError {

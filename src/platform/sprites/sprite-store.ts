@@ -21,6 +21,8 @@ export interface SpriteRow {
   readonly app: string | null;
   /** The version of its agent, from the last report. */
   readonly agent_version: string | null;
+  /** See `NewSprite`. */
+  readonly machine_only: boolean;
 }
 
 export interface NewSprite {
@@ -28,6 +30,8 @@ export interface NewSprite {
   readonly name: string;
   readonly labels: readonly string[];
   readonly url_settings: UrlSettings;
+  /** Its machine was made by the machines API: the sprite is in no list, and can be found by its name, the id of the machine. */
+  readonly machine_only?: boolean;
 }
 
 export type SpriteChange = Pick<NewSprite, 'labels' | 'url_settings'>;
@@ -38,6 +42,8 @@ export interface SpritePage {
   /** The name after which the page begins; empty for the first one. */
   readonly after: string;
   readonly limit: number;
+  /** Also those that are `machine_only`. */
+  readonly all?: true;
 }
 
 export interface SpriteStore {
@@ -56,7 +62,8 @@ export interface SpriteStore {
 }
 
 /** The row as the database returns it: two fields are JSON text. */
-export interface StoredSprite extends Omit<SpriteRow, 'labels' | 'url_settings'> {
+export interface StoredSprite extends Omit<SpriteRow, 'labels' | 'url_settings' | 'machine_only'> {
+  readonly machine_only: number;
   readonly labels: string;
   readonly url_settings: string;
 }
@@ -67,7 +74,7 @@ const AFTER_ALL = '\u{10FFFF}';
 
 /** `s` is the sprite and `m` its machine. */
 export const spriteColumns = `s.id, s.organization_id, s.name, s.labels, s.url_settings, s.created_at, s.updated_at,
-  s.last_running_at, s.last_warming_at, m.id AS machine_id, m.state AS machine_state, m.app, m.agent_version`;
+  s.last_running_at, s.last_warming_at, m.id AS machine_id, m.state AS machine_state, m.app, m.agent_version, s.machine_only`;
 const select = `SELECT ${spriteColumns} FROM sprites s LEFT JOIN machines m ON m.sprite_id = s.id`;
 const byId = `${select} WHERE s.id = $1`;
 const byName = `${select} WHERE s.organization_id = $1 AND s.name = $2`;
@@ -76,23 +83,23 @@ export function createSpriteStore(sql: Sql): SpriteStore {
   const find = async (id: string) => toRow(await sql.one<StoredSprite>(byId, [id]));
   return {
     find,
-    async insert({ organization_id, name, labels, url_settings }, now_ms) {
+    async insert({ organization_id, name, labels, url_settings, machine_only = false }, now_ms) {
       const id = `spr_${randomHex(10)}`;
       const made = await sql.run(
-        `INSERT INTO sprites (id, organization_id, name, labels, url_settings, created_at, updated_at)
-         VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT (organization_id, name) DO NOTHING`,
-        [id, organization_id, name, JSON.stringify(labels), JSON.stringify(url_settings), now_ms],
+        `INSERT INTO sprites (id, organization_id, name, labels, url_settings, created_at, updated_at, machine_only)
+         VALUES ($1, $2, $3, $4, $5, $6, $6, $7) ON CONFLICT (organization_id, name) DO NOTHING`,
+        [id, organization_id, name, JSON.stringify(labels), JSON.stringify(url_settings), now_ms, machine_only ? 1 : 0],
       );
       return made === 0 ? undefined : await find(id);
     },
     async findByName(organization_id, name) {
       return toRow(await sql.one<StoredSprite>(byName, [organization_id, name]));
     },
-    async list({ organization_id, prefix, after, limit }) {
+    async list({ organization_id, prefix, after, limit, all }) {
       // Only one lower bound is given: with two, a database may begin at the smaller one and read all rows between them.
       const [begin, bound] = after < prefix ? ['s.name >= $2', prefix] : ['s.name > $2', after];
       const rows = await sql.all<StoredSprite>(
-        `${select} WHERE s.organization_id = $1 AND ${begin} AND s.name < $3 ORDER BY s.name LIMIT $4`,
+        `${select} WHERE s.organization_id = $1 AND ${begin} AND s.name < $3 ${all === true ? '' : 'AND s.machine_only = 0'} ORDER BY s.name LIMIT $4`,
         [organization_id, bound, prefix + AFTER_ALL, limit],
       );
       return rows.map(parseSprite);
@@ -119,6 +126,7 @@ function toRow(stored: StoredSprite | undefined): SpriteRow | undefined {
 export function parseSprite(stored: StoredSprite): SpriteRow {
   return {
     ...stored,
+    machine_only: stored.machine_only === 1,
     labels: labelList.safeParse(parseJson(stored.labels)).data ?? [],
     url_settings: urlSettings.safeParse(parseJson(stored.url_settings)).data ?? { auth: 'sprite' },
   };

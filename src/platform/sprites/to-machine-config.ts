@@ -3,10 +3,7 @@
 import type { MachineConfig } from '../../contract/machine-config.ts';
 import type { SpriteConfigRequest } from '../../contract/sprites.ts';
 import { RemoraError } from '../../core/remora-error.ts';
-
-/** The one region that there is, and the processors that the record of every machine has. */
-export const REGION = 'local';
-export const CPUS = 1;
+import { CPUS, REGION } from '../machines/records/machine-defaults.ts';
 
 /** Undefined when nothing is asked for. Throws `unsupported_field` with every field that asks for what is not done. */
 export function toMachineConfig(

@@ -69,13 +69,13 @@ function toCaller(stored: StoredCaller | undefined, now_ms: number): Caller | un
   if (stored.of_sprite === null) return { type: 'organization', organization, token };
   if (stored.id === null) return undefined;
   const { organization_id, name, labels, url_settings, created_at, updated_at } = stored;
-  const { last_running_at, last_warming_at, machine_id, machine_state, app, agent_version } = stored;
+  const { last_running_at, last_warming_at, machine_id, machine_state, app, agent_version, machine_only } = stored;
   const { generation, incarnation, nonces } = stored;
   const times = { created_at, updated_at, last_running_at, last_warming_at };
   const sprite = { id: stored.id, organization_id, name, labels, url_settings, ...times };
   const own = {
     organization,
-    sprite: parseSprite({ ...sprite, machine_id, machine_state, app, agent_version }),
+    sprite: parseSprite({ ...sprite, machine_id, machine_state, app, agent_version, machine_only }),
     token,
     incarnation: generation === null ? undefined : parseKnownIncarnation({ generation, incarnation, nonces }),
   };

@@ -29,7 +29,7 @@ describe.skipIf(loudly(!isRoot, 'a process of another user: this is not root'))(
       readFileSync(`/proc/${pid}/environ`, 'utf8')
         .split('\0')
         .filter((text) => /^(?!NODE_CHANNEL_)./.test(text)),
-    ).toEqual([]);
+    ).toEqual([`NODE_COMPILE_CACHE=${process.env.NODE_COMPILE_CACHE}`]);
     const socketOfUser = join(home, '../state/files.sock');
     expect(statSync(socketOfUser)).toMatchObject({ uid: 0 });
     expect(statSync(socketOfUser).mode & 0o777).toBe(0o600);

@@ -20,12 +20,12 @@ const STOP: StopOptions = { signal: 'SIGTERM', timeout_ms: 5_000 };
 
 /** Returns `MachineService.restart`. */
 export function createReboots({ records, starts, stops, pendingStarts, mutex }: RebootsDeps) {
-  return async (id: string): Promise<void> => {
+  return async (id: string, options: StopOptions = STOP): Promise<void> => {
     await mutex.run(id, async () => {
       const { state } = await records.movableRow(id);
       // Takes the place first: where there is none, the memory of the machine is still there.
       if (state === 'suspended') await records.move(id, 'start', { place: 'checkRunning' });
-      if (!idle.includes(state)) await stops.endNow(id, 'running', STOP);
+      if (!idle.includes(state)) await stops.endNow(id, 'running', options);
       await starts.startNow(id);
     });
     await pendingStarts.ready(id);

@@ -1,5 +1,7 @@
 // Moves the machines of this host: one step at a time for each, recorded before and after the driver takes it, so that the next platform
 // goes on where this one ended. It does not check what a caller may see or ask.
+
+import type { MachineConfig } from '../../../contract/machine-config.ts';
 import type { DiscardCause } from '../../../contract/machine-events.ts';
 import type { Clock } from '../../../core/clock.ts';
 import { createKeyedMutex } from '../../../core/keyed-mutex.ts';
@@ -7,8 +9,8 @@ import type { Log } from '../../../core/log.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import { randomFraction } from '../../../core/urandom.ts';
 import type { Storage } from '../../storage/storage.ts';
-import type { InstanceEnd, MachineDriver, StopOptions } from '../drivers/machine-driver.ts';
-import type { MachineStore } from '../records/machine-store.ts';
+import type { InstanceEnd, MachineDriver, StopOptions, StopSignal } from '../drivers/machine-driver.ts';
+import type { MachineRow, MachineStore } from '../records/machine-store.ts';
 import { type CheckpointMoves, createCheckpointMoves } from './machine-checkpoints.ts';
 import { createExits } from './machine-exits.ts';
 import type { OnMove } from './machine-move.ts';
@@ -17,6 +19,7 @@ import { createMachineRecords } from './machine-records.ts';
 import { createStarts, type StartedMachine } from './machine-starts.ts';
 import { createStops } from './machine-stops.ts';
 import { createSuspends } from './machine-suspends.ts';
+import { createUpdates, type MachineChange } from './machine-updates.ts';
 import { createRestarts } from './pending-restarts.ts';
 import { createPendingStarts } from './pending-starts.ts';
 import { createReconciliation } from './reconcile-machines.ts';
@@ -59,7 +62,7 @@ export interface MachineService extends AsyncDisposable {
    * Ends a machine and boots it, also one that is suspended or stopped. Throws what `start` throws; where no place is free for a machine that
    * does not run, it is left as it was.
    */
-  restart(id: string): Promise<void>;
+  restart(id: string, options?: StopOptions): Promise<void>;
   /** Resolves once the stop is recorded; `ended` resolves when nothing of the machine runs. A frozen machine loses its memory. */
   stop(id: string, options: StopOptions): Promise<{ readonly ended: Promise<void> }>;
   /** Throws the snapshot of a suspended machine away, so that its next start is a cold one with this cause. Does nothing for any other machine. */
@@ -68,6 +71,18 @@ export interface MachineService extends AsyncDisposable {
   reported(id: string): Promise<void>;
   /** See `Waiters.wait`. */
   wait(id: string, wanted: WaitFor): Promise<void>;
+  /**
+   * Gives a machine another configuration and resolves with its row: one that runs is ended and started again, the snapshot of a suspended
+   * one is discarded. Does not wait for the report of the agent. Throws `conflict` for another version than the expected one, and what
+   * `change` and a start throw.
+   */
+  update(id: string, change: MachineChange): Promise<MachineRow>;
+  /** Starts a machine and does not wait for the report of its agent. Throws what `start` throws before that. */
+  launch(id: string): Promise<void>;
+  /** Throws `not_supported` for a configuration that the driver cannot carry out. */
+  checkConfig(config: MachineConfig): void;
+  /** Sends a signal to a machine that runs. Throws `invalid_state`, and `not_supported`. */
+  signal(id: string, signal: StopSignal): Promise<void>;
   /** Stops a machine and deletes its record and files. Its waiters get `invalid_state`. */
   destroy(id: string): Promise<void>;
   readonly checkpoints: CheckpointMoves;
@@ -137,6 +152,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
   });
   const { endNow } = stops;
   const restart = createReboots({ records, starts, stops, pendingStarts, mutex });
+  const updates = createUpdates({ machines, driver, records, starts, stops, snapshots, mutex });
   const checkpoints = createCheckpointMoves({ ...deps, records, mutex, endNow, start: starts.start, signal });
   const reconciliation = createReconciliation({ host, machines, driver, records });
   const recordReport = createReportRecorder({ ...deps, pendingStarts, waiters });
@@ -175,6 +191,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
       }),
     checkpoints,
     reported: recordReport,
+    ...updates,
     wait: (id, wanted) => waiters.wait(id, () => records.ownRow(id), wanted),
     async [Symbol.asyncDispose]() {
       suspends[Symbol.dispose]();

@@ -17,6 +17,10 @@ export function createOfflineMachineService(): MachineService {
     restart: refuse,
     discardSnapshot: refuse,
     reported: refuse,
+    update: refuse,
+    launch: refuse,
+    checkConfig: () => undefined,
+    signal: refuse,
     wait: refuse,
     destroy: refuse,
     checkpoints: {

@@ -15,7 +15,7 @@ export interface MachinePath {
 export async function findMachineFor(
   principal: Principal,
   path: MachinePath,
-  machines: MachineStore,
+  machines: Pick<MachineStore, 'find'>,
 ): Promise<MachineRow> {
   const organization = organizationOf(principal);
   const row = await machines.find(path.machine_id);

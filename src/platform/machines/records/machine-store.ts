@@ -45,6 +45,12 @@ export interface MachineRow {
   readonly version: string;
   /** False while `instance_id` names an instance that has not begun: the next boot is that one. */
   readonly booted: boolean;
+  /** The nonce of the lease, which may be over; null when there is none. */
+  readonly lease_nonce: string | null;
+  readonly lease_owner: string | null;
+  readonly lease_description: string | null;
+  /** Unix milliseconds. */
+  readonly lease_expires_at: number | null;
   /** It gets no traffic through a proxy. */
   readonly cordoned: boolean;
   /** It was made by the machines API: its sprite is in no list, and a stop resets its root file system. */
@@ -80,6 +86,10 @@ export type NewMachine = Omit<
   | 'booted'
   | 'cordoned'
   | 'machine_only'
+  | 'lease_nonce'
+  | 'lease_owner'
+  | 'lease_description'
+  | 'lease_expires_at'
 >;
 
 export interface MachinePage {

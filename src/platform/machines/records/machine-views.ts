@@ -56,10 +56,25 @@ export function toMachineRecord(row: MachineRow): Machine {
     region,
     instance_id,
     private_ip,
+    version: row.version,
+    ...(config.image === undefined ? {} : { image_ref: toImageRef(config.image) }),
+    cordoned: row.cordoned,
+    checks: [],
     config,
     ...(row.role === null ? {} : { metadata: { role: row.role } }),
     ...(row.last_exit === null ? {} : { last_exit: row.last_exit }),
     created_at: toDateTime(row.created_at),
     updated_at: toDateTime(row.updated_at),
   };
+}
+
+/** `registry/repository:tag@digest`, each part but the repository optional; an image of this platform has a name only. */
+function toImageRef(image: string): NonNullable<Machine['image_ref']> {
+  const [named = '', digest = ''] = image.split('@');
+  const slash = named.indexOf('/');
+  const first = named.slice(0, Math.max(slash, 0));
+  const registry = /[.:]|^localhost$/.test(first) ? first : '';
+  const rest = registry === '' ? named : named.slice(slash + 1);
+  const [repository = '', tag = ''] = rest.split(':');
+  return { registry, repository, tag, digest, labels: null };
 }

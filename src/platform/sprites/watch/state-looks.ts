@@ -102,7 +102,7 @@ export class StateLooks {
       return;
     }
     const watched = this.#open.get(row.organization_id);
-    if (watched !== undefined) this.#send(watched, [watched.board.set(row)]);
+    if (watched !== undefined && !row.machine_only) this.#send(watched, [watched.board.set(row)]);
   }
 
   async #lookAtDue(): Promise<void> {

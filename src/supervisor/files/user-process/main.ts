@@ -1,5 +1,6 @@
 // A process that serves file operations with the rights of the user alone. It is forked by root, makes its socket, gives up root for good,
 // and ends when the supervisor lets go of it. All that it needs is loaded before: the user may not be able to read it.
+import { flushCompileCache } from 'node:module';
 import { toErrorMessage } from '../../../core/error-message.ts';
 import type { Log } from '../../../core/log.ts';
 import { createEdge } from '../../../http/edge.ts';
@@ -26,6 +27,8 @@ async function main(): Promise<void> {
     log: createParentLog(),
   });
   await listenOnPath(edge.createServer('supervisor'), { path: socket, mode: 0o600 });
+  // It is killed in the end, and its user may not write there.
+  flushCompileCache();
   giveUpRoot(user);
   process.chdir('/');
   send({ type: 'ready' });

@@ -5,6 +5,7 @@ import { rmSync } from 'node:fs';
 import type { Log } from '../../../core/log.ts';
 import { NODE_FLAGS } from '../../../core/node-flags.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
+import { toCompileCacheVariable } from '../../../linux/compile-cache.ts';
 import type { UserProcessMessage, UserProcessOptions } from './user-process-message.ts';
 
 const START_MS = 15_000;
@@ -86,7 +87,7 @@ export class UserProcess implements AsyncDisposable {
     const child = fork(new URL('./main.ts', import.meta.url), [JSON.stringify(options)], {
       execArgv: [...NODE_FLAGS],
       // Nothing of the supervisor's environment is the user's.
-      env: {},
+      env: { ...toCompileCacheVariable() },
       cwd: '/',
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     });

@@ -1,8 +1,7 @@
 // Copies trees in a process of its own, one job after the other.
 import { type ChildProcess, fork } from 'node:child_process';
-import { getCompileCacheDir } from 'node:module';
-import { dirname } from 'node:path';
 import { RemoraError } from '../../../../../core/remora-error.ts';
+import { toCompileCacheVariable } from '../../../../../linux/compile-cache.ts';
 import type { TreeCounts, TreeJob, TreeMessage } from './tree/tree-message.ts';
 
 export type OnTreeProgress = (counts: TreeCounts) => void;
@@ -20,7 +19,8 @@ export async function openTreeProcess(signal: AbortSignal): Promise<TreeProcess>
   signal.throwIfAborted();
   const child = fork(new URL('./tree/main.ts', import.meta.url), [], {
     execArgv: [],
-    env: toEnvironment(),
+    // Nothing of the platform's environment, which may hold keys.
+    env: { ...(process.env.PATH === undefined ? {} : { PATH: process.env.PATH }), ...toCompileCacheVariable() },
     cwd: '/',
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
@@ -53,17 +53,6 @@ export async function openTreeProcess(signal: AbortSignal): Promise<TreeProcess>
       }
     },
     [Symbol.asyncDispose]: dispose,
-  };
-}
-
-/** Nothing else of the platform's environment, which may hold keys. */
-function toEnvironment(): Record<string, string> {
-  const { PATH } = process.env;
-  const cache = getCompileCacheDir();
-  return {
-    ...(PATH === undefined ? {} : { PATH }),
-    // Each version of Node has a directory of its own there.
-    ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: dirname(cache) }),
   };
 }
 

@@ -1,8 +1,8 @@
-// The agent as a service of systemd: says when it serves, how it is and that it stops, is watched, and reads its settings again when
-// it is asked to. Loaded only where systemd wants to be told.
+// A daemon as a service of systemd: says when it serves, how it is and that it stops, is watched, and reads its settings again when it
+// is asked to. Loaded only where systemd wants to be told.
 import type { Log } from '../../core/log.ts';
-import type { ServiceManager } from '../../linux/systemd/service-manager.ts';
-import { startWatchdog } from '../../linux/systemd/watchdog.ts';
+import type { ServiceManager } from './service-manager.ts';
+import { startWatchdog } from './watchdog.ts';
 
 /** Changes of one moment are told as one. */
 const STATUS_PAUSE_MS = 500;
@@ -10,13 +10,13 @@ const STATUS_PAUSE_MS = 500;
 /** What systemd is told about. */
 export interface Watched {
   statusLine(): string;
-  /** Settles when what the agent stands on has answered. */
+  /** Settles when what the daemon stands on has answered. */
   answers(): Promise<unknown>;
 }
 
 export interface ServiceLink extends Disposable {
-  /** Tells that `agent` serves. From then on systemd watches it, and may ask for its settings to be read again. */
-  serve(agent: Watched): Promise<void>;
+  /** Tells that `daemon` serves. From then on systemd watches it, and may ask for its settings to be read again. */
+  serve(daemon: Watched): Promise<void>;
   /** The status line may be another one. */
   noteChange(): void;
   /** Tells that the program of this process is about to be replaced; the next one tells that it serves. */
@@ -31,9 +31,9 @@ export interface ServiceLinkOptions {
   readonly log: Log;
 }
 
-/** A signal that asks for the settings to be read again is kept until the agent serves. */
+/** A signal that asks for the settings to be read again is kept until the daemon serves. */
 export function openServiceLink({ manager, reload, log }: ServiceLinkOptions): ServiceLink {
-  let agent: Watched | undefined;
+  let daemon: Watched | undefined;
   let told: string | undefined;
   let timer: NodeJS.Timeout | undefined;
   let watchdog: Disposable | undefined;
@@ -48,18 +48,18 @@ export function openServiceLink({ manager, reload, log }: ServiceLinkOptions): S
 
   function tellStatus(): void {
     timer = undefined;
-    const line = agent?.statusLine();
+    const line = daemon?.statusLine();
     if (line === undefined || line === told) return;
     told = line;
     void tell({ status: line });
   }
 
   function onHangUp(): void {
-    isAsked = agent === undefined;
-    if (agent === undefined) return;
+    isAsked = daemon === undefined;
+    if (daemon === undefined) return;
     void tell({ reloading_us: now_us(), status: 'reading the settings again' });
     reload();
-    told = agent.statusLine();
+    told = daemon.statusLine();
     void tell({ ready: true, status: told });
   }
 
@@ -70,7 +70,7 @@ export function openServiceLink({ manager, reload, log }: ServiceLinkOptions): S
       ask: () => watched.answers(),
       onSilence(isSilent) {
         if (isSilent)
-          log.error({ limit_ms }, 'the store does not answer; systemd restarts the agent unless it does soon');
+          log.error({ limit_ms }, 'the store does not answer; systemd starts this process again unless it does soon');
         else log.warn({}, 'the store answers again');
       },
     });
@@ -78,13 +78,13 @@ export function openServiceLink({ manager, reload, log }: ServiceLinkOptions): S
 
   function rest(): void {
     clearTimeout(timer);
-    agent = undefined;
+    daemon = undefined;
   }
 
   process.on('SIGHUP', onHangUp);
   return {
     async serve(watched) {
-      agent = watched;
+      daemon = watched;
       told = watched.statusLine();
       await tell({ ready: true, status: told });
       if (manager.watchdog_ms !== undefined) watch(watched, manager.watchdog_ms);

@@ -1,0 +1,126 @@
+// systemd watches the agent: one that hangs is started again, one that is well never, and one that slept a long time loses nothing.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { isWithoutSystemd, openSystemdContainer, type SystemdContainer } from '../support/systemd-container.ts';
+
+const units = ['remora.service', 'remora.socket', 'remora-supervisor.socket', 'remora-supervisor.service'];
+const curl = 'curl -sS --max-time 50 --unix-socket /run/remora/remora.sock';
+const LIMIT_MS = 4_000;
+const LATE_MS = 50_000;
+
+/** Runs a loop without an end in the process that listens for a debugger. */
+const HANG = `
+  const { webSocketDebuggerUrl } = (await (await fetch('http://127.0.0.1:9229/json')).json())[0];
+  const socket = new WebSocket(webSocketDebuggerUrl);
+  socket.onopen = () => {
+    socket.send(JSON.stringify({ id: 1, method: 'Runtime.evaluate', params: { expression: 'for (;;);' } }));
+    setTimeout(() => process.exit(), 200);
+  };`;
+
+describe.skipIf(isWithoutSystemd())('an agent that systemd watches', () => {
+  let box: SystemdContainer;
+
+  const show = async (property: string) => (await box.run(`systemctl show -P ${property} remora`)).trim();
+  const restarts = async () => Number(await show('NRestarts'));
+  const journal = () => box.run('journalctl -u remora -o cat --no-pager');
+  const alarms = async () => (await journal()).split('Watchdog timeout').length - 1;
+  const kills = async () => (await journal()).split('status=9/KILL').length - 1;
+  const health = () => box.run(`${curl} http://localhost/v1/health`);
+  const send = (signal: NodeJS.Signals, pids: readonly number[]) => {
+    for (const pid of pids) process.kill(pid, signal);
+  };
+  /** The main process as this machine numbers it. */
+  const mainPid = async () => {
+    const inside = await show('MainPID');
+    const numbers = box
+      .pids()
+      .map((pid) => [pid, execFileSync('grep', ['^NSpid:', `/proc/${pid}/status`], { encoding: 'utf8' })]);
+    return Number(numbers.find(([, line]) => String(line).trim().endsWith(`\t${inside}`))?.[0]);
+  };
+  const isRestarted = async (before: number) => (await restarts()) > before && (await show('ActiveState')) === 'active';
+
+  beforeAll(async () => {
+    box = await openSystemdContainer(units);
+    const directory = join(box.tree, 'etc/systemd/system/remora.service.d');
+    mkdirSync(directory);
+    // In place of the minute of the unit.
+    writeFileSync(join(directory, 'soon.conf'), `[Service]\nWatchdogSec=${LIMIT_MS}ms\nTimeoutAbortSec=1s\n`);
+    await box.run('systemctl daemon-reload && systemctl enable --now remora.socket remora.service');
+  });
+  afterAll(() => box?.[Symbol.asyncDispose]());
+
+  it('says that it is well again and again, and is left alone', async () => {
+    const told = () => show('WatchdogTimestampMonotonic').then(Number);
+    const first = await told();
+    const second = await eventually(async () => ((await told()) > first ? told() : undefined), LATE_MS);
+    await eventually(async () => (await told()) > second, LATE_MS);
+    expect([await restarts(), await alarms()]).toEqual([0, 0]);
+  });
+
+  it('goes on being watched as the same process with a new program', async () => {
+    writeFileSync(join(box.tree, 'etc/remora/agent.env'), 'REMORA_RESUME_RNG=reexec\n');
+    await box.run('systemctl reload remora');
+    const pid = await show('MainPID');
+    const started = () => box.run(`${curl} 'http://localhost/v1/status' | grep -o '"started_at":"[^"]*"'`);
+    const before = await started();
+    await box.run(`${curl} -X POST http://localhost/v1/machine/resumed`);
+    await eventually(async () => (await started()) !== before, LATE_MS);
+    await eventually(async () => (await show('SubState')) === 'running', LATE_MS);
+    const told = () => show('WatchdogTimestampMonotonic').then(Number);
+    const first = await told();
+    await eventually(async () => (await told()) > first + LIMIT_MS * 1_000, LATE_MS);
+    expect([await show('MainPID'), await restarts(), await alarms()]).toEqual([pid, 0, 0]);
+    writeFileSync(join(box.tree, 'etc/remora/agent.env'), '');
+    await box.run('systemctl restart remora');
+  });
+
+  it('may take longer to start than it may be silent later', async () => {
+    const before = [await restarts(), await alarms()];
+    await box.run('systemctl stop remora && systemctl start --no-block remora');
+    const pid = await eventually(async () => ((await show('MainPID')) === '0' ? undefined : mainPid()), LATE_MS);
+    send('SIGSTOP', [pid]);
+    await sleep(LIMIT_MS * 1.5);
+    expect(await show('ActiveState')).toBe('activating');
+    send('SIGCONT', [pid]);
+    expect(await health()).toBe('{"status":"ok"}\n');
+    await eventually(async () => (await show('ActiveState')) === 'active', LATE_MS);
+    expect([await restarts(), await alarms()]).toEqual(before);
+  });
+
+  it('is started again when its event loop hangs, and callers wait for that', async () => {
+    const [before, alarmsBefore] = [await restarts(), await alarms()];
+    writeFileSync(join(box.tree, 'root/hang.mjs'), HANG);
+    const pid = await show('MainPID');
+    await box.run(`kill -USR1 ${pid}; until curl -s -o /dev/null http://127.0.0.1:9229/json; do sleep 0.1; done
+      /opt/remora/node_modules/.bin/node /root/hang.mjs`);
+    expect(await health()).toBe('{"status":"ok"}\n');
+    await eventually(() => isRestarted(before), LATE_MS);
+    expect([await restarts(), await alarms()]).toEqual([before + 1, alarmsBefore + 1]);
+    expect(await show('MainPID')).not.toBe(pid);
+  });
+
+  it('loses nothing when the whole machine stood still and its clocks ran on', async () => {
+    await box.run(
+      `${curl} -X PUT -H 'content-type: application/json' -d '{"expire":"10m"}' http://localhost/v1/tasks/build`,
+    );
+    const [before, killsBefore] = [await restarts(), await kills()];
+    const pids = box.pids();
+    send('SIGSTOP', pids);
+    try {
+      await sleep(LIMIT_MS * 1.5);
+    } finally {
+      send('SIGCONT', pids);
+    }
+    // systemd may look at its clock before the agent has said a word; then the agent drains and is started again.
+    const answers = await Promise.all(Array.from({ length: 5 }, health));
+    expect(new Set(answers)).toEqual(new Set(['{"status":"ok"}\n']));
+    expect(await box.run(`${curl} http://localhost/v1/tasks/build`)).toContain('"name":"build"');
+    expect(await journal()).toMatch(/"cause":"process_stopped".*"msg":"resumed"/);
+    expect(await restarts()).toBeLessThanOrEqual(before + 1);
+    expect(await kills()).toBe(killsBefore);
+  });
+});
