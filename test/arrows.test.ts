@@ -205,6 +205,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/apps',
     'platform/machines',
     'platform/machines/access',
+    'platform/machines/drivers',
     'platform/machines/moves',
     'platform/machines/records',
     'platform/sprites',

@@ -29,6 +29,7 @@ import { spriteWatchOperations } from './sprite-watch.ts';
 import { spriteOperations } from './sprites.ts';
 import { tokenOperations } from './tokens.ts';
 import { upgradeOperations } from './upgrade.ts';
+import { volumeOperations } from './volumes.ts';
 
 export const platformOperations = {
   health: definePlatformOperation({
@@ -57,6 +58,7 @@ export const platformOperations = {
   ...machineChangeOperations,
   ...machineLeaseOperations,
   ...machineMetadataOperations,
+  ...volumeOperations,
   ...channelOperations,
   ...serviceOperations,
   ...fileOperations,

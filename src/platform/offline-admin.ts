@@ -21,6 +21,8 @@ import { createUsageStore } from './gateway/usage/usage-store.ts';
 import { createHostStore, type PlatformHost } from './hosts/host-store.ts';
 import { createOfflineMachineService } from './machines/moves/offline-machine-service.ts';
 import { createMachineStore } from './machines/records/machine-store.ts';
+import { createVolumeStore } from './machines/records/volume-store.ts';
+import { createOfflineVolumeService } from './machines-api/offline-volume-service.ts';
 import { createOfflineEdge } from './operator/offline-edge.ts';
 import { OPERATOR_LISTENER } from './operator/operator-socket.ts';
 import { createOrganizationStore } from './organizations/organization-store.ts';
@@ -148,6 +150,7 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
         machines,
         machineService,
         spriteService,
+        volumeService: createOfflineVolumeService(createVolumeStore(storage)),
         connecting: openConnecting(),
         usage,
         around,

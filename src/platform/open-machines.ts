@@ -4,6 +4,7 @@ import type { Changes } from './changes.ts';
 import { createMachineService, type MachineService } from './machines/moves/machine-service.ts';
 import { type MachineDefaults, PROCESS_DEFAULTS } from './machines/records/machine-defaults.ts';
 import { createMachineToken } from './machines/records/machine-token.ts';
+import { createVolumeService, type VolumeService } from './machines-api/volume-service.ts';
 import { openDriver } from './open-driver.ts';
 import type { Stores } from './open-stores.ts';
 import type { PlatformAddresses } from './platform-addresses.ts';
@@ -17,6 +18,7 @@ export interface MachineParts {
   readonly spriteService: SpriteService;
   /** What runs the machines. */
   readonly defaults: MachineDefaults;
+  readonly volumeService: VolumeService;
 }
 
 export interface OpenMachinesDeps {
@@ -64,7 +66,8 @@ export async function openMachines(deps: OpenMachinesDeps): Promise<MachineParts
   });
   const defaults = options.qemu === undefined ? PROCESS_DEFAULTS : EMULATED_DEFAULTS;
   const spriteService = createSpriteService({ storage, sprites, machines, machineService, changes, clock, defaults });
-  return { machineService, spriteService, defaults };
+  const volumeService = createVolumeService({ storage, files: driver.volumes, host, clock, log: options.log });
+  return { machineService, spriteService, volumeService, defaults };
 }
 
 function toStartDeadline({ qemu }: PlatformOptions): number {

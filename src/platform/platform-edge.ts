@@ -98,7 +98,7 @@ export function createPlatformEdge(deps: PlatformEdgeDeps): Edge {
 }
 
 function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperations, Principal> {
-  const { options, stores, fencing, machineService, spriteService, machinesDir, clock } = deps;
+  const { options, stores, fencing, machineService, spriteService, volumeService, machinesDir, clock } = deps;
   const { storage, host, isShared, organizations, sprites, tokens, machines, incarnations, notices } = stores;
   const { log } = options;
   const watches = openPortWatches({ notices, changes: deps.changes, isShared });
@@ -142,17 +142,15 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
     ...deps.connecting.handlers,
     ...deps.gateway.handlers,
     ...createMachinesApi({
-      storage,
+      ...stores,
       apps,
-      machines,
       sprites: spriteService,
+      volumeService,
       service: machineService,
-      incarnations,
       rates: options.machineRates,
       defaults: deps.defaults,
       callOwner: deps.hostParts.others?.platforms.ask,
       clock,
-      host,
       machinesDir,
       log,
     }),
@@ -210,6 +208,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       apps,
       sprites,
       spriteService,
+      volumeService,
       connectorService: deps.connecting.service,
       tokens,
       clock,

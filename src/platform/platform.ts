@@ -68,7 +68,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     changes,
     clock,
   });
-  const { machineService, spriteService } = machineParts;
+  const { machineService, spriteService, volumeService } = machineParts;
   const hostParts = stack.use(await openHosts({ options, stores, vault, clock }));
   const { records } = hostParts.others ?? {};
   const channels = stack.use(openChannels(stores.incarnations, changes, records, log, clock));
@@ -99,6 +99,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   await machineService.reconcile();
   stack.use(await openListeners({ options, edge, metricsListener, addresses }));
   machineService.carryOn();
+  void volumeService.carryOn();
 
   const admin = createAdmin({
     ...stores,

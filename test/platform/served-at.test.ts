@@ -68,6 +68,13 @@ readMachineMetadataKey 401:unauthorized served 403:forbidden 403:forbidden serve
 setMachineMetadataKey 401:unauthorized served served served served 404:not_found
 putMachineMetadataKey 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 deleteMachineMetadataKey 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+listVolumes 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+createVolume 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+readVolume 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+updateVolume 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+deleteVolume 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+extendVolume 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+listVolumeSnapshots 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 openChannel 401:unauthorized 403:forbidden served served 403:forbidden 404:not_found
 openLane 401:unauthorized 403:forbidden served served 403:forbidden 404:not_found
 listServices 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found

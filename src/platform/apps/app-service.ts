@@ -65,6 +65,11 @@ export function createAppService({ storage, clock }: AppServiceDeps): AppService
           const message = `the app has ${machines === 1 ? 'a machine' : `${machines} machines`}; delete the sprites first`;
           throw new RemoraError('conflict', message, { details: { machines } });
         }
+        const volumes = await inside.countVolumes(organization.id, name);
+        if (volumes > 0) {
+          const message = `the app has ${volumes === 1 ? 'a volume' : `${volumes} volumes`}; delete them first`;
+          throw new RemoraError('conflict', message, { details: { volumes } });
+        }
         await inside.delete(name);
       }, toAppTurn(name)),
   };

@@ -18,6 +18,7 @@ export interface AppStore {
   /** Sorted by name. */
   list(organization_id: string): Promise<readonly AppRow[]>;
   count(organization_id: string): Promise<number>;
+  countVolumes(organization_id: string, name: string): Promise<number>;
   delete(name: string): Promise<void>;
 }
 
@@ -37,6 +38,10 @@ export function createAppStore(sql: Sql): AppStore {
     async count(organization_id) {
       const text = 'SELECT count(*) AS count FROM apps WHERE organization_id = $1';
       return (await sql.one<{ readonly count: number }>(text, [organization_id]))?.count ?? 0;
+    },
+    async countVolumes(organization_id, name) {
+      const text = 'SELECT count(*) AS count FROM volumes WHERE organization_id = $1 AND app = $2';
+      return (await sql.one<{ readonly count: number }>(text, [organization_id, name]))?.count ?? 0;
     },
     async delete(name) {
       await sql.run('DELETE FROM apps WHERE name = $1', [name]);

@@ -3,6 +3,7 @@ import type { machineChangeOperations } from '../../contract/machine-changes.ts'
 import type { machineLeaseOperations } from '../../contract/machine-leases.ts';
 import type { machineMetadataOperations } from '../../contract/machine-metadata.ts';
 import type { machineOperations } from '../../contract/machines.ts';
+import type { volumeOperations } from '../../contract/volumes.ts';
 import type { Handlers } from '../../http/handler.ts';
 import { type CallOwner, createMachineAccess } from '../machines/access/machine-access.ts';
 import { createMachineRates, defaultMachineRates, type MachineRateOptions } from '../machines/access/machine-rates.ts';
@@ -12,10 +13,12 @@ import type { Principal } from '../tokens/principal.ts';
 import { createMachineChangeHandlers, type MachineChangeDeps } from './machine-change-handlers.ts';
 import { createMachineLeaseHandlers } from './machine-lease-handlers.ts';
 import { createMachineMetadataHandlers } from './machine-metadata-handlers.ts';
+import { createVolumeHandlers, type VolumeHandlerDeps } from './volume-handlers.ts';
 
 export interface MachinesApiDeps
   extends Omit<MachineHandlerDeps, 'access' | 'destroyed'>,
-    Omit<MachineChangeDeps, 'access' | 'host' | 'machines'> {
+    Omit<MachineChangeDeps, 'access' | 'host' | 'machines'>,
+    Pick<VolumeHandlerDeps, 'volumeService'> {
   readonly rates?: MachineRateOptions | undefined;
   /** Undefined where there is one platform process only. */
   readonly callOwner: CallOwner | undefined;
@@ -24,7 +27,8 @@ export interface MachinesApiDeps
 type Rows = typeof machineOperations &
   typeof machineChangeOperations &
   typeof machineLeaseOperations &
-  typeof machineMetadataOperations;
+  typeof machineMetadataOperations &
+  typeof volumeOperations;
 
 /** The id of a platform that does not run: it has no machine. */
 const NOBODY = '';
@@ -39,5 +43,6 @@ export function createMachinesApi(given: MachinesApiDeps): Handlers<Rows, Princi
     ...createMachineChangeHandlers({ ...deps, host }),
     ...createMachineLeaseHandlers(deps),
     ...createMachineMetadataHandlers(deps),
+    ...createVolumeHandlers(deps),
   };
 }

@@ -10,6 +10,7 @@ import type { AppService } from '../apps/app-service.ts';
 import { createOrganization } from '../apps/create-organization.ts';
 import type { ConnectorService } from '../connectors/connector-service.ts';
 import { createHostStore } from '../hosts/host-store.ts';
+import type { VolumeService } from '../machines-api/volume-service.ts';
 import type { OrganizationStore } from '../organizations/organization-store.ts';
 import type { SpriteService } from '../sprites/sprite-service.ts';
 import type { SpriteStore } from '../sprites/sprite-store.ts';
@@ -28,6 +29,7 @@ export interface AdministrationDeps {
   readonly sprites: SpriteStore;
   readonly spriteService: SpriteService;
   readonly connectorService: ConnectorService;
+  readonly volumeService: VolumeService;
   readonly tokens: TokenStore;
   readonly clock: Clock;
   /** Whether several platform processes may share the database. */

@@ -1,6 +1,7 @@
 // Deletes an organization with everything that is its own.
 import { RemoraError } from '../../core/remora-error.ts';
 import type { ConnectorService } from '../connectors/connector-service.ts';
+import type { VolumeService } from '../machines-api/volume-service.ts';
 import { createOrganizationStore, type Organization } from '../organizations/organization-store.ts';
 import type { SpriteService } from '../sprites/sprite-service.ts';
 import type { SpriteStore } from '../sprites/sprite-store.ts';
@@ -11,6 +12,7 @@ export interface DeleteOrganizationDeps {
   readonly sprites: Pick<SpriteStore, 'list'>;
   readonly spriteService: Pick<SpriteService, 'delete'>;
   readonly connectorService: Pick<ConnectorService, 'list' | 'delete'>;
+  readonly volumeService: Pick<VolumeService, 'removeAll'>;
 }
 
 const BATCH = 100;
@@ -20,7 +22,7 @@ const BATCH = 100;
  * it, so that machines end and credentials are revoked; what was deleted before a failure stays deleted, and the call can be repeated.
  */
 export async function deleteOrganization(
-  { storage, sprites, spriteService, connectorService }: DeleteOrganizationDeps,
+  { storage, sprites, spriteService, connectorService, volumeService }: DeleteOrganizationDeps,
   organization: Organization,
   force: boolean,
 ): Promise<void> {
@@ -39,5 +41,6 @@ export async function deleteOrganization(
   for (; batch.length > 0; batch = await listSprites()) {
     for (const { name } of batch) await spriteService.delete(organization, name);
   }
+  if (force) await volumeService.removeAll(id);
   await storage.transaction((sql) => createOrganizationStore(sql).delete(id));
 }

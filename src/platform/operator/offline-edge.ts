@@ -13,6 +13,7 @@ import { machineOperations } from '../../contract/machines.ts';
 import { organizationOperations } from '../../contract/organizations.ts';
 import { spriteOperations } from '../../contract/sprites.ts';
 import { tokenOperations } from '../../contract/tokens.ts';
+import { volumeOperations } from '../../contract/volumes.ts';
 import { toLoggedPath } from '../../core/gateway/capability-text.ts';
 import type { Log } from '../../core/log.ts';
 import { randomBytes } from '../../core/urandom.ts';
@@ -55,6 +56,7 @@ const operations = {
   ...machineChangeOperations,
   ...machineLeaseOperations,
   ...machineMetadataOperations,
+  ...volumeOperations,
   ...gatewayUsageOperations,
   ...tokenOperations,
   ...organizationOperations,
@@ -73,6 +75,7 @@ export function createOfflineEdge(deps: OfflineEdgeDeps): Edge {
         storage: deps.storage,
         apps: deps.apps,
         sprites: service,
+        volumeService: deps.volumeService,
         callOwner: undefined,
         defaults: PROCESS_DEFAULTS,
         machines,

@@ -25,6 +25,7 @@ export interface VolumeStore {
   find(id: string): Promise<VolumeRow | undefined>;
   /** Sorted by id. */
   list(organization_id: string, app: string): Promise<readonly VolumeRow[]>;
+  listOf(organization_id: string): Promise<readonly VolumeRow[]>;
   /** Those of a host whose last move did not end. */
   listUnfinished(host: string): Promise<readonly VolumeRow[]>;
   count(organization_id: string): Promise<number>;
@@ -51,6 +52,8 @@ export function createVolumeStore(sql: Sql): VolumeStore {
         organization_id,
         app,
       ]),
+    listOf: (organization_id) =>
+      sql.all<VolumeRow>('SELECT * FROM volumes WHERE organization_id = $1 ORDER BY id', [organization_id]),
     listUnfinished: (host) =>
       sql.all<VolumeRow>("SELECT * FROM volumes WHERE host = $1 AND state <> 'created' ORDER BY id", [host]),
     async count(organization_id) {
