@@ -30,7 +30,8 @@ export interface CallerBody {
 
 /**
  * Throws `payload_too_large` when the declared length is over the cap, and `timeout` when the caller goes silent; a stream
- * fails with the same errors. A caller that asked whether to send its body gets the 100. `undefined` when the caller went away
+ * fails with the same errors. A caller that asked whether to send its body gets the
+ * 100 when the body is first read. `undefined` when the caller went away
  * before a small body was complete.
  */
 export function readCallerBody(
@@ -41,10 +42,12 @@ export function readCallerBody(
 ): CallerBody | Promise<CallerBody | undefined> {
   const declared_bytes = Number(request.headers['content-length'] ?? 0);
   if (declared_bytes > cap_bytes) throw tooLarge(cap_bytes);
-  if (request.headers.expect !== undefined) response.writeContinue();
-  if (request.headers['transfer-encoding'] !== undefined) return new StreamedBody(request, { cap_bytes, idle_ms });
-  if (declared_bytes === 0) return noBody;
-  if (declared_bytes > COLLECT_MAX_BYTES) return new StreamedBody(request, { cap_bytes, idle_ms });
+  const isChunked = request.headers['transfer-encoding'] !== undefined;
+  if (!isChunked && declared_bytes === 0) return noBody;
+  const isAsking = request.headers.expect !== undefined;
+  if (isChunked || isAsking || declared_bytes > COLLECT_MAX_BYTES) {
+    return new StreamedBody(request, { cap_bytes, idle_ms }, isAsking ? response : undefined);
+  }
   return collectBody(request, idle_ms);
 }
 
@@ -52,18 +55,26 @@ const noBody: CallerBody = { open: () => null, bytes: 0, repeatable: true, close
 
 async function collectBody(request: IncomingMessage, idle_ms: number): Promise<CallerBody | undefined> {
   const buffer = await collect(request, idle_ms);
-  return buffer && { open: () => buffer, bytes: buffer.length, repeatable: true, close: () => undefined };
+  return buffer && wholeBody(buffer);
+}
+
+/** One that was read before. */
+export function wholeBody(bytes: Buffer): CallerBody {
+  return { open: () => bytes, bytes: bytes.length, repeatable: true, close: () => undefined };
 }
 
 class StreamedBody implements CallerBody {
   readonly #request: IncomingMessage;
   readonly #limits: BodyLimits;
+  /** Whose caller waits for a 100. */
+  #asking: ServerResponse | undefined;
   #stream: Readable | undefined;
   bytes = 0;
 
-  constructor(request: IncomingMessage, limits: BodyLimits) {
+  constructor(request: IncomingMessage, limits: BodyLimits, asking: ServerResponse | undefined) {
     this.#request = request;
     this.#limits = limits;
+    this.#asking = asking;
   }
 
   get repeatable(): boolean {
@@ -104,6 +115,7 @@ class StreamedBody implements CallerBody {
     const stream = new Readable({
       highWaterMark: 1,
       read: () => {
+        this.#askForIt();
         isWanted = true;
         pass();
         silence.refresh();
@@ -133,6 +145,12 @@ class StreamedBody implements CallerBody {
 
   close(): void {
     this.#stream?.destroy();
+  }
+
+  #askForIt(): void {
+    const asking = this.#asking;
+    this.#asking = undefined;
+    if (asking?.headersSent === false) asking.writeContinue();
   }
 }
 

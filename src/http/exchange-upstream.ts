@@ -11,7 +11,7 @@ export const BODY_CAP_BYTES = 32 * 1024 * 1024;
 
 export interface ExchangeUpstream {
   /** Asked once for each try, so that each try takes the present pool. */
-  readonly dispatcher: () => Dispatcher;
+  readonly dispatcher: () => Pick<Dispatcher, 'dispatch'>;
   readonly origin: string;
   /** Path and query, sent byte for byte. */
   readonly path: string;
@@ -26,6 +26,8 @@ export interface ExchangeUpstream {
   readonly idleTimeout_ms?: number;
   /** Asks the upstream for a WebSocket; any answer but 101 reaches the caller like other answers. */
   readonly tunnel?: ExchangeTunnel;
+  /** What is sent in place of the caller's body, which was read before. The headers must fit. */
+  readonly body?: Buffer;
   /** Default 32 MiB. */
   readonly bodyCap_bytes?: number;
   /** Runs before work is done on bytes of the upstream. */

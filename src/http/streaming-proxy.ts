@@ -2,7 +2,7 @@
 // never re-parsed, both directions have back-pressure, and the end of either side ends the other.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { RemoraError } from '../core/remora-error.ts';
-import { readCallerBody } from './caller-body.ts';
+import { readCallerBody, wholeBody } from './caller-body.ts';
 import { ExchangeAttempt } from './exchange-attempt.ts';
 import type { ExchangeOutcome } from './exchange-outcome.ts';
 import { BODY_CAP_BYTES, type ExchangeUpstream } from './exchange-upstream.ts';
@@ -20,7 +20,9 @@ export async function streamExchange(
 ): Promise<ExchangeOutcome> {
   response.on('error', ignore);
   const headers = upstream.headers.request(request.rawHeaders);
-  const read = readCallerBody(request, response, upstream.bodyCap_bytes ?? BODY_CAP_BYTES, upstream.bodyIdle_ms);
+  const { bodyCap_bytes = BODY_CAP_BYTES, bodyIdle_ms } = upstream;
+  const given = upstream.body === undefined ? undefined : wholeBody(upstream.body);
+  const read = given ?? readCallerBody(request, response, bodyCap_bytes, bodyIdle_ms);
   const body = read instanceof Promise ? await read : read;
   if (body === undefined) return { ended: 'caller_gone', status: undefined, request_bytes: 0, response_bytes: 0 };
   const parts = { request, response, upstream, headers, body };

@@ -4,7 +4,7 @@ import { errorCode } from '../core/error-code.ts';
 import { RemoraError } from '../core/remora-error.ts';
 
 /** What answers an exchange, as messages name it. */
-export type UpstreamKind = 'provider' | 'platform' | 'machine' | 'supervisor';
+export type UpstreamKind = 'provider' | 'platform' | 'machine' | 'supervisor' | 'file process';
 
 export interface SentSoFar {
   /** The request was given to a connection. */
