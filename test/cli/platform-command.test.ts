@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, it, onTestFinished } from 'vitest';
 import { openFreePort } from '../support/free-port.ts';
+import { runHere } from '../support/run-here.ts';
 import { remoraPath, runRemora } from '../support/run-remora.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -26,6 +27,10 @@ async function openPlatformProcess(words: readonly string[], env: Readonly<Recor
   throw new Error('the platform ended before it served');
 }
 
+async function newKey(): Promise<string> {
+  return (await runHere(['platform', 'key'])).out;
+}
+
 it('prints a new key each time', async () => {
   const [one, other] = await Promise.all([runRemora(['platform', 'key']), runRemora(['platform', 'key'])]);
   expect(one.stdout).toMatch(/^[0-9a-f]{64}\n$/);
@@ -34,9 +39,9 @@ it('prints a new key each time', async () => {
 
 it('does not start without a key', async () => {
   const dir = join(tempDir(), 'p');
-  const run = await runRemora(['platform', '--dir', dir, '--port', '0']);
+  const run = await runHere(['platform', '--dir', dir, '--port', '0']);
   expect(run.code).toBe(1);
-  expect(run.stderr).toMatch(/vault key/);
+  expect(run.err).toMatch(/vault key/);
   expect(existsSync(join(dir, 'platform.db'))).toBe(false);
 });
 
@@ -44,7 +49,7 @@ it('serves with a key from a file, gives an organization its token, and ends on 
   const dir = tempDir();
   const keyFile = join(dir, 'key');
   const tokenFile = join(dir, 'token');
-  writeFileSync(keyFile, (await runRemora(['platform', 'key'])).stdout, { mode: 0o600 });
+  writeFileSync(keyFile, await newKey(), { mode: 0o600 });
   const words = ['--dir', join(dir, 'p'), '--key-file', keyFile, '--organization', 'acme', '--token-file', tokenFile];
   const first = await openPlatformProcess(words);
   expect(statSync(tokenFile).mode & 0o777).toBe(0o600);
@@ -63,12 +68,12 @@ it('serves with a key from a file, gives an organization its token, and ends on 
 
 it('takes a key from a systemd credential and from a variable', async () => {
   const dir = tempDir();
-  const key = (await runRemora(['platform', 'key'])).stdout;
+  const key = await newKey();
   writeFileSync(join(dir, 'remora-platform-key'), key);
   const byCredential = await openPlatformProcess(['--dir', join(dir, 'p')], { CREDENTIALS_DIRECTORY: dir });
   byCredential.child.kill('SIGTERM');
   await once(byCredential.child, 'exit');
-  const byVariable = await openPlatformProcess(['--dir', join(dir, 'p')], { REMORA_PLATFORM_KEY: key.trim() });
+  const byVariable = await openPlatformProcess(['--dir', join(dir, 'p')], { REMORA_PLATFORM_KEY: key });
   byVariable.child.kill('SIGTERM');
   expect(await once(byVariable.child, 'exit')).toEqual([0, null]);
 });
@@ -82,7 +87,7 @@ it('leaves neither a key nor the password of a database for other processes to r
   });
   await once(database, 'listening');
   const { port } = database.address() as AddressInfo;
-  const key = (await runRemora(['platform', 'key'])).stdout.trim();
+  const key = await newKey();
   const url = `postgres://remora:canary-password@127.0.0.1:${port}/remora`;
   const child = spawn(process.execPath, [remoraPath, 'platform', '--port', '0', '--dir', join(tempDir(), 'p')], {
     env: { ...process.env, REMORA_PLATFORM_KEY: key, REMORA_DATABASE_URL: url },
@@ -103,7 +108,7 @@ it('leaves neither a key nor the password of a database for other processes to r
 
 it('describes itself under its public address', async () => {
   const port = await openFreePort();
-  const key = (await runRemora(['platform', 'key'])).stdout.trim();
+  const key = await newKey();
   const words = ['--dir', join(tempDir(), 'p'), '--port', `${port}`, '--public-url', 'https://remora.example'];
   await openPlatformProcess(words, { REMORA_PLATFORM_KEY: key });
   const openapi = await (await fetch(`http://127.0.0.1:${port}/openapi.json`)).json();
@@ -124,22 +129,22 @@ sample_path = "/"
 it('takes limits and the version of the environment from flags', async () => {
   const dir = tempDir();
   const keyFile = join(dir, 'key');
-  writeFileSync(keyFile, (await runRemora(['platform', 'key'])).stdout, { mode: 0o600 });
+  writeFileSync(keyFile, await newKey(), { mode: 0o600 });
   const providers = join(dir, 'providers.toml');
   writeFileSync(providers, away);
   const place = ['--dir', join(dir, 'p'), '--key-file', keyFile, '--providers', providers];
   const tokenFile = join(dir, 'token');
   const flags = ['--organization', 'acme', '--token-file', tokenFile, '--sprite-rate', '1', '--token-rate', '1'];
   const { url } = await openPlatformProcess([...place, ...flags, '--environment-version', 'v7']);
-  expect((await runRemora(['platform', 'sprite', 'create', 'acme', 'web', ...place])).code).toBe(0);
+  expect((await runHere(['platform', 'sprite', 'create', 'acme', 'web', ...place])).code).toBe(0);
   const apiKey = join(dir, 'api-key');
   writeFileSync(apiKey, 'k');
   const connector = ['platform', 'connector', 'create', 'acme', 'away'];
-  const made = await runRemora([...connector, '--api-key-file', apiKey, '--policy', '{"allow_all":true}', ...place]);
-  const token = await runRemora(['platform', 'token', 'create', 'acme', '--sprite', 'web', ...place]);
+  const made = await runHere([...connector, '--api-key-file', apiKey, '--policy', '{"allow_all":true}', ...place]);
+  const token = await runHere(['platform', 'token', 'create', 'acme', '--sprite', 'web', ...place]);
   const call = (path: string, bearer: string) =>
     fetch(url + path, { headers: { authorization: `Bearer ${bearer.trim()}` } });
-  const through = () => call(`/v1/gateway/away/${made.stdout.split(' ')[0]}/x`, token.stdout);
+  const through = () => call(`/v1/gateway/away/${made.out.split(' ')[0]}/x`, token.out);
   expect((await through()).status).toBe(502);
   expect((await through()).status).toBe(429);
   const bearer = readFileSync(tokenFile, 'utf8');
@@ -157,7 +162,7 @@ it.each([
   [['platform', '--reconnect-spread', 'soon'], /--reconnect-spread takes/],
   [['platform', '--sprite-rate', '0'], /--sprite-rate takes/],
 ])('%j is a usage error', async (words, message) => {
-  const run = await runRemora(words);
+  const run = await runHere(words);
   expect(run.code).toBe(2);
-  expect(run.stderr).toMatch(message);
+  expect(run.err).toMatch(message);
 });

@@ -18,7 +18,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { loudly } from '../support/loudly.ts';
 import { runHere } from '../support/run-here.ts';
-import { remoraPath, runRemora } from '../support/run-remora.ts';
+import { remoraPath } from '../support/run-remora.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const isNotRoot = () => loudly(process.getuid?.() !== 0, 'not root: nothing can be given to another user here');
@@ -33,10 +33,10 @@ describe('a vault key', () => {
     expect((await once(made, 'exit'))[0]).toBe(0);
     expect(statSync(key).mode & 0o777).toBe(0o600);
     const text = readFileSync(key, 'utf8');
-    expect((await runRemora(['platform', 'key', key])).code).toBe(1);
+    expect((await runHere(['platform', 'key', key])).code).toBe(1);
     expect(readFileSync(key, 'utf8')).toBe(text);
-    const missing = await runRemora(['platform', 'rotate', '--dir', join(dir, 'none'), '--key-file', key]);
-    expect(missing.stderr).toContain('there is no platform');
+    const missing = await runHere(['platform', 'rotate', '--dir', join(dir, 'none'), '--key-file', key]);
+    expect(missing.err).toContain('there is no platform');
   });
 
   test.each([0o644, 0o640, 0o622])('that others may use (mode %o) is refused with what to do', async (mode) => {
@@ -44,10 +44,10 @@ describe('a vault key', () => {
     const key = join(dir, 'key');
     writeFileSync(key, 'ab'.repeat(32));
     chmodSync(key, mode);
-    const { code, stderr } = await runRemora(['platform', '--dir', join(dir, 'p'), '--port', '0', '--key-file', key]);
+    const { code, err } = await runHere(['platform', '--dir', join(dir, 'p'), '--port', '0', '--key-file', key]);
     expect(code).toBe(1);
-    expect(stderr).toContain(`chmod 600 ${key}`);
-    expect(stderr).not.toContain('abab');
+    expect(err).toContain(`chmod 600 ${key}`);
+    expect(err).not.toContain('abab');
     expect(existsSync(join(dir, 'p'))).toBe(false);
   });
 });
@@ -70,16 +70,16 @@ test.each(['--token-file', '--api-key-file'])('%s of mode 0644 is used, with a l
 describe('the directory of a platform', () => {
   const refused = async (dir: string) => {
     const env = { REMORA_PLATFORM_KEY: 'ab'.repeat(32) };
-    const { code, stderr } = await runRemora(['platform', '--dir', dir, '--port', '0'], { env });
+    const { code, err } = await runHere(['platform', '--dir', dir, '--port', '0'], env);
     expect(code).toBe(1);
     expect(readdirSync(dir)).toEqual([]);
-    return stderr;
+    return err;
   };
 
   test('is refused while others may write to it, with what to do', async () => {
     const dir = tempDir();
     chmodSync(dir, 0o777);
-    expect(await refused(dir)).toMatch(new RegExp(`^error: others may write to ${dir}; .*chmod go-w ${dir} .*\n$`));
+    expect(await refused(dir)).toMatch(new RegExp(`^error: others may write to ${dir}; .*chmod go-w ${dir} .*$`));
   });
 
   test.skipIf(isNotRoot())('is refused when it belongs to somebody else', async () => {
@@ -91,9 +91,9 @@ describe('the directory of a platform', () => {
 
 describe('remora dev', () => {
   const refused = async (dir: string) => {
-    const { code, stderr } = await runRemora(['dev', '--dir', dir, '--port', '0']);
+    const { code, err } = await runHere(['dev', '--dir', dir, '--port', '0']);
     expect(code).toBe(1);
-    return stderr;
+    return err;
   };
 
   test('follows no link, to its directory or in it', async () => {

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { ask } from '../../support/ask.ts';
 import { type DevProcess, startDev } from '../../support/dev-process.ts';
 import { readLines } from '../../support/read-lines.ts';
+import { runHere } from '../../support/run-here.ts';
 import { remoraPath, runRemora } from '../../support/run-remora.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -125,8 +126,8 @@ describe('remora dev', () => {
 
   it('an SDK that knows TCP only gets an address and a key', async () => {
     const env = { REMORA_SOCKET: dev.record.socket };
-    const run = await runRemora(['env', '--connector', 'sample', '--json'], { env });
-    const { SAMPLE_BASE_URL: url, SAMPLE_API_KEY: key } = JSON.parse(run.stdout) as Record<string, string>;
+    const run = await runHere(['env', '--connector', 'sample', '--json'], env);
+    const { SAMPLE_BASE_URL: url, SAMPLE_API_KEY: key } = JSON.parse(run.out) as Record<string, string>;
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/v1\/gateway\/sample\/sample$/);
     const answer = await fetch(`${url}/hello`, { headers: { authorization: `Bearer ${key}` } });
     expect(await answer.json()).toMatchObject({ method: 'GET', target: '/hello' });
@@ -230,7 +231,10 @@ describe('remora dev', () => {
   });
 
   describe('asked by the other commands', () => {
-    const askWith = (...words: string[]) => runRemora(words, { env: { REMORA_SOCKET: dev.record.socket } });
+    async function askWith(...words: string[]) {
+      const { code, out, err } = await runHere(words, { REMORA_SOCKET: dev.record.socket });
+      return { code, stdout: out, stderr: err };
+    }
 
     it('status as a table and as JSON', async () => {
       const table = await askWith('status');
@@ -293,12 +297,13 @@ describe('remora dev', () => {
     });
 
     it('curl, with its exit code', async () => {
-      const status = await askWith('curl', '/v1/health');
+      const curl = (...words: string[]) => runRemora(['curl', ...words], { env: { REMORA_SOCKET: dev.record.socket } });
+      const status = await curl('/v1/health');
       expect(status).toMatchObject({ code: 0, stdout: '{"status":"ok"}\n', stderr: '' });
-      expect((await askWith('curl', '--fail', '/v1/nothing')).code).toBe(22);
-      const nothing = await askWith('curl', '/v1/nothing');
+      expect((await curl('--fail', '/v1/nothing')).code).toBe(22);
+      const nothing = await curl('/v1/nothing');
       expect([nothing.code, JSON.parse(nothing.stdout)]).toMatchObject([22, { error: 'not_found' }]);
-      expect((await askWith('curl', '--no-fail-with-body', '/v1/nothing')).code).toBe(0);
+      expect((await curl('--no-fail-with-body', '/v1/nothing')).code).toBe(0);
       const unheard = await runRemora(['curl', '--socket', join(dir, 'none.sock'), '/v1/health']);
       expect(unheard.code).toBe(7);
     });
