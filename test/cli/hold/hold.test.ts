@@ -4,6 +4,7 @@ import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type HoldAgent, startHoldAgent } from '../../support/hold-agent.ts';
+import { runHere } from '../../support/run-here.ts';
 import { remoraPath, runRemora } from '../../support/run-remora.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -148,9 +149,9 @@ describe('remora hold without a hold', () => {
   it('does not run the command when there is no agent, and says so', async () => {
     const dir = tempDir();
     const mark = join(dir, 'ran');
-    const run = await runRemora(['hold', '--socket', join(dir, 'none.sock'), '--', 'touch', mark]);
+    const run = await runHere(['hold', '--socket', join(dir, 'none.sock'), '--', 'touch', mark]);
     expect(run.code).toBe(3);
-    expect(run.stderr).toMatch(/no agent answers.*none\.sock/);
+    expect(run.err).toMatch(/no agent answers.*none\.sock/);
     expect(existsSync(mark)).toBe(false);
   });
 
@@ -159,9 +160,9 @@ describe('remora hold without a hold', () => {
     const fields = { mode: 'block', reason: undefined, connection: false, pid: undefined } as const;
     agent.holds.put({ ...fields, name: 'job', expire_ms: 60_000 });
     const mark = join(dir, 'ran');
-    const run = await runRemora(['hold', '--socket', socket, '--name', 'job', '--', 'touch', mark]);
+    const run = await runHere(['hold', '--socket', socket, '--name', 'job', '--', 'touch', mark]);
     expect(run.code).toBe(1);
-    expect(run.stderr).toContain('the hold job exists');
+    expect(run.err).toContain('the hold job exists');
     expect(existsSync(mark)).toBe(false);
   });
 
@@ -194,28 +195,28 @@ describe('remora hold without a hold', () => {
     [['hold', 'sleep', '-x'], /Unknown option '-x'/],
     [['hold', '--mode', 'hard', '--', 'true'], /--mode takes block or delay/],
   ])('refuses %j', async (words, message) => {
-    const run = await runRemora(words);
+    const run = await runHere(words);
     expect(run.code).toBe(2);
-    expect(run.stderr).toMatch(message);
+    expect(run.err).toMatch(message);
   });
 });
 
 describe('why the machine is awake', () => {
   it('is told by `remora idle` and `remora tasks`, to people and to programs', async () => {
     const { socket, agent } = await setUp();
-    const ask = (...words: string[]) => runRemora([...words, '--socket', socket]);
-    expect((await ask('tasks')).stdout).toBe('no hold is in force\n');
-    expect((await ask('idle')).stdout).toMatch(/^machine +idle since 2.*Z\nlast work .*\nsuspends +never by itself/);
+    const ask = (...words: string[]) => runHere([...words, '--socket', socket]);
+    expect((await ask('tasks')).out).toBe('no hold is in force');
+    expect((await ask('idle')).out).toMatch(/^machine +idle since 2.*Z\nlast work .*\nsuspends +never by itself/);
     const fields = { mode: 'block', connection: false, pid: process.pid } as const;
     agent.holds.put({ ...fields, name: 'build', reason: 'compiling', expire_ms: 600_000 });
-    expect((await ask('tasks')).stdout).toMatch(
+    expect((await ask('tasks')).out).toMatch(
       new RegExp(`build +block +pid ${process.pid} +2.*Z +(10 min|9 min 5\\d s) +compiling`),
     );
     const idle = await ask('idle');
-    expect(idle).toMatchObject({ code: 0, stderr: '' });
-    expect(idle.stdout).toMatch(/^machine +at work\n/);
-    expect(idle.stdout).toMatch(new RegExp(`hold +build +2.*Z +compiling; pid ${process.pid}`));
-    expect(idle.stdout).toContain('Not counted as work:\n  health checks');
-    expect(JSON.parse((await ask('idle', '--json')).stdout)).toMatchObject({ idle: false, idle_suspend: 'off' });
+    expect(idle).toMatchObject({ code: 0, err: '' });
+    expect(idle.out).toMatch(/^machine +at work\n/);
+    expect(idle.out).toMatch(new RegExp(`hold +build +2.*Z +compiling; pid ${process.pid}`));
+    expect(idle.out).toContain('Not counted as work:\n  health checks');
+    expect(JSON.parse((await ask('idle', '--json')).out)).toMatchObject({ idle: false, idle_suspend: 'off' });
   });
 });
