@@ -9,12 +9,13 @@ import { LoopWatch } from '../http/loop-watch.ts';
 import type { Config } from './config/load-config.ts';
 import { createEventHub } from './events/event-hub.ts';
 import type { RestartState } from './hot-restart/restart-state.ts';
+import { createNoUpstream } from './no-upstream.ts';
 import { createPartBoard, type PartBoard } from './parts.ts';
 import { createIncarnation } from './resume/incarnation.ts';
 import { toKeptIncarnation } from './resume/resume-restart-state.ts';
 import { createOwnCostMeter } from './status/own-cost.ts';
 import { openStore } from './store.ts';
-import { createUpstream } from './upstream.ts';
+import type { Upstream } from './upstream.ts';
 
 export interface AgentBaseOptions {
   readonly config: Config;
@@ -24,16 +25,19 @@ export interface AgentBaseOptions {
   readonly onStatus?: (() => void) | undefined;
 }
 
-export type AgentBase = ReturnType<typeof openAgentBase>;
+export type AgentBase = Awaited<ReturnType<typeof openAgentBase>>;
 
 /** `stack` disposes of what was opened. */
-export function openAgentBase({ config, log, restartState, onStatus }: AgentBaseOptions, stack: AsyncDisposableStack) {
+export async function openAgentBase(
+  { config, log, restartState, onStatus }: AgentBaseOptions,
+  stack: AsyncDisposableStack,
+) {
   const clock = systemClock;
   const board = createPartBoard(clock, onStatus);
   setSettingsPart(board, config);
   const store = stack.use(openStore(config.stateDir, board.part('store')));
   if (restartState !== undefined) store.incarnation.save(toKeptIncarnation(restartState.resume.life));
-  const upstream = stack.use(createUpstream({ connect_ms: config.connect_ms }));
+  const upstream = stack.use(await openUpstream(config));
   const loop = stack.use(new LoopWatch(logHolds(log)));
   const cost = stack.use(createOwnCostMeter(loop));
   const incarnation = createIncarnation(store.incarnation);
@@ -56,6 +60,13 @@ export function openAgentBase({ config, log, restartState, onStatus }: AgentBase
     incarnation,
     hub,
   };
+}
+
+/** What makes connections is loaded when a setting names somebody to connect to. */
+async function openUpstream({ baseUrl, machinesApi, nodeUrl, connect_ms }: Config): Promise<Upstream> {
+  if (baseUrl === undefined && machinesApi === undefined && nodeUrl === undefined) return createNoUpstream();
+  const { createUpstream } = await import('./upstream.ts');
+  return createUpstream({ connect_ms });
 }
 
 /** Names the settings that are not used, with the reason. */

@@ -1,4 +1,5 @@
-// The parts of the agent, each made after those that it needs. Nothing runs until agent.ts starts it.
+// The parts of the agent, each made after those that it needs. Nothing runs until agent.ts starts it. What a part needs only where the
+// settings ask for it is loaded here and not at its first use: after a resume the disk may be slow.
 import { dirname, join } from 'node:path';
 import { createKernel, type Kernel } from '../linux/kernel/kernel.ts';
 import type { AgentBase, AgentBaseOptions } from './agent-base.ts';
@@ -13,7 +14,7 @@ import { createIdle } from './idle/idle.ts';
 import { createInterlock } from './machine/interlock.ts';
 import { createMachine } from './machine/machine.ts';
 import { createMachineStatus } from './machine/machine-status.ts';
-import { createMachinesApi } from './machine/machines-api.ts';
+import type { MachinesApi } from './machine/machines-api.ts';
 import { createSuspendProgress } from './machine/suspend-progress.ts';
 import { createOwnSprite } from './own-sprite/own-sprite.ts';
 import { createPorts } from './ports/ports.ts';
@@ -44,9 +45,9 @@ export interface Stacks {
   readonly files: AsyncDisposableStack;
 }
 
-export type AgentParts = ReturnType<typeof createAgentParts>;
+export type AgentParts = Awaited<ReturnType<typeof createAgentParts>>;
 
-export function createAgentParts(base: AgentBase, options: AgentPartsOptions, { stack, files }: Stacks) {
+export async function createAgentParts(base: AgentBase, options: AgentPartsOptions, { stack, files }: Stacks) {
   const { clock, random, runClock, hub, upstream, log, board, store, incarnation } = base;
   const { config, restartState } = options;
   const common = { clock, random, hub, upstream, log };
@@ -87,7 +88,7 @@ export function createAgentParts(base: AgentBase, options: AgentPartsOptions, { 
   );
   const { channel, supervisor, ownSprite, gate } = createInside(base, options, { resume, resumeReports, stack });
   const gateway = stack.use(
-    createGateway({
+    await createGateway({
       ...common,
       part: board.part('gateway'),
       db: store.db,
@@ -110,7 +111,7 @@ export function createAgentParts(base: AgentBase, options: AgentPartsOptions, { 
       mayGoOut: resumeReports.mayGoOut,
     }),
   );
-  const hooks = createHooksOf(base, config);
+  const hooks = await createHooksOf(base, config);
   const progress = createSuspendProgress((up) => resume.setFence(up));
   const replication = stack.use(
     createReplication({
@@ -128,13 +129,13 @@ export function createAgentParts(base: AgentBase, options: AgentPartsOptions, { 
     openStreams: () => gateway.openStreams(),
     streams: () => config.suspendStreams,
   });
-  const api = config.machinesApi;
+  const api = await openMachinesApi(config, upstream, identity);
   const machine = stack.use(
     createMachine({
       clock,
       hub,
       identity: config,
-      api: api === undefined ? undefined : createMachinesApi({ address: api, token: config.token, upstream, identity }),
+      api,
       sources: { procRoot: '/proc', env: options.env },
       interlock,
       lookInside: work.lookInside,
@@ -211,9 +212,23 @@ function createInside(
   return { channel, supervisor, ownSprite, gate };
 }
 
-function createHooksOf({ board, incarnation }: AgentBase, { hooksDir: directory }: AgentPartsOptions['config']) {
+async function openMachinesApi(
+  { machinesApi: address, token }: AgentPartsOptions['config'],
+  upstream: AgentBase['upstream'],
+  identity: () => Record<string, string>,
+): Promise<MachinesApi | undefined> {
+  if (address === undefined) return undefined;
+  const { createMachinesApi } = await import('./machine/machines-api.ts');
+  await import('./machine/ask-suspend.ts');
+  return createMachinesApi({ address, token, upstream, identity });
+}
+
+async function createHooksOf({ board, incarnation }: AgentBase, { hooksDir: directory }: AgentPartsOptions['config']) {
   const hooks = createHooks({ directory, generation: () => incarnation.generation });
-  if (directory !== undefined) setHooksPart(board.part('hooks'), hooks);
+  if (directory !== undefined) {
+    await import('./hooks/post-hook.ts');
+    setHooksPart(board.part('hooks'), hooks);
+  }
   return hooks;
 }
 

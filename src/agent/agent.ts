@@ -86,8 +86,8 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   await using files = new AsyncDisposableStack();
   await using stack = new AsyncDisposableStack();
 
-  const base = openAgentBase(options, stack);
-  const parts = createAgentParts(base, options, { stack, files });
+  const base = await openAgentBase(options, stack);
+  const parts = await createAgentParts(base, options, { stack, files });
   listenForResumes(parts, base.runClock, () => {
     if (config.resumeRng === 'reexec') options.onMaybeCloned?.();
   });

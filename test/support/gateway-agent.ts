@@ -62,7 +62,7 @@ export async function openGatewayAgent(
     },
   });
   const upstream = createUpstream();
-  const gateway = createGateway({
+  const gateway = await createGateway({
     clock,
     random: () => 0.5,
     hub,

@@ -28,5 +28,5 @@ const ports = createPorts({
   config: { sprite: 'dev-1', baseUrl, token: new Secret('sprite-token') },
   identity: () => ({}),
 });
-ports.start(new AbortController().signal);
+await ports.start(new AbortController().signal);
 console.log('started');

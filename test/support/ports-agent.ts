@@ -63,7 +63,7 @@ export async function startPortsAgent(options: PortsAgentOptions = {}): Promise<
     ...(options.mayGoOut === undefined ? {} : { mayGoOut: options.mayGoOut }),
   });
   const abort = new AbortController();
-  ports.start(abort.signal);
+  await ports.start(abort.signal);
 
   let stopped: Promise<void> | undefined;
   async function end(): Promise<void> {

@@ -1,9 +1,12 @@
 // Reads the settings of this machine: flags, variables and the config file.
 import { existsSync, readFileSync } from 'node:fs';
-import { parse as parseToml } from 'smol-toml';
+import { createRequire } from 'node:module';
+import type * as toml from 'smol-toml';
 import { toErrorMessage } from '../../core/error-message.ts';
 import { mayOthersRead } from '../../linux/may-others-read.ts';
 import { type Config, ConfigError, type ConfigSources, loadConfig } from './load-config.ts';
+
+const require = createRequire(import.meta.url);
 
 const DEFAULT_CONFIG = '/etc/remora/agent.toml';
 
@@ -26,7 +29,9 @@ export function readSettings({ configPath, ...sources }: SettingSources): Config
 
 function readToml(path: string): Record<string, unknown> {
   try {
-    return parseToml(readFileSync(path, 'utf8'));
+    // Many machines have no such file.
+    const { parse }: typeof toml = require('smol-toml');
+    return parse(readFileSync(path, 'utf8'));
   } catch (error) {
     throw new ConfigError([`${path}: ${toErrorMessage(error)}`]);
   }

@@ -16,8 +16,7 @@ import { parseSamplePath } from './sample-path.ts';
 import { toSnippets } from './snippets.ts';
 
 export interface DiscoveryOptions {
-  /** Throws `not_configured`. */
-  readonly platform: () => { readonly baseUrl: string; readonly token: Secret };
+  readonly platform: { readonly baseUrl: string; readonly token: Secret };
   readonly dispatcher: () => Dispatcher;
   /** Headers that tell the platform which incarnation of which machine is calling. */
   readonly identity: () => Readonly<Record<string, string>>;
@@ -36,7 +35,7 @@ const LIMIT_MS = 5_000;
 
 export function createDiscovery(options: DiscoveryOptions): Discovery {
   function client() {
-    const { baseUrl: origin, token } = options.platform();
+    const { baseUrl: origin, token } = options.platform;
     const { dispatcher } = options;
     const headers = () => ({ authorization: `Bearer ${token.reveal()}`, ...options.identity() });
     return createClient(gatewayDiscoveryOperations, { origin, dispatcher, headers, timeout_ms: LIMIT_MS });

@@ -1,66 +1,38 @@
-// Handles the operations of the gateway that answer with a value: list, explain, tokens, log, connectors.
-import { type gatewayOperations, gatewayTokenRequest } from '../../contract/local/gateway.ts';
-import { toDateTime } from '../../core/clock.ts';
+// Handles the operations of the gateway that answer with a value by the policies: list, explain, connectors.
+import type { gatewayOperations } from '../../contract/local/gateway.ts';
 import type { GatewayTarget } from '../../core/gateway/gateway-target.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { type Handlers, Reply } from '../../http/handler.ts';
-import type { CapabilityTokens } from '../access/capability-tokens.ts';
-import type { AuditLog } from './audit/audit-log.ts';
 import { type LocalAddress, toConnectorList, toLocalRecord } from './connector-list.ts';
 import type { Discovery } from './discovery.ts';
 import { toExplainTarget, toExplanation } from './explain.ts';
 import type { Verdict } from './policies/judge-call.ts';
 import type { Policies } from './policies/policies.ts';
 import type { PolicySnapshot } from './policies/policy-snapshot.ts';
+import type { TokenOperation } from './token-handlers.ts';
 
 export interface GatewayHandlerDeps {
-  /** Throws `not_configured`. */
-  readonly policies: () => Policies;
+  readonly policies: Policies;
   /** The policies for display, whatever their age. Throws `policy_unavailable` when there are none. */
   readonly shown: () => Promise<PolicySnapshot>;
   readonly verdictOn: (target: GatewayTarget) => Promise<Verdict>;
-  readonly audit: AuditLog;
-  readonly tokens: CapabilityTokens;
-  /** Resolves when random values drawn here differ from those that a copy of this machine draws. */
-  readonly mayDraw: () => Promise<void>;
   readonly local: () => LocalAddress;
   readonly askPlatform: Discovery['askPlatform'];
 }
 
-type Rows = Omit<typeof gatewayOperations, 'gateway' | 'listProviders' | 'gatewayGuide'>;
+type Rows = Omit<typeof gatewayOperations, 'gateway' | 'listProviders' | 'gatewayGuide' | TokenOperation>;
 
 export function createGatewayHandlers(deps: GatewayHandlerDeps): Handlers<Rows, unknown> {
-  const { shown } = deps;
-  const age = () => ({ age: String(Math.floor(deps.policies().age_ms / 1_000)) });
+  const { policies, shown } = deps;
+  const age = () => ({ age: String(Math.floor(policies.age_ms / 1_000)) });
 
   return {
     listGateway: async () => new Reply(200, toConnectorList(await shown(), deps.local()), age()),
     async explainGateway({ body, signal }) {
-      const policies = deps.policies();
       const verdict = await deps.verdictOn(toExplainTarget(body)).catch(toVerdict);
       const explanation = toExplanation(verdict, policies, body.headers);
       return body.platform ? { ...explanation, platform: await deps.askPlatform(body, signal) } : explanation;
     },
-    async createGatewayToken({ body }) {
-      await deps.mayDraw();
-      const { connector_id, expire } = body ?? gatewayTokenRequest.parse({});
-      if (connector_id !== undefined && deps.policies().snapshot?.connectors.has(connector_id) === false) {
-        throw new RemoraError('unknown_connector', `there is no connector ${connector_id}`);
-      }
-      const { id, text, expires_at_ms } = deps.tokens.create(expire, connector_id);
-      return { id, token: text, connector_id: connector_id ?? null, expires_at: toDateTime(expires_at_ms) };
-    },
-    listGatewayTokens: () => ({
-      tokens: deps.tokens.list().map(({ id, connector_id, expires_at_ms }) => ({
-        id,
-        connector_id,
-        expires_at: toDateTime(expires_at_ms),
-      })),
-    }),
-    revokeGatewayToken({ params }) {
-      if (!deps.tokens.revoke(params.id)) throw new RemoraError('not_found', `there is no token ${params.id}`);
-    },
-    gatewayLog: ({ query }) => deps.audit.page(query.limit, query.after),
     async listConnections({ query }) {
       const snapshot = await shown();
       const connections = [...snapshot.connectors.values()]

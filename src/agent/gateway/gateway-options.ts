@@ -54,3 +54,8 @@ export interface GatewayOptions {
   /** Replaces the thread that writes the log of calls, for tests. */
   readonly auditLink?: AuditLink;
 }
+
+export interface GatewayCaller {
+  /** Ends the calls of this caller with its reason. */
+  readonly until?: AbortSignal;
+}

@@ -1,7 +1,5 @@
-// Runs one hook to its end or its deadline: an executable with the context as JSON on stdin, or a POST of the same JSON to a
-// program's socket. The processes that it started end with it.
+// Runs one hook to its end or its deadline: an executable with the context as JSON on stdin, or what post-hook.ts does. The processes that it started end with it.
 import { spawn } from 'node:child_process';
-import { Client } from '../../http/undici.ts';
 import type { Hook } from './list-hooks.ts';
 
 /** `undo`: the suspend was cancelled after this hook had prepared for it. */
@@ -23,16 +21,21 @@ export interface HookResult {
   readonly reason?: string;
 }
 
-const WORDS_KEPT = 500;
+export const WORDS_KEPT = 500;
 const WORDS_WAIT_MS = 100;
 
 /** Never rejects: a hook that fails, hangs or cannot be started is a result. */
 export async function runHook(hook: Hook, context: HookContext, deadline_ms: number): Promise<HookResult> {
   const started = performance.now();
-  const run = hook.kind === 'socket' ? postHook : spawnHook;
+  const run = hook.kind === 'socket' ? post : spawnHook;
   const reason = await run(hook, context, Math.max(1, deadline_ms)).catch((error: Error) => error.message);
   const ms = Math.round(performance.now() - started);
   return reason === undefined ? { name: hook.name, ok: true, ms } : { name: hook.name, ok: false, ms, reason };
+}
+
+async function post(hook: Hook, context: HookContext, deadline_ms: number): Promise<string | undefined> {
+  const { postHook } = await import('./post-hook.ts');
+  return await postHook(hook, context, deadline_ms);
 }
 
 /** Resolves to the reason of the failure; to undefined when the hook succeeded. */
@@ -78,27 +81,6 @@ function spawnHook(hook: Hook, context: HookContext, deadline_ms: number): Promi
       });
     });
   });
-}
-
-async function postHook(hook: Hook, context: HookContext, deadline_ms: number): Promise<string | undefined> {
-  const client = new Client('http://hook', { connect: { socketPath: hook.path, timeout: deadline_ms } });
-  try {
-    const answer = await client.request({
-      method: 'POST',
-      path: `/${context.phase}`,
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(context),
-      signal: AbortSignal.timeout(deadline_ms),
-    });
-    const words = (await answer.body.text()).slice(0, WORDS_KEPT).trim();
-    if (answer.statusCode >= 200 && answer.statusCode <= 299) return undefined;
-    return `answered ${answer.statusCode}${words === '' ? '' : `: ${words}`}`;
-  } catch (error) {
-    const timedOut = error instanceof Error && error.name === 'TimeoutError';
-    return timedOut ? `did not answer within ${deadline_ms} ms` : `cannot be reached: ${String(error)}`;
-  } finally {
-    await client.destroy();
-  }
 }
 
 /** The environment of a hook: the context, and PATH and the language of the agent's own environment. */

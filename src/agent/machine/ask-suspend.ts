@@ -3,15 +3,14 @@
 import { toErrorMessage } from '../../core/error-message.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { Client, errors } from '../../http/undici.ts';
-import type { MachinesApi } from './machines-api.ts';
-
-export const ASK_LIMIT_MS = 10_000;
+import type { MachinesApiAddress } from './machines-api.ts';
+import { ASK_LIMIT_MS } from './suspender.ts';
 
 /**
  * Resolves when the platform accepted (any 2xx). Throws `upstream_refused` with the platform's status and message when it refused,
  * `upstream_failed` when it could not be reached, and `upstream_timeout` when it did not answer: then the outcome is unknown.
  */
-export async function askSuspend(api: MachinesApi, path: string, limit_ms = ASK_LIMIT_MS): Promise<void> {
+export async function askSuspend(api: MachinesApiAddress, path: string, limit_ms = ASK_LIMIT_MS): Promise<void> {
   const client = new Client(api.origin, {
     connect: {
       timeout: Math.min(3_000, limit_ms),

@@ -1,9 +1,7 @@
 // The operations of the machine: its identity, whether it may be suspended, suspending it, and those passed to the machines API.
 
-import { createClient } from '../../client/client.ts';
 import { UpstreamError } from '../../client/upstream-error.ts';
 import type { machineOperations as localOperations } from '../../contract/local/machine.ts';
-import { machineOperations } from '../../contract/machines.ts';
 import type { Clock } from '../../core/clock.ts';
 import { judgeEligibility } from '../../core/machine/suspend-eligibility.ts';
 import { RemoraError } from '../../core/remora-error.ts';
@@ -11,7 +9,6 @@ import type { Handlers } from '../../http/handler.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { Hooks } from '../hooks/hooks.ts';
 import type { LastResume } from '../resume/last-resume.ts';
-import { askSuspend } from './ask-suspend.ts';
 import type { Interlock } from './interlock.ts';
 import { type FactSources, readMachineFacts } from './machine-facts.ts';
 import { createMachineRecord } from './machine-record.ts';
@@ -54,10 +51,7 @@ export interface Machine extends Disposable {
 
 export function createMachine(options: MachineOptions): Machine {
   const { api, hooks, identity, interlock } = options;
-  const client =
-    api === undefined
-      ? undefined
-      : createClient(machineOperations, { origin: api.origin, dispatcher: api.dispatcher, headers: api.headers });
+  const client = api?.client;
   const record = createMachineRecord(options.clock, async () => {
     if (client === undefined || identity.app === undefined || identity.machine === undefined) return undefined;
     const params = { app_name: identity.app, machine_id: identity.machine };
@@ -95,6 +89,7 @@ export function createMachine(options: MachineOptions): Machine {
     },
     async ask() {
       const { api: where, app, machine } = configured();
+      const { askSuspend } = await import('./ask-suspend.ts');
       await askSuspend(where, `/v1/apps/${encodeURIComponent(app)}/machines/${encodeURIComponent(machine)}/suspend`);
     },
   });

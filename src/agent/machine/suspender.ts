@@ -14,13 +14,14 @@ import { toErrorMessage } from '../../core/error-message.ts';
 import type { SuspendState } from '../../core/machine/suspend-states.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { EventHub } from '../events/event-hub.ts';
-import { ASK_LIMIT_MS } from './ask-suspend.ts';
 import type { SuspendProgress } from './suspend-progress.ts';
 
 /** Run time after which an accepted suspend that did not happen counts as interrupted. */
 export const INTERRUPTED_AFTER_MS = 15_000;
 /** How long preparing may take; the hooks share this time. */
 const PREPARE_LIMIT_MS = 10_000;
+/** How long asking the machines API may take. */
+export const ASK_LIMIT_MS = 10_000;
 
 export interface SuspenderOptions {
   readonly clock: Clock;

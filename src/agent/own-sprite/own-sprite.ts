@@ -6,7 +6,6 @@ import { RemoraError } from '../../core/remora-error.ts';
 import { withoutLastSlashes } from '../../core/without-last-slashes.ts';
 import type { EdgeHandlers } from '../../http/handler.ts';
 import { PassOn } from '../../http/pass-on.ts';
-import { streamExchange } from '../../http/streaming-proxy.ts';
 import type { Caller } from '../access/authenticator.ts';
 import { toGatewayPlatform, whyOff } from '../gateway/gateway-platform.ts';
 import type { Upstream } from '../upstream.ts';
@@ -35,6 +34,7 @@ const ROOT = '/v1/';
 export function createOwnSprite({ config, upstream, identity, gate, begin, stopping }: OwnSpriteOptions): Handlers {
   const run = async (id: string, request: IncomingMessage, response: ServerResponse) => {
     const { origin, base, token } = toPlace(config);
+    const { streamExchange } = await import('../../http/streaming-proxy.ts');
     await gate();
     const headers = new InnerHeaders([
       'authorization',

@@ -23,7 +23,7 @@ import type { Caller } from '../access/authenticator.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { Part } from '../parts.ts';
 import type { Upstream } from '../upstream.ts';
-import { createNoticeSender, type NoticeSender } from './notice-sender.ts';
+import type { NoticeSender } from './notice-sender.ts';
 import { createOutbox, type Outbox, type OutboxStatus } from './outbox.ts';
 import { createPortFeed } from './port-feed.ts';
 import { createPortHandlers } from './port-handlers.ts';
@@ -71,7 +71,8 @@ export interface PortsStatus extends Partial<PortWatcherStatus> {
 
 export interface Ports extends AsyncDisposable {
   readonly handlers: Handlers<typeof portOperations, Caller | undefined>;
-  start(signal: AbortSignal): void;
+  /** Resolves when the ports are watched. */
+  start(signal: AbortSignal): Promise<void>;
   /** Makes a full scan and lets the outbox try again at once. Throws when the scan failed. */
   recover(): Promise<void>;
   /** The open ports, announced or ignored, without the agent's own. */
@@ -118,8 +119,7 @@ export function createPorts(options: PortsOptions): Ports {
     }
   }
 
-  function open(): Running {
-    const sender = toSender(options);
+  function open(sender: NoticeSender | undefined): Running {
     const ledger = openLedger(sender?.target ?? '');
     const watcher = createPortWatcher({
       clock,
@@ -154,8 +154,8 @@ export function createPorts(options: PortsOptions): Ports {
       toAddress,
       sprite: config.sprite,
     }),
-    start(signal) {
-      running = open();
+    async start(signal) {
+      running = open(await openSender(options));
       running.outbox?.start(signal);
       running.watcher.start(signal);
       running.push?.start();
@@ -185,8 +185,9 @@ export function createPorts(options: PortsOptions): Ports {
   };
 }
 
-function toSender({ config, upstream, identity, mayGoOut }: PortsOptions): NoticeSender | undefined {
+async function openSender({ config, upstream, identity, mayGoOut }: PortsOptions): Promise<NoticeSender | undefined> {
   const { baseUrl, sprite, token } = config;
   if (baseUrl === undefined || sprite === undefined || token === undefined) return undefined;
+  const { createNoticeSender } = await import('./notice-sender.ts');
   return createNoticeSender({ baseUrl, sprite, token, upstream, identity, mayGoOut });
 }

@@ -1,9 +1,9 @@
 // Puts the replication part of the agent together: follower, replica in memory, cache, readers and waiters.
-// replication-handlers.ts has its operations.
+// replication-handlers.ts has its operations. What follows a node is loaded when there is one to follow.
 import type { ReplicationStatus, replicationOperations } from '../../contract/local/replication.ts';
 import type { Handlers } from '../../http/handler.ts';
 import { listPositions } from './list-positions.ts';
-import { type OpenedFollowing, openFollowing } from './open-following.ts';
+import type { OpenedFollowing } from './open-following.ts';
 import { createReplicationHandlers } from './replication-handlers.ts';
 import type { ReplicationOptions } from './replication-options.ts';
 import { type ReplicationSummary, toReplicationSummary } from './replication-status.ts';
@@ -61,6 +61,12 @@ export function createReplication(options: ReplicationOptions): Replication {
     return { ...status(), databases: [...databases] };
   }
 
+  async function open(node: URL): Promise<void> {
+    const { openFollowing } = await import('./open-following.ts');
+    following = await openFollowing({ ...options, node, signal: stop.signal, complain, onChange: updatePart });
+    updatePart();
+  }
+
   return {
     handlers: createReplicationHandlers({
       clock,
@@ -87,12 +93,7 @@ export function createReplication(options: ReplicationOptions): Replication {
       };
       if (signal.aborted) abort();
       else signal.addEventListener('abort', abort, { once: true });
-      starting = openFollowing({ ...options, node, signal: stop.signal, complain, onChange: updatePart }).then(
-        (opened) => {
-          following = opened;
-          updatePart();
-        },
-      );
+      starting = open(node);
       await starting;
     },
     recover: async () => following?.follower.recover(),

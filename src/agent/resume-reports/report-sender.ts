@@ -1,5 +1,5 @@
 // Sends one report to the platform, measures the round trip, and makes the call that confirms the answer.
-import { createClient } from '../../client/client.ts';
+import type { Client } from '../../client/client.ts';
 import { machineOperations } from '../../contract/machines.ts';
 import { type ResumeReport, type ResumeReportResponse, resumeReportOperations } from '../../contract/resume-reports.ts';
 import type { Clock } from '../../core/clock.ts';
@@ -38,14 +38,19 @@ const operations = { ...resumeReportOperations, readMachine: machineOperations.r
 
 export function createReportSender(options: ReportSenderOptions): ReportSender {
   const { clock, upstream, token } = options;
-  const client = createClient(operations, {
-    origin: options.baseUrl,
-    dispatcher: () => upstream.dispatcher,
-    timeout_ms: REPORT_LIMIT_MS,
-  });
+  let client: Client<typeof operations> | undefined;
+
+  /** Loaded by the report of the start: after a resume the disk may be slow. */
+  async function openClient(): Promise<Client<typeof operations>> {
+    const { createClient } = await import('../../client/client.ts');
+    const { baseUrl: origin } = options;
+    return createClient(operations, { origin, dispatcher: () => upstream.dispatcher, timeout_ms: REPORT_LIMIT_MS });
+  }
+
   const params = { app_name: options.app, machine_id: options.machine };
   return {
     async send(signal) {
+      client ??= await openClient();
       const headers = () => ({ authorization: `Bearer ${token.reveal()}`, ...options.identity() });
       const identity = headers();
       const body = options.report();

@@ -3,7 +3,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ServiceResponse, type ServiceStatus, serviceListResponse } from '../../contract/services.ts';
 import { SERVICE_WAIT_MS } from '../../core/channel-limits.ts';
-import { request } from '../../http/undici.ts';
 import type { SupervisorLink } from './supervisor-link.ts';
 
 /** Why a connection is refused: the service of the port, in a state in which it does not listen. */
@@ -24,7 +23,7 @@ export interface PortSight {
 
 export interface ServiceOfPortOptions {
   /** Undefined where no service is defined. Throws where none can be run. */
-  readonly link: () => SupervisorLink | undefined;
+  readonly link: () => Promise<SupervisorLink | undefined>;
   readonly limit_ms?: number;
 }
 
@@ -50,7 +49,7 @@ export class ServiceOfPort {
 
   async #wait(port: number, ports: PortSight): Promise<ServiceRefusal | undefined> {
     const { link: open, limit_ms = SERVICE_WAIT_MS } = this.#options;
-    const link = open();
+    const link = await open();
     if (link === undefined) return undefined;
     using _attention = ports.attend();
     await ports.freshen();
@@ -76,16 +75,15 @@ export class ServiceOfPort {
   }
 }
 
-async function findService({ dispatcher }: SupervisorLink, port: number): Promise<ServiceResponse | undefined> {
-  const { statusCode, body } = await request('http://supervisor/v1/services', { dispatcher });
+async function findService(link: SupervisorLink, port: number): Promise<ServiceResponse | undefined> {
+  const { statusCode, body } = await link.ask('GET', '/v1/services');
   const text = await body.text();
   if (statusCode !== 200) throw new Error(`the supervisor answers ${statusCode}`);
   return serviceListResponse.parse(JSON.parse(text)).find(({ http_port }) => http_port === port);
 }
 
-async function startService({ dispatcher }: SupervisorLink, name: string): Promise<void> {
-  const target = `http://supervisor/v1/services/${name}/start?duration=0`;
-  const { body } = await request(target, { dispatcher, method: 'POST' });
+async function startService(link: SupervisorLink, name: string): Promise<void> {
+  const { body } = await link.ask('POST', `/v1/services/${name}/start?duration=0`);
   // A service that was deleted meanwhile is not found by the next look either.
   await body.dump();
 }

@@ -6,7 +6,6 @@ import { type RunningSession, sessionWorkOperations, sessionWorkResponse } from 
 import { toErrorMessage } from '../../core/error-message.ts';
 import type { SessionReading } from '../../core/idle/inside-work.ts';
 import { SESSIONS_FILE } from '../../core/supervisor-wire.ts';
-import { request } from '../../http/undici.ts';
 import type { SupervisorLink } from './supervisor-link.ts';
 
 const ASK_MS = 3_000;
@@ -15,7 +14,7 @@ const none: SessionReading = { type: 'seen', sessions: [] };
 export interface SessionWatchOptions {
   readonly stateDir: string;
   /** Undefined where no processes can be run. */
-  readonly link: () => SupervisorLink | undefined;
+  readonly link: () => Promise<SupervisorLink | undefined>;
 }
 
 export class SessionWatch {
@@ -52,7 +51,7 @@ export class SessionWatch {
 
   async #look(): Promise<void> {
     try {
-      const link = this.#mayRun() ? this.#options.link() : undefined;
+      const link = this.#mayRun() ? await this.#options.link() : undefined;
       this.#reading = link === undefined ? none : { type: 'seen', sessions: await ask(link) };
     } catch (error) {
       this.#reading = { type: 'failed', why: toErrorMessage(error) };
@@ -69,10 +68,9 @@ export class SessionWatch {
   }
 }
 
-async function ask({ dispatcher }: SupervisorLink): Promise<readonly RunningSession[]> {
+async function ask(link: SupervisorLink): Promise<readonly RunningSession[]> {
   const { method, path } = sessionWorkOperations.listRunningSessions;
-  const signal = AbortSignal.timeout(ASK_MS);
-  const { statusCode, body } = await request(`http://supervisor${path}`, { dispatcher, method, signal });
+  const { statusCode, body } = await link.ask(method, path, AbortSignal.timeout(ASK_MS));
   if (statusCode !== 200) throw new Error(`the supervisor answers ${statusCode}`);
   return sessionWorkResponse.parse(await body.json()).sessions;
 }

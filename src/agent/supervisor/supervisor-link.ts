@@ -19,6 +19,8 @@ export interface SupervisorLinkOptions {
 export interface SupervisorLink extends AsyncDisposable {
   /** Its connections reach the supervisor, which they start when it does not run. */
   readonly dispatcher: Dispatcher;
+  /** One call to the supervisor, at `/v1/…`. Every status resolves. */
+  ask(method: 'GET' | 'POST', path: string, signal?: AbortSignal | null): Promise<Dispatcher.ResponseData>;
   /** A connection of its own. Starts the supervisor if it does not run. Throws `start_failed`. */
   readonly connect: () => Promise<Duplex>;
   /** Does what `connect` does, without a connection. */
@@ -81,6 +83,7 @@ export function createSupervisorLink(options: SupervisorLinkOptions): Supervisor
   });
   return {
     dispatcher: agent,
+    ask: (method, path, signal = null) => agent.request({ origin: 'http://supervisor', method, path, signal }),
     connect: connectOnce,
     async open() {
       (await connectOnce()).destroy();

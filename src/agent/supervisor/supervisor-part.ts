@@ -1,4 +1,5 @@
-// The operations of services, files and processes at the agent: each is passed on to the supervisor, which has the rights to carry it out.
+// The operations of services, files and processes at the agent: each is passed on to the supervisor, which has the rights to carry it
+// out. What reaches the supervisor is loaded by the first call that needs it.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Duplex } from 'node:stream';
@@ -11,7 +12,6 @@ import { RemoraError } from '../../core/remora-error.ts';
 import { AS_ROOT_ALLOWED, AS_ROOT_HEADER, SERVICES_FILE } from '../../core/supervisor-wire.ts';
 import type { EdgeHandlers } from '../../http/handler.ts';
 import { PassOn } from '../../http/pass-on.ts';
-import { streamExchange } from '../../http/streaming-proxy.ts';
 import { toTunnel } from '../../http/to-tunnel.ts';
 import { mayChangeUser } from '../../linux/processes/capabilities.ts';
 import type { Caller } from '../access/authenticator.ts';
@@ -20,7 +20,7 @@ import { isHurtByCut, isWork } from './call-kinds.ts';
 import { InsideCalls } from './inside-calls.ts';
 import { type PortSight, ServiceOfPort, type ServiceRefusal } from './service-of-port.ts';
 import { SessionWatch } from './session-watch.ts';
-import { createSupervisorLink, type SupervisorLink } from './supervisor-link.ts';
+import type { SupervisorLink } from './supervisor-link.ts';
 import { whyOff } from './why-off.ts';
 
 export interface SupervisorPartOptions {
@@ -70,23 +70,29 @@ const NO_CAP = Number.MAX_SAFE_INTEGER;
 
 export function createSupervisorPart({ config, env, uid, log, part }: SupervisorPartOptions): SupervisorPart {
   const path = config.supervisorSocket ?? join(dirname(config.socket), 'supervisor.sock');
-  let link: SupervisorLink | undefined;
+  let link: Promise<SupervisorLink> | undefined;
 
   const calls = new InsideCalls();
   const inFlight = new InsideCalls();
   const why = () => (link === undefined ? whyOff(config.user, uid) : undefined);
   const sessions = new SessionWatch({
     stateDir: config.stateDir,
-    link: () => (why() === undefined ? open() : undefined),
+    link: async () => (why() === undefined ? await open() : undefined),
   });
 
   const hasServices = () => existsSync(join(config.stateDir, SERVICES_FILE));
-  const services = new ServiceOfPort({ link: () => (hasServices() ? open() : undefined) });
+  const services = new ServiceOfPort({ link: async () => (hasServices() ? await open() : undefined) });
 
-  function open(): SupervisorLink {
+  async function open(): Promise<SupervisorLink> {
     const off = why();
     if (off !== undefined) throw new RemoraError('not_configured', off);
-    link ??= createSupervisorLink({
+    link ??= openLink();
+    return await link;
+  }
+
+  async function openLink(): Promise<SupervisorLink> {
+    const { createSupervisorLink } = await import('./supervisor-link.ts');
+    return createSupervisorLink({
       path,
       onDialled(failure) {
         if (failure === undefined) part.set('ok');
@@ -99,7 +105,6 @@ export function createSupervisorPart({ config, env, uid, log, part }: Supervisor
         startSupervisor({ path, agentSocket, stateDir, user, home, logLevel, env });
       },
     });
-    return link;
   }
 
   function beginBoth(owner: string): Disposable {
@@ -115,7 +120,8 @@ export function createSupervisorPart({ config, env, uid, log, part }: Supervisor
   }
 
   const pass: PassOn<Caller>['run'] = async ({ request, principal, upgrade }, response) => {
-    const { dispatcher } = open();
+    const { dispatcher } = await open();
+    const { streamExchange } = await import('../../http/streaming-proxy.ts');
     const tunnel = toTunnel(request, upgrade, 0);
     await streamExchange(request, response, {
       dispatcher: () => dispatcher,
@@ -128,7 +134,7 @@ export function createSupervisorPart({ config, env, uid, log, part }: Supervisor
     });
   };
   const runOverHttp: PassOn<Caller>['run'] = async ({ request }, response) => {
-    const { connect } = open();
+    const { connect } = await open();
     // Few agents are asked for it: the WebSocket client is loaded by the first call.
     const { execOverWebSocket } = await import('../../http/exec-over-websocket.ts');
     await execOverWebSocket(request, response, { connect, path: '/v1/exec', from: 'supervisor' });
@@ -144,7 +150,7 @@ export function createSupervisorPart({ config, env, uid, log, part }: Supervisor
   return {
     inFlight,
     beginLane: (operation) => beginBoth(operation),
-    connect: async () => await open().connect(),
+    connect: async () => await (await open()).connect(),
     beginPort: (port) => beginBoth(`port ${port}`),
     work: () => ({ open: calls.open, total: calls.total + sessions.changes, sessions: sessions.reading }),
     waitForService: (port, ports) => services.wait(port, ports),
@@ -156,10 +162,12 @@ export function createSupervisorPart({ config, env, uid, log, part }: Supervisor
       if (off === undefined) part.set('ok');
       else part.set(config.user === undefined && !hasServices() ? 'off' : 'degraded', off);
       if (!hasServices()) return;
-      Promise.try(() => open().open()).catch((err: unknown) => log.error({ err }, 'the services are not started'));
+      open()
+        .then((opened) => opened.open())
+        .catch((err: unknown) => log.error({ err }, 'the services are not started'));
     },
     async [Symbol.asyncDispose]() {
-      await link?.[Symbol.asyncDispose]();
+      await (await link)?.[Symbol.asyncDispose]();
     },
   };
 }

@@ -113,7 +113,7 @@ describe('a change of policy', () => {
         return snapshot;
       },
     } as Policies;
-    const verdicts = createVerdicts(() => policies);
+    const verdicts = createVerdicts(policies);
     expect(verdicts.confirm(before)).toBe(before);
     snapshot = snapshotOf({ conn_1: noPath });
     expect(verdicts.confirm(before)).toMatchObject({ type: 'deny', code: 'endpoint_blocked' });

@@ -14,7 +14,7 @@ function watch(stateDir: string, path: string) {
   let asked = 0;
   const link = createSupervisorLink({ path, start: async () => Promise.reject(new Error('nobody starts it')) });
   onTestFinished(() => link[Symbol.asyncDispose]());
-  const open = () => {
+  const open = async () => {
     asked += 1;
     return link;
   };

@@ -13,18 +13,17 @@ export interface Verdicts {
   confirm(verdict: Verdict): Verdict;
 }
 
-/** `policies` throws when the gateway is off. */
-export function createVerdicts(policies: () => Policies): Verdicts {
+export function createVerdicts(policies: Policies): Verdicts {
   return {
     async verdictOn(target) {
       if (target.type === 'reject') return target;
-      const verdict = judge(await policies().usable(), target);
+      const verdict = judge(await policies.usable(), target);
       // A connector or a rule that was made a moment ago is not among the known policies yet.
-      if (verdict.type === 'allow' || !(await policies().freshen())) return verdict;
-      return judge(await policies().usable(), target);
+      if (verdict.type === 'allow' || !(await policies.freshen())) return verdict;
+      return judge(await policies.usable(), target);
     },
     confirm(verdict) {
-      const { snapshot } = policies();
+      const { snapshot } = policies;
       if (verdict.type !== 'allow' || snapshot === undefined || verdict.policies === snapshot) return verdict;
       return judge(snapshot, verdict.target);
     },
