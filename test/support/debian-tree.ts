@@ -4,8 +4,13 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from '
 import { join } from 'node:path';
 import { loudly } from './loudly.ts';
 
-const SUITE = 'bookworm';
-const PACKAGES = 'systemd,systemd-sysv,dbus';
+export type Suite = 'bookworm' | 'trixie';
+
+/** The install lines bring the rest to the first one; in the other, programs of a checkout run. */
+const PACKAGES = {
+  bookworm: 'systemd,systemd-sysv,dbus',
+  trixie: 'systemd,systemd-sysv,dbus,curl,libstdc++6,libatomic1',
+} as const satisfies Record<Suite, string>;
 /** Only root may write there: what lies in it is booted as root. */
 const CACHE = '/var/cache/remora-test';
 const CERTIFICATES = '/etc/ssl/certs';
@@ -22,22 +27,24 @@ export function isWithoutDebian(): boolean {
 }
 
 /** A copy of the tree in a new directory, which is the caller's to remove. It trusts the authorities that this machine trusts. */
-export function copyDebianTree(): string {
+export function copyDebianTree(suite: Suite = 'bookworm'): string {
   const dir = mkdtempSync('/var/tmp/remora-vm-');
   const tree = join(dir, 'tree');
-  execFileSync('cp', ['-a', makeBase(), tree]);
+  execFileSync('cp', ['-a', makeBase(suite), tree]);
   if (existsSync(CERTIFICATES)) cpSync(CERTIFICATES, join(tree, CERTIFICATES), { recursive: true, dereference: true });
   cpSync('/etc/resolv.conf', join(tree, 'etc/resolv.conf'), { dereference: true });
   return tree;
 }
 
-function makeBase(): string {
-  const base = join(CACHE, SUITE);
+function makeBase(suite: Suite): string {
+  const base = join(CACHE, suite);
   if (existsSync(base)) return base;
   mkdirSync(CACHE, { recursive: true, mode: 0o700 });
   const early = mkdtempSync(`${base}-`);
   try {
-    execFileSync('debootstrap', ['--variant=minbase', `--include=${PACKAGES}`, SUITE, early], { stdio: 'ignore' });
+    execFileSync('debootstrap', ['--variant=minbase', `--include=${PACKAGES[suite]}`, suite, early], {
+      stdio: 'ignore',
+    });
     renameSync(early, base);
   } finally {
     rmSync(early, { recursive: true, force: true });

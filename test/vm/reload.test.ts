@@ -1,0 +1,62 @@
+// A reload of which systemd itself waits for the end, which takes version 253 or later: in a Debian that has one, with the lines of the
+// page. It is not run at every commit because the files of that Debian are fetched.
+import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bootContainer, type Container } from '../support/boot-container.ts';
+import { copyDebianTree, isWithoutDebian } from '../support/debian-tree.ts';
+
+const top = new URL('../../', import.meta.url).pathname;
+const page = readFileSync(join(top, 'systemd/README.md'), 'utf8');
+const [lines = ''] = [...page.matchAll(/^```sh\n(.*?)^```$/gms)]
+  .map(([, text = '']) => text)
+  .filter((text) => text.includes('reload-253.conf'));
+
+describe.skipIf(isWithoutDebian())('under a systemd that waits for a reload', () => {
+  let tree: string;
+  let box: Container;
+  const show = async (property: string) => (await box.run(`systemctl show -P ${property} remora`)).trim();
+  const log = () => box.run('journalctl -u remora -o cat --no-pager');
+
+  beforeAll(async () => {
+    tree = copyDebianTree('trixie');
+    for (const name of ['remora.service', 'remora.socket', 'remora-supervisor.service', 'remora-supervisor.socket'])
+      cpSync(join(top, 'systemd', name), join(tree, 'etc/systemd/system', name));
+    const words = [`--bind-ro=${top}:/opt/remora`, '--private-network'];
+    box = await bootContainer({ tree, words, env: { HOME: '/root', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } });
+    await box.run(
+      'groupadd --system --force remora && mkdir /etc/remora && systemctl enable --now remora.socket remora',
+    );
+    await box.run(`cd /opt/remora && { ${lines}\n} && systemctl restart remora`);
+  });
+  afterAll(async () => {
+    await box?.[Symbol.asyncDispose]();
+    if (tree !== undefined) rmSync(dirname(tree), { recursive: true, force: true });
+  });
+
+  it('returns when the settings are used', async () => {
+    expect([await show('Type'), await show('ActiveState')]).toEqual(['notify-reload', 'active']);
+    const pid = await show('MainPID');
+    writeFileSync(join(tree, 'etc/remora/agent.env'), 'REMORA_SHUTDOWN_TIMEOUT=3s\nREMORA_SPRITE=other\n');
+    const told = (await box.run('systemctl reload remora && journalctl -u remora -o cat --no-pager')).split('\n');
+    expect(told).toContainEqual(expect.stringMatching(/"changed":\["shutdown_timeout"\].*read again/));
+    expect(told).toContainEqual(expect.stringMatching(/"settings":\["sprite"\].*restart/));
+    writeFileSync(join(tree, 'etc/remora/agent.env'), 'REMORA_SHUTDOWN_TIMEOUT=never\n');
+    await box.run('systemctl reload remora');
+    expect(await show('StatusText')).toContain('settings: the settings were read again and cannot be used');
+    expect([await show('MainPID'), await show('SubState'), await show('NRestarts')]).toEqual([pid, 'running', '0']);
+  });
+
+  it('waits with a reload while the program of the process is replaced', async () => {
+    writeFileSync(join(tree, 'etc/remora/agent.env'), 'REMORA_RESUME_RNG=reexec\n');
+    await box.run('systemctl reload remora');
+    const pid = await show('MainPID');
+    await box.run('curl -sS --unix-socket /run/remora/remora.sock -X POST http://localhost/v1/machine/resumed');
+    await box.run(
+      'until journalctl -u remora -o cat --no-pager | grep -q "replacing the process image"; do sleep 0.02; done',
+    );
+    await box.run('systemctl reload remora');
+    expect([await show('MainPID'), await show('ActiveState'), await show('NRestarts')]).toEqual([pid, 'active', '0']);
+    expect((await log()).split('"msg":"serving"').length - 1).toBe(3);
+  });
+});
