@@ -53,7 +53,7 @@ export interface RunningAgent extends AsyncDisposable {
   readonly addresses: readonly string[];
   /** How it is, in one line. */
   statusLine(): string;
-  /** Settles when its database and the disk below it have answered, which is never while the disk hangs. */
+  /** Settles when the disk below its database has answered, which is never while it hangs. */
   answers(): Promise<unknown>;
   /** Call it after the settings have been read again, with the fault when they cannot be used. */
   noteSettings(fault?: string): void;
@@ -126,10 +126,8 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   return {
     addresses: listeners.addresses,
     statusLine: () => toStatusLine(base.board, listeners.addresses, parts.progress.state),
-    async answers() {
-      base.store.ask();
-      await probe.ask();
-    },
+    // A question to the database itself would hold the event loop while the disk hangs, and nobody would be served.
+    answers: () => probe.ask(),
     noteSettings(fault) {
       setSettingsPart(base.board, config);
       if (fault !== undefined) base.board.part('settings').set('degraded', `${NOT_TAKEN}: ${fault}`);

@@ -22,8 +22,6 @@ export interface Store extends Disposable {
   readonly sequence: SequenceStore;
   /** Moves the write-ahead log into the file, so that a snapshot holds a small, complete database. */
   checkpoint(): void;
-  /** Reads from the database. Throws when it cannot be read. */
-  ask(): void;
 }
 
 /** Opens `agent.db` in `stateDir`; `part` shows whether it is a file. */
@@ -63,9 +61,6 @@ export function openStore(stateDir: string, part: Part): Store {
     sequence: { load: events.load, reserve: events.save },
     checkpoint() {
       if (opened.state !== 'memory') db.pragma('wal_checkpoint(TRUNCATE)');
-    },
-    ask() {
-      select.get('');
     },
     [Symbol.dispose]() {
       db.close();

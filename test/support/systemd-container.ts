@@ -43,11 +43,15 @@ export function isWithoutSystemd(): boolean {
   return loudly(why !== '', `no systemd is booted here, for want of ${why}: the units are not run`);
 }
 
-/** `units`: names of files in `systemd/`, which are installed and not started. */
-export async function openSystemdContainer(units: readonly string[]): Promise<SystemdContainer> {
+/** `units`: names of files in `systemd/`, which are installed and not started. `prepare` is called with the files before the boot. */
+export async function openSystemdContainer(
+  units: readonly string[],
+  prepare?: (tree: string) => void,
+): Promise<SystemdContainer> {
   const tree = join(mkdtempSync('/var/tmp/remora-systemd-'), 'tree');
   const removeTree = () => rmSync(dirname(tree), { recursive: true, force: true });
   makeTree(tree, units);
+  prepare?.(tree);
   const env = { HOME: '/root', PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
   const words = ['--bind-ro=/usr', `--bind-ro=${top}:/opt/remora`, '--private-network', '--timezone=off'];
   try {
