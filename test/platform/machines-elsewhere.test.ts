@@ -37,10 +37,14 @@ describe.skipIf(isWithoutPostgres())('a machine of another platform process', ()
     expect(await ask('POST', `${machine}/stop`)).toMatchObject({ status: 409, json: { error: 'conflict' } });
     expect((await ask('POST', `${machine}/suspend`, undefined, held)).json).toEqual({ ok: true });
     expect((await ask('GET', `${machine}/wait?state=suspended`)).json).toEqual({ ok: true });
-    expect((await ask('POST', `${machine}/start`, undefined, held)).json).toMatchObject({ previous_state: 'suspended' });
+    expect((await ask('POST', `${machine}/start`, undefined, held)).json).toMatchObject({
+      previous_state: 'suspended',
+    });
     expect((await ask('DELETE', `${machine}/lease`, undefined, held)).status).toBe(200);
     expect((await ask('POST', `${machine}/restart`)).json).toEqual({ ok: true });
-    expect((await ask('POST', machine, { config: { ...config, env: { A: '1' } } })).json.config.env).toEqual({ A: '1' });
+    expect((await ask('POST', machine, { config: { ...config, env: { A: '1' } } })).json.config.env).toEqual({
+      A: '1',
+    });
     expect((await ask('PUT', `${machine}/metadata/a`, { value: 'b' })).status).toBe(204);
     expect((await ask('POST', `${machine}/cordon`)).status).toBe(200);
     expect(await ask('DELETE', machine)).toMatchObject({ status: 409, json: { error: 'invalid_state' } });

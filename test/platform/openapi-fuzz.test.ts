@@ -55,7 +55,10 @@ async function openFixture() {
     await admin.createToken({ organization, name: 'spare' });
     await platform.call({ method: 'POST', path: '/v1/apps', body: { name: 'spare', organization } });
     const token_id = (await admin.listTokens(organization)).find(({ name }) => name === 'spare')?.id ?? '';
-    return { machine_id, token_id, sprite: token };
+    const volumes = (await platform.call({ path: '/v1/apps/acme/volumes' })).json;
+    const made =
+      volumes[0] ?? (await platform.call({ method: 'POST', path: '/v1/apps/acme/volumes', body: { name: 'x' } })).json;
+    return { machine_id, token_id, volume_id: String(made.id), sprite: token };
   }
   return { platform, restore };
 }
@@ -92,11 +95,12 @@ const known: Readonly<Record<string, unknown>> = {
 interface Made {
   readonly machine_id: string;
   readonly token_id: string;
+  readonly volume_id: string;
 }
 
 function toCalls(
   of: Operation,
-  { machine_id, token_id }: Made,
+  { machine_id, token_id, volume_id }: Made,
 ): { readonly target: string; readonly body?: unknown }[] {
   const isOAuth = of.path.startsWith('/v1/oauth/{');
   const named: Readonly<Record<string, string>> = {
@@ -108,6 +112,7 @@ function toCalls(
     // An app that has sprites is not deleted.
     app_name: of.operationId === 'deleteApp' ? 'spare' : 'acme',
     machine_id,
+    volume_id,
   };
   const place = (values: Readonly<Record<string, string>>) =>
     of.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? 'x');
@@ -200,18 +205,23 @@ test('every operation of the document, valid and with each place spoiled, has an
     .filter(
       (id) => !WAITING.includes(id) && !reached.has(id) && !inside.has(id) && !ofOperator.some(([name]) => name === id),
     );
-  // No key can be made here, a code comes from a person, a machine that is stopped cannot be suspended, and nothing here asks for an
-  // upgrade or for a stream in place of JSON.
+  // No key can be made here, a code comes from a person, a machine that is stopped cannot be suspended, nothing here asks for an
+  // upgrade or for a stream in place of JSON, a volume of a made-up id cannot be mounted, and nobody holds a lease.
   const unreached = [
     'attachProcess',
     'completeConnection',
     'control',
+    'createMachine',
     'exec',
+    'followMachineEvents',
     'openChannel',
     'openLane',
     'provisionConnection',
     'proxyPort',
+    'readLease',
+    'releaseLease',
     'suspendMachine',
+    'updateMachine',
     'watchFiles',
     'watchSprites',
   ];

@@ -3,6 +3,12 @@ import type { Word } from './operator-command.ts';
 
 const app = { type: 'string', value: 'NAME', summary: 'the app of the machine (that of the organization)' } as const;
 
+const configFlags = {
+  memory: { type: 'string', value: 'MB', summary: 'its memory' },
+  image: { type: 'string', value: 'NAME', summary: 'what it boots from' },
+  'skip-launch': { type: 'boolean', summary: 'do not start it' },
+} as const;
+
 /** The same command is also `remora platform logs`. */
 export const machineLogsCommand: Word = {
   name: 'machine logs',
@@ -30,6 +36,61 @@ export const machineCommands: readonly Word[] = [
     operands: ['MACHINE'],
     flags: { app },
     load: async () => (await import('./machine-commands.ts')).showMachine,
+  },
+  {
+    name: 'machine create',
+    summary: 'make a machine and start it; its configuration as JSON, or - for the input',
+    optional: 'CONFIG',
+    flags: { app, ...configFlags, name: { type: 'string', value: 'NAME', summary: 'what to call it (its id)' } },
+    load: async () => (await import('./machine-change-commands.ts')).createMachine,
+  },
+  {
+    name: 'machine update',
+    summary: 'give a machine another configuration, as JSON, or - for the input; one that runs is replaced',
+    operands: ['MACHINE'],
+    optional: 'CONFIG',
+    flags: { app, ...configFlags },
+    load: async () => (await import('./machine-change-commands.ts')).updateMachine,
+  },
+  {
+    name: 'machine destroy',
+    summary: 'delete a machine; its volumes stay',
+    operands: ['MACHINE'],
+    flags: { app, force: { type: 'boolean', summary: 'also one that runs' } },
+    load: async () => (await import('./machine-change-commands.ts')).destroyMachine,
+  },
+  {
+    name: 'machine restart',
+    summary: 'stop a machine and boot it; done when its agent has reported',
+    operands: ['MACHINE'],
+    flags: { app },
+    load: async () => (await import('./machine-change-commands.ts')).restartMachine,
+  },
+  {
+    name: 'machine cordon',
+    summary: 'let a machine get no more traffic through the proxy',
+    operands: ['MACHINE'],
+    flags: { app },
+    load: async () => (await import('./machine-change-commands.ts')).cordonMachine,
+  },
+  {
+    name: 'machine uncordon',
+    summary: 'let a machine get traffic through the proxy again',
+    operands: ['MACHINE'],
+    flags: { app },
+    load: async () => (await import('./machine-change-commands.ts')).uncordonMachine,
+  },
+  {
+    name: 'machine lease',
+    summary: 'get the lease of a machine, and print its nonce',
+    operands: ['MACHINE'],
+    flags: {
+      app,
+      ttl: { type: 'string', value: 'SECONDS', summary: 'for how long, at most 3600 (60)' },
+      description: { type: 'string', value: 'TEXT', summary: 'what for' },
+      release: { type: 'string', value: 'NONCE', summary: 'give this one back instead' },
+    },
+    load: async () => (await import('./machine-change-commands.ts')).leaseMachine,
   },
   {
     name: 'machine start',

@@ -4,30 +4,17 @@ import { toLogLine } from '../../core/log-line.ts';
 import type { Invocation } from '../command.ts';
 import { exitCode, UsageError } from '../exit-code.ts';
 import { parseWhole } from '../number-flag.ts';
-import { askPlatform, type PlatformClient } from '../target/platform-client.ts';
+import { inApp, readAllMachines, START_TIMEOUT_MS, toName, withMachine } from './find-machine.ts';
 import { print, toWhen } from './print.ts';
 
-const PAGE = 1_000;
 const TAIL = 100;
 const TAIL_MAX = 1_000;
 const WAIT_MAX_S = 60;
 /** How long the client waits beyond the time that the platform was given. */
 const GRACE_MS = 10_000;
-/** The platform answers a start after the first report of the agent, within ten minutes at most. */
-const START_TIMEOUT_MS = 660_000;
-
-interface Place {
-  readonly client: PlatformClient;
-  readonly app_name: string;
-}
-
-interface Found extends Place {
-  readonly machine: Machine;
-  readonly params: { readonly app_name: string; readonly machine_id: string };
-}
 
 export async function listMachines(invocation: Invocation): Promise<number> {
-  const machines = await inApp(invocation, readAll);
+  const machines = await inApp(invocation, readAllMachines);
   return print(invocation, machines, [
     ['ID', 'NAME', 'STATE', 'REGION', 'CREATED', 'LAST END'],
     ...machines.map((machine) => [
@@ -118,40 +105,6 @@ export async function waitMachine(invocation: Invocation): Promise<number> {
     }),
   }));
   return print(invocation, answer, [[`${toName(machine)} is ${state}`]]);
-}
-
-/** Works in the app of --app, or else in the app named like the organization. */
-async function inApp<T>(invocation: Invocation, work: (place: Place) => Promise<T>): Promise<T> {
-  return await askPlatform(invocation, async (client) => {
-    const app_name = invocation.text('app') ?? (await client.call('readOwnOrganization')).name;
-    return await work({ client, app_name });
-  });
-}
-
-/** Throws when no machine of the app has the id or the name that the first operand gives. */
-async function withMachine<T>(invocation: Invocation, work: (found: Found) => Promise<T>): Promise<T> {
-  const [name = ''] = invocation.operands;
-  return await inApp(invocation, async (place) => {
-    const machines = await readAll(place);
-    const machine =
-      machines.find(({ id }) => id === name) ?? machines.find((each) => each.sprite === name || each.name === name);
-    if (machine === undefined) throw new Error(`there is no machine ${name} in ${place.app_name}`);
-    return await work({ ...place, machine, params: { app_name: place.app_name, machine_id: machine.id } });
-  });
-}
-
-async function readAll({ client, app_name }: Place): Promise<Machine[]> {
-  const all: Machine[] = [];
-  for (;;) {
-    const query = { limit: PAGE, after: all.at(-1)?.id };
-    const page = await client.call('listMachines', { params: { app_name }, query });
-    all.push(...page);
-    if (page.length < PAGE) return all;
-  }
-}
-
-function toName({ id, name }: Machine): string {
-  return name === undefined ? id : `${name} (${id})`;
 }
 
 /** A crash is an end without a request. */

@@ -24,7 +24,7 @@ export const kinds: readonly (readonly [name: string, summary: string])[] = [
   ['sprite', 'list, show, create, update, delete'],
   ['connector', 'list, show, create, name, policy, delete: credentials for providers, and who may use them'],
   ['app', 'list, create, delete: the names under which an organization has its machines'],
-  ['machine', 'list, show, start, stop, suspend, wait, logs, adopt'],
+  ['machine', 'list, show, create, update, start, stop, restart, suspend, wait, logs, lease, cordon, destroy, adopt'],
   ['token', 'list, create, delete'],
   ['usage', 'list: what was called through the gateway'],
   ['organization', 'show; on the machine of the platform also list, create, update, delete'],

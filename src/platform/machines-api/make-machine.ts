@@ -57,6 +57,7 @@ export async function makeMachine(sql: Sql, made: MachineToMake, now_ms: number)
     private_ip: toPrivateAddress(randomBytes(14)),
   };
   await machines.insert({ id, name, config, ...place }, now_ms);
+  await machines.move(id, 'stopped', 'created', now_ms);
   const version = makeVersion();
   await configs.setVersion(id, { config, version, name, instance_id: makeVersion() }, now_ms);
   if (cordoned) await configs.setCordoned(id, true, now_ms);
