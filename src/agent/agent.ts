@@ -1,19 +1,16 @@
 // The daemon put together: what the parts stand on, the parts in the order of their needs, the edge, the listeners, and then the start.
 import { agentOperations } from '../contract/agent-operations.ts';
-import { AGENT_AUTHORITY } from '../contract/channel.ts';
 import { listenerNames } from '../contract/listeners.ts';
 import type { Log } from '../core/log.ts';
 import { RemoraError } from '../core/remora-error.ts';
+import type { Edge } from '../http/edge.ts';
 import type { InheritedSocket } from '../http/inherited-sockets.ts';
 import { checkServedAt } from '../http/served-at.ts';
 import type { Kernel } from '../linux/kernel/kernel.ts';
 import { type AgentBase, openAgentBase, setSettingsPart } from './agent-base.ts';
 import { createAgentEdge } from './agent-edge.ts';
 import { type AgentParts, createAgentParts } from './agent-parts.ts';
-import { createBelongsToMachine } from './channel/belongs-to-machine.ts';
-import { toServerTarget } from './channel/channel-target.ts';
-import { createLaneTarget } from './channel/lane-target.ts';
-import { createPortTarget } from './channel/port-target.ts';
+import type { ChannelTarget } from './channel/channel-target.ts';
 import type { Config } from './config/load-config.ts';
 import type { ReplaceCause } from './hot-restart/replace-cause.ts';
 import type { RestartSocket, RestartState } from './hot-restart/restart-state.ts';
@@ -100,22 +97,8 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
     await openListeners(edge, config, { inherited: options.inherited, restarted: restartState?.sockets }),
   );
   isLent = listeners.isLent;
-  const channelTargets = [
-    toServerTarget(AGENT_AUTHORITY, edge.createServer('channel')),
-    createLaneTarget({
-      dial: (lane_id, signal) => parts.channel.dialLane(lane_id, signal),
-      connect: () => parts.supervisor.connect(),
-      begin: (operation) => parts.supervisor.beginLane(operation),
-    }),
-    createPortTarget({
-      find: (port) => parts.ports.listening().get(port),
-      isOwn: createBelongsToMachine(options.env),
-      begin: (port) => parts.supervisor.beginPort(port),
-      waitForService: (port) => parts.supervisor.waitForService(port, parts.ports),
-    }),
-  ];
   await start(base, parts, listeners, options);
-  parts.channel.start(options.signal, channelTargets);
+  parts.channel.start(options.signal, await openChannelTargets(edge, parts, options));
   parts.supervisor.start();
   const asked = restartState?.upgrade;
   if (asked !== undefined) answerCaller(asked.caller, toAnswer(asked.version_before, options.version));
@@ -149,6 +132,17 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       await kept.disposeAsync();
     },
   };
+}
+
+/** None where there is nobody to open a channel to. */
+async function openChannelTargets(
+  edge: Edge,
+  parts: AgentParts,
+  { env }: AgentOptions,
+): Promise<readonly ChannelTarget[]> {
+  if (parts.channel.status().state === 'off') return [];
+  const { createChannelTargets } = await import('./channel-targets.ts');
+  return createChannelTargets(edge, parts, env);
 }
 
 /** Starts the parts while the listeners serve. Resumes are looked for before anything goes out. */

@@ -37,6 +37,15 @@ export function toLocalForms<const Ops extends Rows, const At extends Listeners>
   return Object.fromEntries(forms) as LocalForms<Ops, At>;
 }
 
+/** Most operations share their parameters, and a schema takes a while to make. */
+const nameless = new WeakMap<z.ZodObject, z.ZodObject>();
+
+function withoutName(params: z.ZodObject): z.ZodObject {
+  const known = nameless.get(params) ?? params.omit({ name: true });
+  nameless.set(params, known);
+  return known;
+}
+
 function toLocalForm(
   { access: _, readOnly: __, ...operation }: Operation,
   { servedAt, toErrors }: LocalFormOptions<Listeners>,
@@ -47,7 +56,7 @@ function toLocalForm(
   return {
     ...operation,
     path: `/v1${operation.path.slice(PREFIX.length)}`,
-    params: operation.params.omit({ name: true }),
+    params: withoutName(operation.params),
     servedAt,
     errors: toErrors(operation.errors),
   };
