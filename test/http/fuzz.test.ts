@@ -15,6 +15,7 @@ import { serveEdge } from '../support/serve-edge.ts';
 
 const ROUNDS = 1_500;
 const AT_ONCE = 25;
+const WANTED = [200, 400, 404, 405] as const;
 
 const shared = { summary: '', source: '', tag: 'test', errors: [] } as const;
 const json = { kind: 'json', status: 200, schema: z.unknown() } as const;
@@ -205,7 +206,9 @@ test('random requests are answered with 2xx or 4xx, or not at all', async () => 
     },
   });
   const statuses = new Map<number, number>();
-  for (let round = 0; round < ROUNDS; round += AT_ONCE) {
+  // On a busy machine many callers are gone before their answers.
+  const isUnmet = () => WANTED.some((status) => !statuses.has(status));
+  for (let round = 0; round < ROUNDS || (isUnmet() && round < 4 * ROUNDS); round += AT_ONCE) {
     const sent = Array.from({ length: AT_ONCE }, () => toRequest(dice));
     await Promise.all(
       sent.map(async (request) => {
@@ -226,7 +229,7 @@ test('random requests are answered with 2xx or 4xx, or not at all', async () => 
   }
   expect(log, `seed ${seed}`).toEqual([]);
   expect((await ask(path, { target: '/v1/health' })).json).toEqual({ status: 'ok' });
-  for (const status of [200, 400, 404, 405]) expect(statuses.get(status), `${status}, seed ${seed}`).toBeGreaterThan(0);
+  for (const status of WANTED) expect(statuses.get(status), `${status}, seed ${seed}`).toBeGreaterThan(0);
   await expect.poll(() => edge.streams).toBe(0);
   expect(hub.readers).toBe(0);
 });

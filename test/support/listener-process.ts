@@ -2,6 +2,7 @@
 import { fork } from 'node:child_process';
 import type { ListenOptions } from 'node:net';
 import { onTestFinished } from 'vitest';
+import { signalProcess } from '../../src/linux/processes/signal-process.ts';
 import type { ListenerAnswer, ListenerCommand } from './listener-child.ts';
 
 export interface ListenerProcess {
@@ -34,7 +35,7 @@ export async function startListenerProcess(): Promise<ListenerProcess> {
     for (const [id, settle] of pending) settle({ id, error: 'the listener process is gone' });
   });
   onTestFinished(async () => {
-    for (const pid of heirs) process.kill(pid, 'SIGKILL');
+    for (const pid of heirs) signalProcess(pid, 'SIGKILL');
     child.kill('SIGKILL');
     await gone;
   });

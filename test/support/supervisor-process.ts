@@ -5,6 +5,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { ServiceLogEvent, ServiceResponse } from '../../src/contract/services.ts';
+import { signalProcess } from '../../src/linux/processes/signal-process.ts';
 import { ask, type HttpAnswer, type Question } from './ask.ts';
 import { eventually } from './eventually.ts';
 import { remoraPath } from './run-remora.ts';
@@ -61,7 +62,7 @@ export async function startSupervisor(start: SupervisorStart = {}): Promise<Supe
   onTestFinished(async () => {
     child.kill('SIGKILL');
     await ended;
-    for (const pid of findPids(join(dir, ''))) process.kill(pid, 'SIGKILL');
+    for (const pid of findPids(join(dir, ''))) signalProcess(pid, 'SIGKILL');
   });
   const put = (question: Question) => ask(socket, question);
   const json = { 'content-type': 'application/json' };

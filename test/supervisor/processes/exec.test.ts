@@ -2,6 +2,7 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { signalProcess } from '../../../src/linux/processes/signal-process.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openExec, runExec, toExecQuery } from '../../support/exec-socket.ts';
 import { memoryOf } from '../../support/memory-of.ts';
@@ -108,7 +109,7 @@ test('what a process leaves in the background neither holds up its end nor that 
   child.kill('SIGTERM');
   expect(await ended).toBe(0);
   expect(findPids(mark)).toHaveLength(1);
-  for (const pid of findPids(mark)) process.kill(pid, 'SIGKILL');
+  for (const pid of findPids(mark)) signalProcess(pid, 'SIGKILL');
 });
 
 test('a caller who does not read holds the process back, and loses nothing', async () => {

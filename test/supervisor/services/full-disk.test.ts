@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { ServiceResponse } from '../../../src/contract/services.ts';
+import { signalProcess } from '../../../src/linux/processes/signal-process.ts';
 import { startAgent } from '../../support/agent-process.ts';
 import { eventually } from '../../support/eventually.ts';
 import { loudly } from '../../support/loudly.ts';
@@ -29,7 +30,7 @@ test('a service runs on while the disk is full, and every line is in the log or 
   mkdirSync(logs, { recursive: true });
   if (loudly(!mountSmall(logs), 'a full disk below a log: no file system may be mounted here')) skip();
   onTestFinished(() => {
-    for (const pid of findPids(join(dir, ''))) process.kill(pid, 'SIGKILL');
+    for (const pid of findPids(join(dir, ''))) signalProcess(pid, 'SIGKILL');
   });
   const other = join(logs, 'other');
   writeFileSync(other, Buffer.alloc(OTHER_BYTES));
