@@ -1,5 +1,6 @@
 // Whatever is sent to whichever row: an answer of its own kind, and never a 5xx.
-import { expect, test } from 'vitest';
+import { Client } from 'undici';
+import { expect, onTestFinished, test } from 'vitest';
 import { platformOperations } from '../../src/contract/platform-operations.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { openTestPlatform } from '../support/open-platform.ts';
@@ -83,6 +84,9 @@ test('no body, query or path makes a row fail', async () => {
   const sprite = await platform.admin.createToken({ organization: 'acme', sprite: 'x' });
   const bodies = [...toBodies()];
   const failures: string[] = [];
+  // Thousands of calls: fetch would take half of their time.
+  const client = new Client(platform.url);
+  onTestFinished(() => client.destroy());
   let calls = 0;
   let turn = 0;
   const next = <T>(list: readonly T[]): T | undefined => list[turn++ % list.length];
@@ -90,9 +94,11 @@ test('no body, query or path makes a row fail', async () => {
   async function send(method: string, path: string, body: string | undefined, token: Secret): Promise<void> {
     calls += 1;
     const headers = { authorization: `Bearer ${token.reveal()}`, 'content-type': 'application/json' };
-    const answer = await fetch(platform.url + path, { method, headers, ...(body === undefined ? {} : { body }) });
-    const text = await answer.text();
-    if (answer.status >= 500) failures.push(`${answer.status} ${method} ${path} ${body?.slice(0, 100)}: ${text}`);
+    const { pathname, search } = new URL(platform.url + path);
+    const answer = await client.request({ path: pathname + search, method, headers, body: body ?? null });
+    const text = await answer.body.text();
+    if (answer.statusCode >= 500)
+      failures.push(`${answer.statusCode} ${method} ${path} ${body?.slice(0, 100)}: ${text}`);
   }
 
   for (const row of Object.values(platformOperations)) {
