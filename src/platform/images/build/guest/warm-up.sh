@@ -14,23 +14,30 @@ export REMORA_BASE_URL=http://127.0.0.1:9 REMORA_MACHINES_API=http://127.0.0.1:9
 start() { sed -n 's/^ExecStart=//p' "/etc/systemd/system/$1.service"; }
 ask() { curl -sS --max-time 60 --unix-socket $run/remora.sock "$@"; echo; }
 
-$(start remora-supervisor) --socket $run/supervisor.sock --state-dir $run/state --user sprite &
-supervisor=$!
+until_there() {
+  tries=0
+  until [ -S "$1" ] || [ $tries -gt 1200 ]; do
+    tries=$((tries + 1))
+    sleep 0.5
+  done
+}
+
 $(start remora) &
 agent=$!
-tries=0
-until [ -S $run/remora.sock ] && [ -S $run/supervisor.sock ]; do
-  tries=$((tries + 1))
-  [ $tries -gt 1200 ] && break
-  sleep 0.5
-done
+until_there $run/remora.sock
+# It ends by itself when nobody needs it, so it is started last.
+$(start remora-supervisor) --socket $run/supervisor.sock --state-dir $run/state --user sprite &
+supervisor=$!
+until_there $run/supervisor.sock
 ask http://localhost/v1/status > /dev/null
 ask http://localhost/v1/services
 ask -X POST 'http://localhost/v1/exec?cmd=true' --output /dev/null
 ask 'http://localhost/v1/fs/list?path=/home/sprite' > /dev/null
 ask -X POST http://localhost/v1/machine/resumed
 ask http://localhost/v1/ports
-kill $agent $supervisor
-wait $agent && wait $supervisor && echo 'remora: warm'
+kill $agent
+wait $agent && echo 'remora: warm'
+kill $supervisor 2> /dev/null
+wait $supervisor
 sync
 poweroff -ff
