@@ -22,7 +22,7 @@ export interface ResumeWatch extends Disposable {
   /** Looks now, in a few microseconds. Call it before using a pooled connection, writing a nonce or a lease, or moving a position. */
   check(): void;
   poke(recovering: boolean): void;
-  noteDate(origin: string, date_ms: number): void;
+  noteDate(origin: string, date_ms: number, took_ms?: number): void;
   noteFailure(origin: string): void;
   setFence(up: boolean): void;
   /** Undefined when not started. */
@@ -58,7 +58,7 @@ export function createResumeWatch({ kernel, onFinding, before, tick_ms = TICK_MS
     },
     check: () => passOn(detector?.check()),
     poke: (recovering) => passOn(detector?.poke(recovering)),
-    noteDate: (origin, date_ms) => passOn(detector?.noteDate(origin, date_ms)),
+    noteDate: (origin, date_ms, took_ms) => passOn(detector?.noteDate(origin, date_ms, took_ms)),
     noteFailure: (origin) => passOn(detector?.noteFailure(origin)),
     setFence: (up) => detector?.setFence(up),
     memory: () => detector?.memory(),

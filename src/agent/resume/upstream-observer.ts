@@ -4,10 +4,12 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { gatewayOperations } from '../../contract/gateway.ts';
 
 export interface UpstreamListener {
-  noteDate(origin: string, date_ms: number): void;
+  /** `took_ms`: how long ago the call was made. */
+  noteDate(origin: string, date_ms: number, took_ms: number): void;
   noteFailure(origin: string): void;
 }
 
+const ASKED = 'undici:request:create';
 const ANSWERED = 'undici:request:headers';
 const FAILED = 'undici:request:error';
 const broken = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
@@ -17,32 +19,42 @@ const gatewayPrefix = gatewayOperations.gateway.path.split('{')[0] ?? '';
 
 /** Observes every outgoing call of this process until disposed. */
 export function openUpstreamObserver(listener: UpstreamListener): Disposable {
+  const asked_ms = new WeakMap<object, number>();
+  const onCall = (message: unknown) => {
+    const request = field(message, 'request');
+    if (typeof request === 'object' && request !== null) asked_ms.set(request, performance.now());
+  };
   const onAnswer = (message: unknown) => {
-    const { origin, path } = toRequest(message);
+    const { request, origin, path } = toRequest(message);
     if (origin === undefined || path?.includes(gatewayPrefix)) return;
     const date_ms = parseDate(field(field(message, 'response'), 'headers'));
-    if (date_ms !== undefined) listener.noteDate(origin, date_ms);
+    if (date_ms === undefined) return;
+    const begun_ms = typeof request === 'object' && request !== null ? asked_ms.get(request) : undefined;
+    listener.noteDate(origin, date_ms, begun_ms === undefined ? 0 : performance.now() - begun_ms);
   };
   const onFailure = (message: unknown) => {
     const { origin } = toRequest(message);
     const code = field(field(message, 'error'), 'code');
     if (origin !== undefined && typeof code === 'string' && broken.has(code)) listener.noteFailure(origin);
   };
+  subscribe(ASKED, onCall);
   subscribe(ANSWERED, onAnswer);
   subscribe(FAILED, onFailure);
   return {
     [Symbol.dispose]() {
+      unsubscribe(ASKED, onCall);
       unsubscribe(ANSWERED, onAnswer);
       unsubscribe(FAILED, onFailure);
     },
   };
 }
 
-function toRequest(message: unknown): { origin: string | undefined; path: string | undefined } {
+function toRequest(message: unknown): { request: unknown; origin: string | undefined; path: string | undefined } {
   const request = field(message, 'request');
   const origin = field(request, 'origin');
   const path = field(request, 'path');
   return {
+    request,
     origin: typeof origin === 'string' || origin instanceof URL ? String(origin) : undefined,
     path: typeof path === 'string' ? path : undefined,
   };

@@ -28,8 +28,8 @@ export interface ResumeDetector {
    * A program reports a resume. `recovering`: the last resume is still being recovered from, and the report is about that one.
    */
   poke(recovering: boolean): readonly Finding[];
-  /** Takes the `Date` of an upstream answer, in Unix time. */
-  noteDate(origin: string, date_ms: number): readonly Finding[];
+  /** Takes the `Date` of an upstream answer, in Unix time, to a question that was asked `took_ms` ago. */
+  noteDate(origin: string, date_ms: number, took_ms?: number): readonly Finding[];
   /** A pooled connection to `origin` broke. When two break together every source is examined; an outage is no resume. */
   noteFailure(origin: string): readonly Finding[];
   /** This process received SIGCONT. */
@@ -108,10 +108,10 @@ export function createResumeDetector(sources: ResumeSources, before?: DetectorMe
       conclude(now, [{ signal: 'poke', cause: 'poke', certainty: 'likely', restores: known ? 0 : 1 }]);
       return drain();
     },
-    noteDate(origin, date_ms) {
+    noteDate(origin, date_ms, took_ms) {
       reader.saw('upstream_date', true);
       const now = readInstant(sources);
-      const verdict = dates.note(origin, date_ms, now.mono_ms);
+      const verdict = dates.note(origin, date_ms, now.mono_ms, took_ms);
       if (verdict.type === 'nothing') return drain();
       const learned = judge.restoresFrom(verdict.from_mono_ms) === 0;
       examine(now, reader.readGeneration(now.mono_ms));

@@ -16,36 +16,42 @@ export type DateVerdict =
 
 interface OriginClock {
   offset_ms: number;
+  /** The offset is at most this: an answer that took long may have been on its way, or waiting for this process, all that time. */
+  most_ms: number;
   noted_mono_ms: number;
   low: number;
 }
 
 export interface UpstreamDates {
-  note(origin: string, date_ms: number, mono_ms: number): DateVerdict;
+  /** `took_ms`: how long before `mono_ms` the question was asked. */
+  note(origin: string, date_ms: number, mono_ms: number, took_ms?: number): DateVerdict;
 }
 
 export function createUpstreamDates(): UpstreamDates {
   const clocks = new Map<string, OriginClock>();
   return {
-    note(origin, date_ms, mono_ms) {
+    note(origin, date_ms, mono_ms, took_ms = 0) {
       const offset_ms = date_ms - mono_ms;
+      const most_ms = offset_ms + took_ms;
       const clock = clocks.get(origin);
       if (clock === undefined) {
         const oldest = clocks.keys().next();
         if (clocks.size >= ORIGINS && !oldest.done) clocks.delete(oldest.value);
-        clocks.set(origin, { offset_ms, noted_mono_ms: mono_ms, low: 0 });
+        clocks.set(origin, { offset_ms, most_ms, noted_mono_ms: mono_ms, low: 0 });
         return { type: 'nothing' };
       }
       const away_ms = offset_ms - clock.offset_ms;
       const allowed_ms = DATE_STEP_MS + (mono_ms - clock.noted_mono_ms) * DRIFT;
+      const proven_ms = offset_ms - clock.most_ms;
       const from_mono_ms = clock.noted_mono_ms;
       clock.noted_mono_ms = mono_ms;
       clock.low = away_ms < -DATE_STEP_MS ? clock.low + 1 : 0;
       if (away_ms > 0 || clock.low >= LOW_ANSWERS) {
         clock.offset_ms = offset_ms;
+        clock.most_ms = most_ms;
         clock.low = 0;
-      }
-      if (away_ms <= allowed_ms) return { type: 'nothing' };
+      } else clock.most_ms = Math.min(clock.most_ms, Math.max(clock.offset_ms, most_ms));
+      if (proven_ms <= allowed_ms) return { type: 'nothing' };
       return { type: 'away', away_ms, from_mono_ms };
     },
   };

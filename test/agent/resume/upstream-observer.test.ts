@@ -21,9 +21,13 @@ async function rig() {
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const upstream = createUpstream();
   const dates: [string, number][] = [];
+  const took_ms: number[] = [];
   const failures: string[] = [];
   const observer = openUpstreamObserver({
-    noteDate: (from, date_ms) => void dates.push([from, date_ms]),
+    noteDate(from, date_ms, took) {
+      dates.push([from, date_ms]);
+      took_ms.push(took);
+    },
     noteFailure: (from) => void failures.push(from),
   });
   onTestFinished(async () => {
@@ -36,13 +40,14 @@ async function rig() {
     const answer = await upstream.dispatcher.request({ origin, path, method: 'GET' });
     await answer.body.dump();
   };
-  return { origin, dates, failures, get, observer };
+  return { origin, dates, took_ms, failures, get, observer };
 }
 
 describe('the observer of upstreams', () => {
-  test('tells the Date of each answer with its origin', async () => {
-    const { get, dates, origin } = await rig();
+  test('tells the Date of each answer with its origin, and how long it took', async () => {
+    const { get, dates, took_ms, origin } = await rig();
     await get('/status');
+    expect(took_ms[0]).toBeGreaterThan(0);
     expect(dates).toEqual([[origin, Date.parse(DATE)]]);
   });
 

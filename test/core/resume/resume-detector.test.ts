@@ -542,6 +542,16 @@ describe('the Date of upstream answers', () => {
     }
   });
 
+  test('in an answer that this process took late is no measure for the next one', () => {
+    const { kernel, detector, run } = watch({ without: ['rtc', 'generation'] });
+    detector.noteDate('https://a', date(kernel, -6_000), 6_500);
+    expect(resumes(detector.noteDate('https://a', date(kernel), 10))).toEqual([]);
+    run(1_000);
+    detector.noteDate('https://a', date(kernel, -5_000), 5_500);
+    kernel.pauseFrozen(12_000);
+    expect(resumes(detector.noteDate('https://a', date(kernel), 10))).toMatchObject([{ type: 'resume' }]);
+  });
+
   test('of a platform that set its clock back is compared with the new time', () => {
     const { kernel, detector, run } = watch({ without: ['rtc', 'generation'] });
     detector.noteDate('https://a', date(kernel, 60_000));
