@@ -7,7 +7,7 @@ import { runTimed } from './run-timed.ts';
 import type { BenchSprite } from './sprite.ts';
 import type { Sshd } from './sshd.ts';
 
-const BAR = 0.7;
+const BAR = 0.8;
 
 type Way = 'down' | 'up';
 type Run = (way: Way) => Promise<number>;
