@@ -1,6 +1,6 @@
 // The files of a minimal Debian with systemd, which boots as a container. Made once, because that takes most of a minute.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { loudly } from './loudly.ts';
 
@@ -31,6 +31,8 @@ export function copyDebianTree(suite: Suite = 'bookworm'): string {
   const dir = mkdtempSync('/var/tmp/remora-vm-');
   const tree = join(dir, 'tree');
   execFileSync('cp', ['-a', makeBase(suite), tree]);
+  // The base is made in a private directory; in a root like that, no service of another user starts.
+  chmodSync(tree, 0o755);
   if (existsSync(CERTIFICATES)) cpSync(CERTIFICATES, join(tree, CERTIFICATES), { recursive: true, dereference: true });
   cpSync('/etc/resolv.conf', join(tree, 'etc/resolv.conf'), { dereference: true });
   return tree;
