@@ -58,6 +58,7 @@ export const errorTexts: Readonly<Record<ErrorCode, string>> = {
   not_ready: 'a part is not up yet, or its database cannot be asked; repeat after `Retry-After`',
   not_configured: 'the part is off; the message names the setting',
   not_reachable: 'the agent of the machine is not connected to the platform; look at the log of the machine',
+  host_drained: 'the host of the machine is being maintained and starts none; `remora host undrain` opens it again',
   service_stopped: 'the service of this port was stopped by hand; start it',
   policy_unavailable: 'the policies are too old or were never fetched, so nothing is let through',
   shutting_down: 'the process ends; repeat after it is back',

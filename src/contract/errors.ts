@@ -54,6 +54,7 @@ export const errorStatus = {
   not_ready: 503,
   not_configured: 503,
   not_reachable: 503,
+  host_drained: 503,
   service_stopped: 503,
   policy_unavailable: 503,
   shutting_down: 503,

@@ -19,6 +19,10 @@ export const platformHost = z.object({
   address: z.string().nullable(),
   version: z.string().nullable(),
   seen_at: dateTime.nullable(),
+  /** Since when it starts no machine and keeps none running; absent when it is not drained. */
+  drained_at: dateTime.optional(),
+  /** The memory of its machines that run or are suspended: a suspended machine keeps its reservation. */
+  reserved_mb: z.int().nonnegative(),
 });
 
 export const hostListResponse = z.object({ hosts: z.array(platformHost) });
@@ -37,6 +41,31 @@ export const hostOperations = {
     access: 'operator',
     answer: { kind: 'json', status: 200, schema: hostListResponse },
     errors: ['unauthorized', 'forbidden', 'invalid_state'],
+  }),
+  drainHost: definePlatformOperation({
+    method: 'POST',
+    path: '/v1/hosts/{host}/drain',
+    summary:
+      "Stop the machines of a host and throw its snapshots away for maintenance; `self` is the one that answers; at the platform's own socket only",
+    source,
+    tag,
+    servedAt: ['operator'],
+    access: 'operator',
+    params: z.object({ host: z.string().min(1) }),
+    answer: { kind: 'empty', status: 204 },
+    errors: ['unauthorized', 'forbidden', 'not_found', 'invalid_state'],
+  }),
+  undrainHost: definePlatformOperation({
+    method: 'POST',
+    path: '/v1/hosts/{host}/undrain',
+    summary: "Let a drained host start machines again, those that it stopped too; at the platform's own socket only",
+    source,
+    tag,
+    servedAt: ['operator'],
+    access: 'operator',
+    params: z.object({ host: z.string().min(1) }),
+    answer: { kind: 'empty', status: 204 },
+    errors: ['unauthorized', 'forbidden', 'not_found', 'invalid_state'],
   }),
   forgetHost: definePlatformOperation({
     method: 'DELETE',

@@ -232,6 +232,7 @@ export const machineOperations = {
       'other_host',
       'too_many_requests',
       'start_failed',
+      'host_drained',
       'shutting_down',
       ...fenced,
     ],

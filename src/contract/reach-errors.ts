@@ -11,4 +11,5 @@ export const reachErrors = [
   'not_reachable',
   'upstream_timeout',
   'start_failed',
+  'host_drained',
 ] as const satisfies readonly ErrorCode[];

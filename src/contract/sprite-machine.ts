@@ -59,6 +59,7 @@ export const spriteMachineOperations = {
       'other_host',
       'concurrent_sprite_limit_exceeded',
       'start_failed',
+      'host_drained',
     ],
   }),
   checkSprite: definePlatformOperation({

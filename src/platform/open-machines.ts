@@ -1,6 +1,7 @@
 // Wires the machines of this host and the sprites that they belong to.
 import type { Clock } from '../core/clock.ts';
 import type { Changes } from './changes.ts';
+import { createDrainStore } from './hosts/drain-store.ts';
 import { createMachineService, type MachineService } from './machines/moves/machine-service.ts';
 import { type MachineDefaults, PROCESS_DEFAULTS } from './machines/records/machine-defaults.ts';
 import { createMachineToken } from './machines/records/machine-token.ts';
@@ -32,6 +33,7 @@ export interface OpenMachinesDeps {
 }
 
 const FREEZE_DELAY_MS = 300;
+const UPKEEP_PERIOD_MS = 10_000;
 const START_DEADLINE_MS = 30_000;
 /** A virtual machine boots a kernel and a system first. */
 const EMULATED_START_DEADLINE_MS = 180_000;
@@ -60,6 +62,9 @@ export async function openMachines(deps: OpenMachinesDeps): Promise<MachineParts
     onEvent: (machine_id) => changes.publish({ type: 'machine_event', machine_id }),
     driver,
     clock,
+    readDrained: async () => (await createDrainStore(storage).drainedSince(host)) !== undefined,
+    snapshotMaxAge_ms: options.snapshotMaxAge_ms,
+    upkeepPeriod_ms: options.upkeepPeriod_ms ?? UPKEEP_PERIOD_MS,
     freezeDelay_ms: options.freezeDelay_ms ?? FREEZE_DELAY_MS,
     startDeadline_ms: options.startDeadline_ms ?? toStartDeadline(options),
     log: options.log,

@@ -213,6 +213,8 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       tokens,
       clock,
       isShared,
+      host,
+      upkeep: machineService.upkeep,
     }),
   };
 }

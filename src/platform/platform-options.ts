@@ -40,6 +40,10 @@ export interface PlatformOptions {
   readonly trustMachines?: boolean;
   /** How long a started machine has until the first report of its agent; 30 s when absent, three minutes for virtual machines. */
   readonly startDeadline_ms?: number;
+  /** How long the snapshot of a suspended machine is kept; for ever when absent. */
+  readonly snapshotMaxAge_ms?: number;
+  /** How often the machines are looked after: schedules, old snapshots, a drain; every 10 s when absent. */
+  readonly upkeepPeriod_ms?: number;
   /** How long the freeze waits after a suspend is accepted, so that the answer is sent first. */
   readonly freezeDelay_ms?: number;
   /** The time over which machines that are resumed together spread their reconnects; 0 when absent. */

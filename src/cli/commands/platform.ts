@@ -56,6 +56,7 @@ export async function run(invocation: Invocation): Promise<number> {
     verifyKeys: has('verify-keys'),
     endMachines: has('end-machines'),
     trustMachines: has('trust-machines'),
+    ...toSnapshotMaxAge(text('snapshot-max-age')),
     ...toStartDeadline(text('start-deadline')),
     ...(qemu === undefined ? {} : { qemu }),
     ...readLimitFlags(text),
@@ -100,6 +101,13 @@ function toSpread(text: string): number {
   const spread_ms = parseDuration(text);
   if (spread_ms !== undefined && spread_ms <= RECONNECT_SPREAD_MAX_MS) return spread_ms;
   throw new UsageError(`platform: --reconnect-spread takes a time up to 5m such as 10s, not ${text}`);
+}
+
+function toSnapshotMaxAge(text: string | undefined): { snapshotMaxAge_ms?: number } {
+  if (text === undefined) return {};
+  const snapshotMaxAge_ms = parseDuration(text);
+  if (snapshotMaxAge_ms !== undefined && snapshotMaxAge_ms >= 1_000) return { snapshotMaxAge_ms };
+  throw new UsageError(`platform: --snapshot-max-age takes a time from 1s such as 24h, not ${text}`);
 }
 
 function toStartDeadline(text: string | undefined): { startDeadline_ms?: number } {

@@ -28,7 +28,7 @@ export const kinds: readonly (readonly [name: string, summary: string])[] = [
   ['token', 'list, create, delete'],
   ['usage', 'list: what was called through the gateway'],
   ['organization', 'show; on the machine of the platform also list, create, update, delete'],
-  ['host', 'list, forget: the platform processes on one database'],
+  ['host', 'list, drain, undrain, forget: the platform processes on one database'],
 ];
 
 export const wordCommands: readonly Command[] = words.map(toCommand);

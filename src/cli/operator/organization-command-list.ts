@@ -48,8 +48,22 @@ export const organizationCommands: readonly Word[] = [
   {
     name: 'host list',
     scope: 'operator',
-    summary: 'the platform processes on one PostgreSQL database',
+    summary: 'the platform processes on one database, with the memory that their machines have reserved',
     load: async () => (await import('./organization-commands.ts')).listHosts,
+  },
+  {
+    name: 'host drain',
+    scope: 'operator',
+    summary: 'stop the machines of a host for maintenance; it starts none until host undrain',
+    flags: { host: { type: 'string', value: 'ID', summary: 'which one (the one that answers)' } },
+    load: async () => (await import('./organization-commands.ts')).drainHost,
+  },
+  {
+    name: 'host undrain',
+    scope: 'operator',
+    summary: 'let a host start machines again; those that the drain stopped run again',
+    flags: { host: { type: 'string', value: 'ID', summary: 'which one (the one that answers)' } },
+    load: async () => (await import('./organization-commands.ts')).undrainHost,
   },
   {
     name: 'host forget',

@@ -52,14 +52,33 @@ export async function showOrganization(invocation: Invocation): Promise<number> 
 
 export async function listHosts(invocation: Invocation): Promise<number> {
   const answer = await askPlatform(invocation, (client) => client.call('listHosts'));
-  const rows = answer.hosts.map(({ host, machines, address, version, seen_at }) => [
+  const rows = answer.hosts.map(({ host, machines, address, version, seen_at, drained_at, reserved_mb }) => [
     host,
     String(machines),
+    `${reserved_mb} MB`,
+    drained_at === undefined ? '-' : toWhen(drained_at),
     address ?? '-',
     version ?? '-',
     toWhen(seen_at),
   ]);
-  return print(invocation, answer, [['HOST', 'MACHINES', 'ADDRESS', 'VERSION', 'LAST SIGN'], ...rows]);
+  return print(invocation, answer, [
+    ['HOST', 'MACHINES', 'RESERVED', 'DRAINED', 'ADDRESS', 'VERSION', 'LAST SIGN'],
+    ...rows,
+  ]);
+}
+
+export async function drainHost(invocation: Invocation): Promise<number> {
+  const host = invocation.text('host') ?? 'self';
+  await askPlatform(invocation, (client) => client.call('drainHost', { params: { host } }));
+  const line =
+    'it starts no machine; those that run are stopped, snapshots are thrown away. `host undrain` opens it again';
+  return print(invocation, { drained: host }, [[line]]);
+}
+
+export async function undrainHost(invocation: Invocation): Promise<number> {
+  const host = invocation.text('host') ?? 'self';
+  await askPlatform(invocation, (client) => client.call('undrainHost', { params: { host } }));
+  return print(invocation, { undrained: host }, [['it starts machines again, those that the drain has stopped too']]);
 }
 
 export async function forgetHost(invocation: Invocation): Promise<number> {

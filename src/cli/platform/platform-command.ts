@@ -44,6 +44,12 @@ export const platformCommand: Command = {
       value: 'TIME',
       summary: 'how long a machine that is started has for the first report of its agent (30s; 3m for --driver qemu)',
     },
+    'snapshot-max-age': {
+      type: 'string',
+      value: 'TIME',
+      summary:
+        'how long the snapshot of a suspended machine is kept, such as 24h; an older one is a cold start (for ever)',
+    },
     'host-address': {
       type: 'string',
       value: 'URL',

@@ -16,13 +16,21 @@ export type HostSign = Pick<PlatformHost, 'host' | 'address' | 'version'>;
 
 export interface HostStore {
   list(): Promise<readonly PlatformHost[]>;
-  /** Stops its machines in the record and lets any host start them; what they had on its disk is lost. */
+  /** Stops its machines in the record and lets any host start them; what they had on its disk is lost, snapshots too. */
   forget(host: string): Promise<void>;
   /** Records a sign of life. */
   sign(sign: HostSign, now_ms: number): Promise<void>;
   /** The address of a process and the ids of the vault keys that it was started with. */
   find(host: string): Promise<{ readonly address: string | null; readonly key_ids: readonly string[] }>;
 }
+
+const forgetMachines = `
+UPDATE machines SET host = NULL,
+  discarded = CASE WHEN state IN ('suspended', 'suspending') THEN 'migrate' ELSE discarded END,
+  wanted = CASE WHEN state IN ('suspended', 'suspending') THEN 'suspended' ELSE 'stopped' END,
+  state = CASE WHEN state IN ('suspended', 'suspending') THEN 'suspended'
+               WHEN state IN ('created', 'failed') THEN state ELSE 'stopped' END
+WHERE host = $1`;
 
 export function createHostStore(storage: Pick<Storage, 'all' | 'one' | 'run' | 'transaction'>): HostStore {
   return {
@@ -37,7 +45,7 @@ export function createHostStore(storage: Pick<Storage, 'all' | 'one' | 'run' | '
       storage.transaction(async (sql) => {
         const ofHost = 'SELECT sprite_id FROM machines WHERE host = $1';
         await sql.run(`DELETE FROM sprite_ports WHERE sprite_id IN (${ofHost})`, [host]);
-        await sql.run("UPDATE machines SET host = NULL, state = 'stopped', wanted = 'stopped' WHERE host = $1", [host]);
+        await sql.run(forgetMachines, [host]);
         for (const table of ['running_keys', 'channels', 'hosts']) {
           await sql.run(`DELETE FROM ${table} WHERE host = $1`, [host]);
         }

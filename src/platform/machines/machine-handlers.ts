@@ -84,10 +84,11 @@ export function createMachineHandlers(deps: MachineHandlerDeps): Handlers<typeof
       return { ok: true };
     },
     startMachine: (call) =>
-      access.move(call, operations.startMachine, async ({ id }) => ({
-        ...(await service.start(id)),
-        migrated: false,
-      })),
+      access.move(call, operations.startMachine, async ({ id }) => {
+        const started = await service.start(id);
+        const migrated = started.cold_start === 'migrate';
+        return { ...started, migrated, ...(migrated && deps.host !== undefined ? { new_host: deps.host } : {}) };
+      }),
     stopMachine: (call) =>
       access.move(call, operations.stopMachine, async ({ id, config }) => {
         const { ended } = await service.stop(id, toStopOptions(call.body, config));

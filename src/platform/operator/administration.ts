@@ -9,7 +9,6 @@ import { createAppHandlers } from '../apps/app-handlers.ts';
 import type { AppService } from '../apps/app-service.ts';
 import { createOrganization } from '../apps/create-organization.ts';
 import type { ConnectorService } from '../connectors/connector-service.ts';
-import { createHostStore } from '../hosts/host-store.ts';
 import type { VolumeService } from '../machines-api/volume-service.ts';
 import type { OrganizationStore } from '../organizations/organization-store.ts';
 import type { SpriteService } from '../sprites/sprite-service.ts';
@@ -34,6 +33,10 @@ export interface AdministrationDeps {
   readonly clock: Clock;
   /** Whether several platform processes may share the database. */
   readonly isShared: boolean;
+  /** The id of this platform process; undefined where the platform does not run. */
+  readonly host?: string | undefined;
+  /** Looks after the machines of this host at once. */
+  readonly upkeep?: (() => Promise<void>) | undefined;
 }
 
 type Rows = typeof appOperations & typeof tokenOperations & typeof organizationOperations & typeof hostOperations;
@@ -47,6 +50,6 @@ export function createAdministration(deps: AdministrationDeps): Handlers<Rows, P
       createOrganization: (slug) => createOrganization(deps.storage, slug, deps.clock.wall_ms(), 'refuse'),
       deleteOrganization: (organization, force) => deleteOrganization(deps, organization, force),
     }),
-    ...createHostHandlers(deps.isShared ? createHostStore(deps.storage) : undefined),
+    ...createHostHandlers(deps),
   };
 }

@@ -255,4 +255,9 @@ CREATE TABLE machine_events (
   PRIMARY KEY (machine_id, number)
 );
 `,
+  `
+ALTER TABLE machines ADD COLUMN state_since BIGINT NOT NULL DEFAULT 0;
+UPDATE machines SET state_since = updated_at;
+CREATE TABLE drained_hosts (host TEXT COLLATE "C" PRIMARY KEY, drained_at BIGINT NOT NULL);
+`,
 ];

@@ -263,4 +263,9 @@ CREATE TABLE machine_events (
   PRIMARY KEY (machine_id, number)
 ) STRICT, WITHOUT ROWID;
 `,
+  `
+ALTER TABLE machines ADD COLUMN state_since INTEGER NOT NULL DEFAULT 0;
+UPDATE machines SET state_since = updated_at;
+CREATE TABLE drained_hosts (host TEXT PRIMARY KEY, drained_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+`,
 ];

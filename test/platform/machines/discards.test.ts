@@ -1,5 +1,6 @@
 // Snapshots that are thrown away: each cause is in the events and is told to the agent, and the next start is a cold one that answers well.
 import { describe, expect, test } from 'vitest';
+import { readProcess } from '../../../src/linux/processes/process-table.ts';
 import { openOnce } from '../../support/at-end.ts';
 import { eventually } from '../../support/eventually.ts';
 import { machineOf } from '../../support/machine-of.ts';
@@ -105,4 +106,27 @@ test('a plain stop and start tells of no cold start', async () => {
   await machine.stop();
   expect((await machine.post('start')).json).toEqual({ previous_state: 'stopped', migrated: false });
   expect((await machine.told()).cold_start).toBeUndefined();
+});
+
+test('a snapshot that is older than the platform keeps one has expired, and at a start of before the next look too', async () => {
+  const options = { agentCommand: machineCommand(), snapshotMaxAge_ms: 1, upkeepPeriod_ms: 600_000 };
+  const platform = await openTestPlatform(options);
+  const machine = await machineOf(platform, 'old');
+  await machine.post('start');
+  expect(await machine.suspend()).toBe(200);
+  expect((await machine.post('start')).json).toMatchObject({ previous_state: 'suspended', cold_start: 'expired' });
+  expect(await machine.told()).toMatchObject({ cold_start: 'expired' });
+  expect(await machine.events()).toContain('discard suspended expired');
+});
+
+test('a look throws away the snapshots that have expired, and leaves those of running machines alone', async () => {
+  const options = { agentCommand: machineCommand(), snapshotMaxAge_ms: 50, upkeepPeriod_ms: 50 };
+  const platform = await openTestPlatform(options);
+  const machine = await machineOf(platform, 'old');
+  await machine.post('start');
+  const { pid } = await machine.report();
+  expect(await machine.suspend()).toBe(200);
+  await eventually(async () => (await machine.events()).includes('discard suspended expired'));
+  await eventually(() => readProcess(pid) === undefined);
+  expect(await machine.read()).toMatchObject({ state: 'suspended' });
 });

@@ -31,7 +31,9 @@ export function toMoveEvents(row: MachineRow, move: Transition, fields: EventFie
     ...(cause == null ? {} : { cause }),
     ...(message === undefined ? {} : { message }),
   };
-  return isLost ? [toDiscard(row, from, timestamp, 'lost'), event] : [event];
+  // The host that had the snapshot could not record it.
+  const isMoved = cause === 'migrate' && row.host === null;
+  return isLost || isMoved ? [toDiscard(row, from, timestamp, isLost ? 'lost' : 'migrate'), event] : [event];
 }
 
 export interface ExitFields {

@@ -4,7 +4,7 @@
 import type { MachineConfig } from '../../../contract/machine-config.ts';
 import type { DiscardCause } from '../../../contract/machine-events.ts';
 import type { Clock } from '../../../core/clock.ts';
-import { createKeyedMutex } from '../../../core/keyed-mutex.ts';
+import { createKeyedMutex, type KeyedMutex } from '../../../core/keyed-mutex.ts';
 import type { Log } from '../../../core/log.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import { randomFraction } from '../../../core/urandom.ts';
@@ -15,16 +15,17 @@ import { type CheckpointMoves, createCheckpointMoves } from './machine-checkpoin
 import { createExits } from './machine-exits.ts';
 import type { OnMove } from './machine-move.ts';
 import { createReboots } from './machine-reboots.ts';
-import { createMachineRecords } from './machine-records.ts';
+import { createMachineRecords, type MachineRecords } from './machine-records.ts';
 import { createStarts, type StartedMachine } from './machine-starts.ts';
 import { createStops } from './machine-stops.ts';
 import { createSuspends } from './machine-suspends.ts';
 import { createUpdates, type MachineChange } from './machine-updates.ts';
+import { createUpkeep } from './machine-upkeep.ts';
 import { createRestarts } from './pending-restarts.ts';
 import { createPendingStarts } from './pending-starts.ts';
 import { createReconciliation } from './reconcile-machines.ts';
 import { createReportRecorder } from './report-recorder.ts';
-import { createSnapshotUses } from './snapshot-uses.ts';
+import { createSnapshotUses, type SnapshotUses } from './snapshot-uses.ts';
 import { createWaiters, type WaitFor } from './state-waiters.ts';
 
 export interface MachineServiceDeps {
@@ -37,6 +38,12 @@ export interface MachineServiceDeps {
   readonly onEvent: (machine_id: string) => void;
   readonly driver: MachineDriver;
   readonly clock: Clock;
+  /** Reads whether this host is drained. */
+  readonly readDrained: () => Promise<boolean>;
+  /** How long a snapshot is kept; for ever when absent. */
+  readonly snapshotMaxAge_ms?: number | undefined;
+  /** How often the machines are looked after. */
+  readonly upkeepPeriod_ms: number;
   /** How long the freeze waits after a suspend is accepted, so that the answer is sent first. */
   readonly freezeDelay_ms: number;
   /** How long a started machine has until the first report of its agent. */
@@ -67,6 +74,8 @@ export interface MachineService extends AsyncDisposable {
   stop(id: string, options: StopOptions): Promise<{ readonly ended: Promise<void> }>;
   /** Throws the snapshot of a suspended machine away, so that its next start is a cold one with this cause. Does nothing for any other machine. */
   discardSnapshot(id: string, cause: DiscardCause): Promise<void>;
+  /** Looks now whether the host is drained, and does what is due then. Resolves when it is done; never rejects. */
+  upkeep(): Promise<void>;
   /** Call it after the agent of the running machine has sent its report to this platform process. */
   reported(id: string): Promise<void>;
   /** See `Waiters.wait`. */
@@ -146,6 +155,8 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     restarts,
     mutex,
     callOffFreeze,
+    checkOpen: () => upkeep.checkOpen(),
+    isExpired: ({ state_since }) => clock.wall_ms() - state_since > (deps.snapshotMaxAge_ms ?? Infinity),
     onExit,
     signal,
     log,
@@ -158,21 +169,24 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
   const recordReport = createReportRecorder({ ...deps, pendingStarts, waiters });
   const destroy = (id: string) => checkpoints.without(id, () => stops.destroy(id));
 
-  async function destroyLater(id: string): Promise<void> {
-    try {
-      await destroy(id);
-    } catch (err) {
-      log.error(
-        { err, machine: id },
-        'a machine that is to be destroyed after its end is left; the next platform tries again',
-      );
-    }
-  }
+  const discardSnapshot = toDiscardSnapshot(mutex, records, snapshots);
+  const upkeep = createUpkeep({
+    ...deps,
+    discard: discardSnapshot,
+    stop: stops.stopForMaintenance,
+    start: (id) => starts.start(id),
+    startAgain: (id) => starts.startAgain(id),
+    period_ms: deps.upkeepPeriod_ms,
+    signal,
+  });
+
+  const destroyLater = (id: string) => destroy(id).catch((err: unknown) => log.error({ err, machine: id }, LEFT));
 
   return {
     reconcile: reconciliation.reconcile,
     carryOn() {
       starts.serve();
+      upkeep.start();
       const follow = (id: string, instance_id: string) => pendingStarts.expect(id, instance_id, false).follow();
       const steps = { thaw: starts.thaw, end: stops.end, follow, boot: starts.startAgain, destroy: destroyLater };
       reconciliation.carryOn(steps).catch((error: unknown) => {
@@ -184,12 +198,9 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     stop: stops.stop,
     restart,
     destroy,
-    discardSnapshot: (id, cause) =>
-      mutex.run(id, async () => {
-        const row = await records.movableRow(id);
-        if (row.state === 'suspended') await snapshots.drop(row, cause);
-      }),
+    discardSnapshot,
     checkpoints,
+    upkeep: upkeep.look,
     reported: recordReport,
     ...updates,
     wait: (id, wanted) => waiters.wait(id, () => records.ownRow(id), wanted),
@@ -203,4 +214,19 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
       await driver[Symbol.asyncDispose]();
     },
   };
+}
+
+const LEFT = 'a machine that is to be destroyed after its end is left; the next platform tries again';
+
+/** Returns `MachineService.discardSnapshot`. */
+function toDiscardSnapshot(
+  mutex: KeyedMutex,
+  records: Pick<MachineRecords, 'movableRow'>,
+  snapshots: Pick<SnapshotUses, 'drop'>,
+): MachineService['discardSnapshot'] {
+  return (id, cause) =>
+    mutex.run(id, async () => {
+      const row = await records.movableRow(id);
+      if (row.state === 'suspended') await snapshots.drop(row, cause);
+    });
 }

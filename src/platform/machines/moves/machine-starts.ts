@@ -3,6 +3,7 @@ import type { DiscardCause } from '../../../contract/machine-events.ts';
 import type { MachineStatus } from '../../../contract/machines.ts';
 import type { KeyedMutex } from '../../../core/keyed-mutex.ts';
 import type { Log } from '../../../core/log.ts';
+import { RemoraError } from '../../../core/remora-error.ts';
 import { randomHex } from '../../../core/urandom.ts';
 import type { InstanceEnd, MachineDriver } from '../drivers/machine-driver.ts';
 import { countRestarts } from '../records/judge-restart.ts';
@@ -24,6 +25,10 @@ export interface StartsDeps {
   readonly mutex: KeyedMutex;
   /** Cancels a freeze that is pending. */
   readonly callOffFreeze: (id: string) => void;
+  /** Throws `host_drained`. */
+  readonly checkOpen: () => void;
+  /** Whether the snapshot of the suspended machine is too old. */
+  readonly isExpired: (row: MachineRow) => boolean;
   readonly onExit: (id: string, end: InstanceEnd) => Promise<void>;
   /** Aborted when the platform ends. */
   readonly signal: AbortSignal;
@@ -94,7 +99,9 @@ export function createStarts(deps: StartsDeps): MachineStarts {
         if (driver.state(id) === 'suspended') await snapshots.drop(row, row.discarded ?? 'lost');
         return await boot(row, { isAwaited: true });
       case 'resume':
-        return await thawNow(row);
+        if (row.state !== 'suspended' || !deps.isExpired(row)) return await thawNow(row);
+        await snapshots.drop(row, 'expired');
+        return await boot({ ...row, discarded: 'expired' }, { isAwaited: true });
       case 'cancel the freeze':
         deps.callOffFreeze(id);
         await records.move(id, 'start');
@@ -110,7 +117,9 @@ export function createStarts(deps: StartsDeps): MachineStarts {
 
   async function startNow(id: string): Promise<StartedMachine> {
     const row = await records.movableRow(id);
-    await carryOut(row, records.judge(row, 'start').also[0]);
+    const effect = records.judge(row, 'start').also[0];
+    if (effect === 'boot' || effect === 'resume') deps.checkOpen();
+    await carryOut(row, effect);
     const cause = row.state === 'running' ? null : (await machines.find(id))?.boot_cause;
     return { previous_state: row.state, ...(cause == null ? {} : { cold_start: cause }) };
   }
@@ -127,6 +136,7 @@ export function createStarts(deps: StartsDeps): MachineStarts {
       try {
         await mutex.run(id, async () => {
           const row = await machines.find(id);
+          deps.checkOpen();
           if (signal.aborted || row?.state !== 'stopped' || row.wanted !== 'running') return;
           log.info({ machine: id, last_exit: row.last_exit }, 'a machine that ended is started again');
           const ran_ms = Date.parse(row.last_exit?.at ?? '') - (row.started_at ?? 0);
@@ -135,7 +145,8 @@ export function createStarts(deps: StartsDeps): MachineStarts {
         });
         await pendingStarts.ready(id);
       } catch (error) {
-        if (signal.aborted) return;
+        // A look at the machines starts it when the host is open again.
+        if (signal.aborted || (error instanceof RemoraError && error.code === 'host_drained')) return;
         log.error({ err: error, machine: id }, 'a machine could not be started again; the next try follows');
         if (driver.state(id) === 'stopped') restartQueue.schedule(id);
       }

@@ -35,6 +35,8 @@ export interface MachineStops {
   endNow(id: string, wanted: WantedState, options?: StopOptions): Promise<void>;
   /** Ends a machine as its deletion does, and keeps its record. */
   end(id: string): Promise<void>;
+  /** Ends a machine because its host is drained. `isKept`: it is still to run, and boots when the host is open again. */
+  stopForMaintenance(id: string, isKept: boolean): Promise<void>;
   /** See `MachineService.destroy`. */
   destroy(id: string): Promise<void>;
 }
@@ -76,6 +78,14 @@ export function createStops(deps: StopsDeps): MachineStops {
     },
     endNow,
     end: (id) => mutex.run(id, () => endNow(id, 'stopped')),
+    stopForMaintenance: (id, isKept) =>
+      mutex.run(id, async () => {
+        const row = await records.movableRow(id);
+        if (row.state === 'suspended' || records.judge(row, 'stop').to === row.state) return;
+        const wanted = isKept ? 'running' : 'stopped';
+        await records.want(row, wanted, 'stop', 'maintenance');
+        await endNow(id, wanted);
+      }),
     async destroy(id) {
       // Claimed first, so that no other host can start it meanwhile.
       await machines.claim(id, deps.host);

@@ -16,6 +16,7 @@ export function createOfflineMachineService(): MachineService {
     stop: refuse,
     restart: refuse,
     discardSnapshot: refuse,
+    upkeep: refuse,
     reported: refuse,
     update: refuse,
     launch: refuse,

@@ -50,7 +50,9 @@ export function createReconciliation({ host, machines, driver, records }: Reconc
     const { state, wanted, config } = row;
     const recorded = { state, wanted, policy: toRestartPolicy(config) };
     const plan = planReconciliation(recorded, (await toFound(row, found)) ?? 'none');
-    if (plan.isOver) {
+    // The end of a snapshot that was thrown away is recorded already.
+    const isKnown = row.state === 'suspended' && row.discarded !== null && plan.state === 'suspended';
+    if (plan.isOver && !isKnown) {
       const exit = { exit_code: null, signal: null, requested: wanted === 'stopped', at: toDateTime(Date.now()) };
       await records.end(row.id, exit, () => ({ wanted: toWanted(row, plan), isGivenUp: false }));
     } else await records.correct(row, plan.state);

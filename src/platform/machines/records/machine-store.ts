@@ -63,6 +63,8 @@ export interface MachineRow {
   readonly restart_count: number;
   /** The time of the last boot; null before the first. */
   readonly started_at: number | null;
+  /** The time of the last change of the state. */
+  readonly state_since: number;
 }
 
 export type NewMachine = Omit<
@@ -82,6 +84,7 @@ export type NewMachine = Omit<
   | 'boot_cause'
   | 'restart_count'
   | 'started_at'
+  | 'state_since'
   | 'version'
   | 'booted'
   | 'cordoned'
@@ -105,6 +108,10 @@ export interface MachineStore {
   list(organization_id: string, app: string, page: MachinePage): Promise<readonly MachineRow[]>;
   /** The machines of a host, and those that never had one, which are up, or are to run or to be destroyed. */
   listNotStopped(host: string): Promise<readonly MachineRow[]>;
+  /** The machines of a host that do not run and have a schedule. */
+  listScheduled(host: string): Promise<readonly MachineRow[]>;
+  /** The suspended machines of a host whose snapshot is from before a time, and is not discarded. */
+  listSuspended(host: string, before_ms: number): Promise<readonly MachineRow[]>;
   /** How many machines of an organization are in one of these states. */
   count(organization_id: string, states: readonly MachineStatus[]): Promise<number>;
   /** The same, and those that are stopped and to be booted again. */
@@ -185,17 +192,27 @@ export function createMachineStore(sql: Sql): MachineStore {
                     WHERE (m.state NOT IN (${IDLE_STATES}) OR m.wanted IN ('running', 'destroyed')) AND (m.host = $1 OR m.host IS NULL)`;
       return (await sql.all<StoredMachine>(text, [host])).map(parseRow);
     },
+    async listScheduled(host) {
+      const text = `${select} WHERE m.host = $1 AND m.state IN (${IDLE_STATES}) AND m.config LIKE '%"schedule":"%'`;
+      return (await sql.all<StoredMachine>(text, [host])).map(parseRow);
+    },
+    async listSuspended(host, before_ms) {
+      const text = `${select} WHERE m.host = $1 AND m.state = 'suspended' AND m.discarded IS NULL AND m.state_since < $2`;
+      return (await sql.all<StoredMachine>(text, [host, before_ms])).map(parseRow);
+    },
     count: (organization_id, states) => count(organization_id, states, ''),
     countRunning: (organization_id, states) =>
       count(organization_id, states, "OR (state = 'stopped' AND wanted = 'running')"),
     // A state that cannot be read counts as `stopped`, so that the machine can be started.
     async move(id, from, to, now_ms) {
-      const text = `UPDATE machines SET state = $1, updated_at = CASE WHEN state = $1 THEN updated_at ELSE $4 END
+      const text = `UPDATE machines SET state = $1, updated_at = CASE WHEN state = $1 THEN updated_at ELSE $4 END,
+                      state_since = CASE WHEN state = $1 THEN state_since ELSE $4 END
                     WHERE id = $2 AND CASE WHEN state IN (${KNOWN_STATES}) THEN state ELSE 'stopped' END = $3`;
       return (await sql.run(text, [to, id, from, now_ms])) > 0;
     },
     async end(id, to, exit, wanted, now_ms) {
-      const text = 'UPDATE machines SET state = $1, last_exit = $2, wanted = $3, updated_at = $4 WHERE id = $5';
+      const text = `UPDATE machines SET state = $1, last_exit = $2, wanted = $3, updated_at = $4,
+                      state_since = CASE WHEN state = $1 THEN state_since ELSE $4 END WHERE id = $5`;
       await sql.run(text, [to, JSON.stringify(exit), wanted, now_ms, id]);
     },
     async want(id, wanted) {
