@@ -154,12 +154,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       machinesDir,
       log,
     }),
-    ...createHistoryHandlers({
-      storage,
-      machines,
-      followers: createEventFollowers({ storage, machines, changes: deps.changes }),
-      recheck: createRecheckToken({ callers: stores.callers, clock }),
-    }),
+    ...toHistoryHandlers(deps),
     ...createChannelHandlers({ channels: deps.channels, machines, incarnations, fencing, log }),
     ...createSpriteApiHandlers({
       reach: createReachMachine({ ...reaching, trustMachines: trustsMachines(options) }),
@@ -222,4 +217,10 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
 /** A virtual machine shares neither kernel nor files with the platform. */
 function trustsMachines({ trustMachines = false, qemu }: PlatformOptions): boolean {
   return trustMachines || qemu !== undefined;
+}
+
+function toHistoryHandlers({ stores, changes, clock }: Pick<PlatformEdgeDeps, 'stores' | 'changes' | 'clock'>) {
+  const { storage, machines, callers } = stores;
+  const followers = createEventFollowers({ storage, machines, changes });
+  return createHistoryHandlers({ storage, machines, followers, recheck: createRecheckToken({ callers, clock }) });
 }

@@ -132,6 +132,8 @@ readOrganization 401:unauthorized 403:forbidden 403:forbidden 403:forbidden serv
 updateOrganization 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 deleteOrganization 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 listHosts 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+drainHost 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+undrainHost 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 forgetHost 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 `;
 
