@@ -154,6 +154,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/machines/drivers/qemu/short-path.ts',
   ],
   'platform/machines/drivers/qemu': [
+    'platform/images',
     'platform/machines/drivers',
     'platform/machines/drivers/qemu/emulator',
     'platform/machines/drivers/qemu/guest',

@@ -20,12 +20,29 @@ export const maskedUnits = [
   ...['systemd-machine-id-commit.service', 'systemd-firstboot.service', 'systemd-journal-flush.service'],
 ];
 
-export const enabledUnits = ['remora.socket', 'remora-supervisor.socket', 'remora.service', 'remora-reseed.path'];
+export const enabledUnits = [
+  ...['remora.socket', 'remora-supervisor.socket', 'remora.service', 'remora-reseed.path'],
+  'remora-host.service',
+];
 
 /** The variables of a machine come as a credential. An emulated processor takes its time to start the agent. */
 const MACHINE_UNIT = `[Service]
 EnvironmentFile=-/run/credentials/@system/remora-env
 TimeoutStartSec=10min
+`;
+
+/** The other end of `drivers/qemu/guest/host-port.ts`. Without a reader on the host the port gives nothing, and is read again later. */
+const HOST_UNIT = `[Unit]
+Description=What the host asks of this machine: write everything to the disk, or power off
+
+[Service]
+ExecStartPre=-/sbin/modprobe -q virtio_console
+ExecStart=/bin/sh -c 'until set -- /dev/vport*p1; [ -c "$$1" ]; do sleep 1; done; exec 3<>"$$1"; while :; do if read -r word id <&3; then case $$word in sync) sync; echo "synced $$id" >&3;; poweroff) systemctl poweroff;; esac; else sleep 1; fi; done'
+Restart=on-failure
+RestartSec=1s
+
+[Install]
+WantedBy=multi-user.target
 `;
 
 /** By path. */
@@ -36,6 +53,7 @@ export const guestFiles: Readonly<Record<string, string>> = {
   'etc/machine-id': '',
   'etc/fstab': '',
   'etc/remora/agent.env': 'REMORA_USER=sprite\n',
+  'etc/systemd/system/remora-host.service': HOST_UNIT,
   'etc/systemd/system/remora.service.d/machine.conf': MACHINE_UNIT,
   'etc/systemd/system/remora-supervisor.service.d/machine.conf': MACHINE_UNIT,
   'etc/systemd/journald.conf.d/machine.conf': '[Journal]\nStorage=volatile\nRuntimeMaxUse=16M\n',

@@ -5,14 +5,15 @@ import type { MarkedProcess } from '../../../../linux/processes/process-table.ts
 import type { FoundInstance } from '../machine-driver.ts';
 import { followProcess } from '../machine-process.ts';
 import { noteOf, openWay } from './boot-machine.ts';
+import { finishFreeze } from './disk-chain.ts';
 import { endEmulator } from './emulator/emulator-session.ts';
 import type { Instances } from './instances.ts';
 import type { MachineFiles } from './machine-files.ts';
 import { type MachineNote, writeNote } from './machine-note.ts';
 import type { QemuHost } from './qemu-host.ts';
 import { connectQmp } from './qmp/connect-qmp.ts';
-import type { QmpClient } from './qmp/qmp-client.ts';
 import { readRunState } from './qmp/run-state.ts';
+import { renewDiskStamps } from './snapshots/disk-stamps.ts';
 import { readSnapshotManifest, removeSnapshotManifest } from './snapshots/snapshot-manifest.ts';
 
 export interface Finding {
@@ -36,6 +37,7 @@ export async function findMachine(id: string, note: MachineNote, finding: Findin
   if (emulator !== undefined && (await adopt(id, { note, files, emulator, hasSnapshot }, finding))) {
     return { id, instance_id, state: 'running' };
   }
+  if (await finishFreeze(files)) await renewDiskStamps(files);
   if (hasSnapshot || note.phase === 'suspended') {
     // Without the description it is `lost`, which its next start says.
     const suspended: MachineNote = { ...note, pid: undefined, start_ticks: undefined, phase: 'suspended' };
@@ -59,8 +61,10 @@ async function adopt(id: string, { note, files, emulator, hasSnapshot }: Found, 
   try {
     const qmp = await connectQmp(files.dir);
     const state = await readRunState(qmp);
-    if (!(await goesOn(qmp, state, hasSnapshot))) throw new Error(`it is ${state}`);
+    if (!mayGoOn(state, hasSnapshot)) throw new Error(`it is ${state}`);
     if (hasSnapshot) await removeSnapshotManifest(files);
+    await finishFreeze(files, qmp);
+    if (PAUSED.includes(state)) await qmp.execute('cont');
     const session = { process: followProcess(emulator, finding.signal), qmp };
     const running: MachineNote = { ...noteOf(note, session), phase: 'running' };
     writeNote(files.dir, running);
@@ -74,13 +78,14 @@ async function adopt(id: string, { note, files, emulator, hasSnapshot }: Found, 
   }
 }
 
-/** A machine that stands still beside a whole snapshot is left to it; one that stands still without one goes on. */
-async function goesOn(qmp: QmpClient, state: string, hasSnapshot: boolean): Promise<boolean> {
+/**
+ * A machine that was saved is left to its snapshot, and one that is being loaded too; one that was loaded goes on, because the emulator
+ * has written its new generation into the memory. Without a snapshot whatever stands still goes on.
+ */
+function mayGoOn(state: string, hasSnapshot: boolean): boolean {
   // `io-error`: it waits for room on the disk.
-  if (state === 'running' || state === 'io-error') return true;
-  if (hasSnapshot || !PAUSED.includes(state)) return false;
-  await qmp.execute('cont');
-  return true;
+  if (state === 'running' || state === 'io-error' || state === 'paused') return true;
+  return !hasSnapshot && PAUSED.includes(state);
 }
 
 /** A note without a pid means that the platform was killed during the spawn: the emulator is then the marked process that leads a group. */

@@ -1,21 +1,12 @@
-// The images that machines boot from, in the platform's directory: a kernel, an initial ramdisk and a disk, with a description.
+// The image that a machine boots from, with its files in the directory of the machine.
 import { constants } from 'node:fs';
-import { copyFile, link, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { chmod, copyFile, link, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
 import { errorCode } from '../../../../core/error-code.ts';
 import { RemoraError } from '../../../../core/remora-error.ts';
+import type { ImageManifest } from '../../../images/image-manifest.ts';
+import { listImages, readImage } from '../../../images/image-store.ts';
 import type { MachineFiles } from './machine-files.ts';
-
-const manifest = z.object({
-  name: z.string(),
-  digest: z.string(),
-  kernel_version: z.string(),
-  boot: z.object({ append: z.string(), cpu: z.string() }),
-  /** Without an agent in it no start would ever be over. */
-  agent: z.literal(true),
-});
-export type ImageManifest = z.infer<typeof manifest>;
 
 export interface MachineImage extends ImageManifest {
   readonly dir: string;
@@ -23,22 +14,16 @@ export interface MachineImage extends ImageManifest {
 
 const HOW = 'make one with: remora image build';
 
-/** Undefined `name`: the only one there is, or `default`. Throws `not_configured` with what to do when there is no such image, or none that can be read. */
+/** Undefined `name`: the only one there is, or `default`. Throws `not_configured` with what to do when there is no such image, or none that is whole. */
 export async function findImage(imagesDir: string, name: string | undefined): Promise<MachineImage> {
-  const names = await listImages(imagesDir);
-  const wanted = name ?? (names.length === 1 ? names[0] : 'default');
-  if (wanted === undefined || !names.includes(wanted)) {
-    const there = names.length === 0 ? `${imagesDir} has none` : `there are ${names.join(', ')}`;
-    throw new RemoraError('not_configured', `there is no image ${wanted}: ${there}; ${HOW}`);
-  }
-  const dir = join(imagesDir, wanted);
+  const all = await listImages(imagesDir);
+  const wanted = name ?? (all.length === 1 ? all[0]?.name : undefined) ?? 'default';
   try {
-    const found = manifest.parse(JSON.parse(await readFile(join(dir, 'manifest.json'), 'utf8')));
-    for (const file of ['kernel', 'initrd', 'base.qcow2']) await stat(join(dir, file));
-    return { ...found, dir };
-  } catch (cause) {
-    const message = `the image ${wanted} in ${imagesDir} is not whole, or has no agent; ${HOW}`;
-    throw new RemoraError('not_configured', message, { cause });
+    const { manifest } = await readImage(imagesDir, wanted);
+    return { ...manifest, dir: join(imagesDir, wanted) };
+  } catch (error) {
+    if (!(error instanceof RemoraError)) throw error;
+    throw new RemoraError('not_configured', `${error.message}; ${HOW}`, { cause: error });
   }
 }
 
@@ -58,9 +43,6 @@ async function linkFile(from: string, to: string): Promise<void> {
     if (errorCode(error) !== 'EXDEV') throw error;
     await copyFile(from, to, constants.COPYFILE_FICLONE);
   }
-}
-
-async function listImages(imagesDir: string): Promise<readonly string[]> {
-  const entries = await readdir(imagesDir, { withFileTypes: true }).catch(() => []);
-  return entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map((entry) => entry.name);
+  // The emulator is nobody's group. An image has no secret: those of a machine are its credentials.
+  await chmod(to, 0o644);
 }

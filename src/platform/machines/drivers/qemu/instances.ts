@@ -15,6 +15,7 @@ export interface NewInstance extends EmulatorSession {
 export interface Instance extends NewInstance {
   /** Set when its snapshot counts: the end of the emulator is then no end of the machine. */
   isSaved: boolean;
+  hasEnded: boolean;
   /** Resolves after the listeners of the exit have run. */
   readonly over: Promise<void>;
 }
@@ -58,6 +59,7 @@ export function createInstances({ signal, onReleased }: InstancesOptions): Insta
     const reason = toReason(instance);
     const end = await instance.process.ended;
     if (signal.aborted) return;
+    instance.hasEnded = true;
     qmp[Symbol.dispose]();
     way[Symbol.dispose]();
     running.delete(machine_id);
@@ -78,7 +80,7 @@ export function createInstances({ signal, onReleased }: InstancesOptions): Insta
       const { promise: over, resolve, reject } = Promise.withResolvers<void>();
       // A caller of `stop` gets this error; without such a caller nobody awaits the promise.
       over.catch(() => undefined);
-      const instance: Instance = { ...begun, isSaved: false, over };
+      const instance: Instance = { ...begun, isSaved: false, hasEnded: false, over };
       suspended.delete(machine_id);
       running.set(machine_id, instance);
       watch(machine_id, instance).then(resolve, reject);

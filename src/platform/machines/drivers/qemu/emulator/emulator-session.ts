@@ -20,6 +20,11 @@ export interface EmulatorSession {
 const LOAD_MS = 60_000;
 const LOOK_MS = 5;
 const END_MS = 10_000;
+/**
+ * The file of the memory is the snapshot: only what the emulator knows besides is moved. The disks of a machine that is loaded are not
+ * touched before it goes on.
+ */
+const capabilities = ['x-ignore-shared', 'late-block-activate'].map((capability) => ({ capability, state: true }));
 /** The end of the process is seen a moment after that of its connections. */
 const SAYING_MS = 100;
 
@@ -34,8 +39,7 @@ export async function openEmulator(options: EmulatorSpawn): Promise<EmulatorSess
   ended.catch(() => undefined);
   try {
     const qmp = await Promise.race([connectQmp(options.files.dir), ended]);
-    // The file of the memory is the snapshot: only what the emulator knows besides is moved.
-    await qmp.execute('migrate-set-capabilities', { capabilities: [{ capability: 'x-ignore-shared', state: true }] });
+    await qmp.execute('migrate-set-capabilities', { capabilities });
     return { process, qmp };
   } catch (error) {
     await sleep(SAYING_MS);

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { EmulatorPlan } from '../emulator/emulator-plan.ts';
 import type { MachineFiles } from '../machine-files.ts';
-import type { SnapshotManifest } from './snapshot-manifest.ts';
+import { readSnapshotManifest, type SnapshotManifest, writeSnapshotManifest } from './snapshot-manifest.ts';
 
 type DiskStamp = SnapshotManifest['disks'][number];
 
@@ -21,4 +21,11 @@ export async function areDisksUnchanged(files: MachineFiles, { plan, disks }: Sn
 async function readStamp(path: string): Promise<DiskStamp> {
   const { size, mtimeNs } = await stat(path, { bigint: true });
   return { file: path, size_bytes: Number(size), mtime_ns: String(mtimeNs) };
+}
+
+/** For a suspended machine whose disk has got another file of the same content. Does nothing for any other machine. */
+export async function renewDiskStamps(files: MachineFiles): Promise<void> {
+  const manifest = await readSnapshotManifest(files);
+  if (manifest === undefined || manifest === 'damaged') return;
+  await writeSnapshotManifest(files, { ...manifest, disks: await readDiskStamps(files, manifest.plan) });
 }

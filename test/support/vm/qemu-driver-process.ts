@@ -1,0 +1,40 @@
+// A platform as far as virtual machines are concerned, that kills itself, or the emulator, at one step of a move. Arguments: the options of
+// the driver, the spec of the machine, the move, the step, and whom it kills.
+import { Secret } from '../../../src/core/secret.ts';
+import type { MachineSpec } from '../../../src/platform/machines/drivers/machine-driver.ts';
+import { endEmulator } from '../../../src/platform/machines/drivers/qemu/emulator/emulator-session.ts';
+import { readNote } from '../../../src/platform/machines/drivers/qemu/machine-note.ts';
+import { createQemuDriver } from '../../../src/platform/machines/drivers/qemu/qemu-driver.ts';
+
+const [given = '', specText = '', move = '', step = '', victim = ''] = process.argv.slice(2);
+const { url, ...options } = JSON.parse(given);
+const spec: MachineSpec = JSON.parse(specText);
+const ignore = () => undefined;
+
+function atStep(fields: object): void {
+  if (!('step' in fields) || fields.step !== step) return;
+  if (victim === 'platform') process.kill(process.pid, 'SIGKILL');
+  const { pid, start_ticks } = readNote(`${options.dir}/${spec.id}`) ?? {};
+  if (pid !== undefined && start_ticks !== undefined) void endEmulator({ pid, start_ticks });
+}
+
+const driver = createQemuDriver({
+  ...options,
+  machinesUrl: () => url,
+  createToken: async () => new Secret('remora_tok'),
+  log: { debug: atStep, info: ignore, warn: ignore, error: ignore },
+});
+driver.onExit(async () => undefined);
+await driver.findInstances();
+const outcome =
+  move === 'suspend'
+    ? await driver.suspend(spec.id).then(
+        () => 'suspended',
+        () => 'failed',
+      )
+    : await driver.resume(spec).then(
+        (resumption) => resumption.outcome,
+        () => 'failed',
+      );
+console.log(JSON.stringify({ outcome, state: driver.state(spec.id) }));
+await driver[Symbol.asyncDispose]();
