@@ -155,8 +155,8 @@ function toCalls(
 /** Where no machine may be reached into, and for policies that cannot be enforced. */
 const NOT_DONE = ['not_isolated', 'not_implemented'];
 
-/** These wait for the agent of a machine that has none here. */
-const WAITING = ['upgradeSprite'];
+/** These wait for the agent of a machine that has none here, or boot a machine at each call. */
+const WAITING = ['upgradeSprite', 'restartMachine'];
 
 test('every operation of the document, valid and with each place spoiled, has an answer that the document knows', async () => {
   const { platform, restore } = await openFixture();

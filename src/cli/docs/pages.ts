@@ -12,6 +12,7 @@ import {
   toPlatformOperationTable,
   toSourceTable,
 } from './contract-tables.ts';
+import { toMachinesApiTable } from './machines-api.ts';
 import { toSandboxOperationTable, toSandboxRecordTable } from './sandbox-api.ts';
 import { toSettingTable } from './setting-table.ts';
 
@@ -45,6 +46,7 @@ export const pages: readonly Page[] = [
     path: 'src/platform/SANDBOX-API.md',
     parts: { operations: toSandboxOperationTable, records: toSandboxRecordTable },
   },
+  { path: 'src/platform/MACHINES-API.md', parts: { operations: toMachinesApiTable } },
   { path: 'src/contract/README.md', parts: { sources: toSourceTable } },
   {
     path: 'src/cli/README.md',

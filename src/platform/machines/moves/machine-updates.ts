@@ -64,7 +64,13 @@ export function createUpdates({
         const isLaunched = row.wanted === 'running' && !change.skipLaunch;
         if (row.state === 'suspended') await snapshots.drop(row, 'deploy');
         else if (!idle.includes(row.state)) await stops.endNow(id, isLaunched ? 'running' : 'stopped');
-        await change.store(row);
+        try {
+          await change.store(row);
+        } catch (error) {
+          // It ran, so it runs again with the configuration that it had.
+          if (row.wanted === 'running' && row.state !== 'suspended') await starts.startNow(id);
+          throw error;
+        }
         if (isLaunched && row.state !== 'suspended') await starts.startNow(id);
         const updated = await machines.find(id);
         if (updated === undefined) throw new RemoraError('not_found', 'there is no such machine');
