@@ -206,13 +206,15 @@ test('every operation of the document, valid and with each place spoiled, has an
       (id) => !WAITING.includes(id) && !reached.has(id) && !inside.has(id) && !ofOperator.some(([name]) => name === id),
     );
   // No key can be made here, a code comes from a person, a machine that is stopped cannot be suspended, nothing here asks for an
-  // upgrade or for a stream in place of JSON, a volume of a made-up id cannot be mounted, and nobody holds a lease.
+  // upgrade or for a stream in place of JSON, a volume of a made-up id cannot be mounted nor made larger by
+  // nothing, made-up names are no metadata, and nobody holds a lease.
   const unreached = [
     'attachProcess',
     'completeConnection',
     'control',
     'createMachine',
     'exec',
+    'extendVolume',
     'followMachineEvents',
     'openChannel',
     'openLane',
@@ -220,6 +222,8 @@ test('every operation of the document, valid and with each place spoiled, has an
     'proxyPort',
     'readLease',
     'releaseLease',
+    'replaceMachineMetadata',
+    'signalMachine',
     'suspendMachine',
     'updateMachine',
     'watchFiles',
