@@ -1,12 +1,10 @@
 // A virtual machine for a test: boots from an image, is saved to files, and comes back from them, once or several times side by side.
 import { execFileSync, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { constants, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { constants, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { atEnd } from '../at-end.ts';
 import { openFreePort } from '../free-port.ts';
-import { tempDir } from '../temp-dir.ts';
 import { connectQmp } from './qmp.ts';
 import { runScript } from './run-script.ts';
 
@@ -36,8 +34,13 @@ export interface Guest {
 
 const MEMORY_MB = 512;
 const credentials = ['remora-token', 'remora-env'];
+const snapshotFiles = ['disk.qcow2', 'memory', 'state', ...credentials];
 
 export interface GuestOptions {
+  /** An empty directory for its files. */
+  readonly dir: string;
+  /** Called with what kills it. */
+  readonly atEnd: (end: () => Promise<void>) => void;
   readonly image: GuestImage;
   /** Read at a boot only. */
   readonly token?: string;
@@ -50,13 +53,14 @@ export interface GuestOptions {
 
 /** Resolves when the emulator runs the machine; throws when the state cannot be loaded. */
 export async function startGuest({
+  dir,
+  atEnd,
   image,
   token = '',
   environment = {},
   from,
   beforeItRuns,
 }: GuestOptions): Promise<Guest> {
-  const dir = tempDir();
   const file = (name: string) => join(dir, name);
   if (from === undefined) {
     const create = [
@@ -76,14 +80,17 @@ export async function startGuest({
     const lines = Object.entries(environment).map(([name, value]) => `${name}="${value}"\n`);
     writeFileSync(file('remora-env'), lines.join(''), { mode: 0o600 });
   } else {
-    for (const name of ['disk.qcow2', 'memory', 'state', ...credentials])
-      copyFileSync(join(from.dir, name), file(name), constants.COPYFILE_FICLONE);
+    for (const name of snapshotFiles) copyFileSync(join(from.dir, name), file(name), constants.COPYFILE_FICLONE);
   }
   const ports = { shell: await openFreePort(), bare: await openFreePort(), agent: await openFreePort() };
-  const child = spawn('qemu-system-x86_64', toArguments(image, ports, from !== undefined), {
-    cwd: dir,
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
+  const child = spawn(
+    'setpriv',
+    ['--pdeathsig', 'KILL', 'qemu-system-x86_64', ...toArguments(image, ports, from !== undefined)],
+    {
+      cwd: dir,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  );
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     said += text;
@@ -129,11 +136,9 @@ export async function startGuest({
   };
 }
 
-/** A copy of its own for a test that changes it. */
-export function copySnapshot({ dir }: Snapshot): Snapshot {
-  const copy = tempDir();
-  mkdirSync(copy, { recursive: true });
-  for (const name of ['disk.qcow2', 'memory', 'state', ...credentials]) copyFileSync(join(dir, name), join(copy, name));
+/** Copies a snapshot into an empty directory, for a test that changes it. */
+export function copySnapshot({ dir }: Snapshot, copy: string): Snapshot {
+  for (const name of snapshotFiles) copyFileSync(join(dir, name), join(copy, name));
   return { dir: copy };
 }
 
