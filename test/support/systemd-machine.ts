@@ -1,7 +1,7 @@
 // A Debian that runs under its own systemd, in a container that shares the network of this machine. What it installs is fetched for
 // real, with the npm that started the test.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { bootContainer, type Container } from './boot-container.ts';
 import { copyDebianTree } from './debian-tree.ts';
@@ -13,6 +13,8 @@ export interface SystemdMachine extends Container {
 
 const NPM = '/usr/local/lib/npm';
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
+/** Apart, because the package of authorities makes the file above again, without those that only this machine trusts. */
+const TRUSTED = '/root/authorities.crt';
 
 export async function openSystemdMachine(): Promise<SystemdMachine> {
   const tree = copyDebianTree();
@@ -21,6 +23,7 @@ export async function openSystemdMachine(): Promise<SystemdMachine> {
   const command = join(tree, 'usr/local/bin/npm');
   writeFileSync(command, `#!/bin/sh\nexec node ${NPM}/bin/npm-cli.js "$@"\n`);
   chmodSync(command, 0o755);
+  if (existsSync(CERTIFICATES)) copyFileSync(CERTIFICATES, join(tree, TRUSTED));
   const words = [`--bind-ro=${realpathSync(process.execPath)}:/usr/local/bin/node`, `--bind-ro=${npm}:${NPM}`];
   try {
     const container = await bootContainer({ tree, words, env: insideEnvironment() });
@@ -50,8 +53,8 @@ function insideEnvironment(): NodeJS.ProcessEnv {
     HOME: '/root',
     PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
     DEBIAN_FRONTEND: 'noninteractive',
-    NODE_EXTRA_CA_CERTS: CERTIFICATES,
-    npm_config_cafile: CERTIFICATES,
+    NODE_EXTRA_CA_CERTS: TRUSTED,
+    npm_config_cafile: TRUSTED,
     npm_config_registry: registry.trim(),
   };
 }
