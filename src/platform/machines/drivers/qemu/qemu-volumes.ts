@@ -69,7 +69,7 @@ export async function linkVolumes(
 async function grow(disk: string, cwd: string): Promise<void> {
   await runTool(
     'sh',
-    ['-c', 'e2fsck -p "$1" > /dev/null; [ $? -le 1 ] && resize2fs "$1" 2> /dev/null', 'sh', disk],
+    ['-c', 'e2fsck -f -p "$1" > /dev/null; [ $? -le 1 ] && resize2fs "$1" 2> /dev/null', 'sh', disk],
     cwd,
   );
 }
