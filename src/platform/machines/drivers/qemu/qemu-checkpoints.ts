@@ -7,14 +7,12 @@ import type { DriverCheckpoint, MachineCheckpoints, NewCheckpoint } from '../mac
 import { toStorageFull } from '../storage-full.ts';
 import { diskOf, listCheckpoints, recordOf, takeNumber, writeCheckpointRecord } from './checkpoint-records.ts';
 import { finishFreeze, freezeDisk, makeOverlay, readCurrent, removeUnused } from './disk-chain.ts';
-import { askToSync } from './guest/host-port.ts';
 import type { Instance, Instances } from './instances.ts';
 import { readNote } from './machine-note.ts';
 import { hasDisk } from './prepare-machine.ts';
 import type { QemuHost } from './qemu-host.ts';
 import { renewDiskStamps } from './snapshots/disk-stamps.ts';
 
-const SYNC_MS = 10_000;
 const RESTORE = 'restore.qcow2';
 
 export function createQemuCheckpoints(host: QemuHost, instances: Pick<Instances, 'get'>): MachineCheckpoints {
@@ -54,10 +52,11 @@ export function createQemuCheckpoints(host: QemuHost, instances: Pick<Instances,
           'the machine was never started: it has no files to keep; start it first',
         );
       }
+      // After a change of the disk under a running machine this emulator was seen to refuse to save its state.
+      if (instances.get(id) !== undefined) {
+        throw new RemoraError('not_implemented', 'a virtual machine that runs has no checkpoint yet; suspend it first');
+      }
       try {
-        if (instances.get(id) !== undefined && !(await askToSync(files.dir, SYNC_MS))) {
-          checkpoint.onProgress('the system in the machine did not answer: what it has not yet written is left out');
-        }
         checkpoint.signal.throwIfAborted();
         return await checkpoint.takeTurn(() => freeze(id, checkpoint));
       } catch (error) {
