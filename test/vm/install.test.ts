@@ -209,7 +209,7 @@ describe.skipIf(isWithoutDebian())('the install lines, in a minimal Debian', () 
     await machine.run('echo REMORA_USER=nobody-here >> /etc/remora/agent.env && systemctl restart remora');
     expect(JSON.parse(await ask('/v1/services')).message).toContain('there is no such user');
     expect(await withUser('REMORA_USER=sprite')).toMatchObject([{ name: 'web' }]);
-    expect(await pids()).toHaveLength(2);
+    await eventually(async () => (await pids()).length === 2, 60_000);
     await ask('/v1/services/web', '-X DELETE');
   });
 
