@@ -220,7 +220,7 @@ describe('the operator', () => {
     expect((await run('sprite', 'create', 'web', '--organization', 'globex')).code).toBe(0);
     expect((await run('sprite', 'list', '--organization', 'acme', '--json')).out).toBe('{"sprites":[]}');
     expect(await run('sprite', 'list', '--organization', 'nobody')).toMatchObject({ code: 1 });
-    expect(await run('host', 'list')).toMatchObject({ code: 1, err: expect.stringContaining('one process') });
+    expect(await run('host', 'list')).toMatchObject({ code: 0 });
   });
 
   it('is nobody with a token', async () => {

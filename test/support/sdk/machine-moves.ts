@@ -26,7 +26,12 @@ export async function openMachineMoves({ url, token, app, sprite }: MachineOwner
   const call = (method: string, path: string) =>
     fetch(`${url}/v1/apps/${app}/machines${path}`, { method, headers: { authorization: `Bearer ${token}` } });
   const id = machines.parse(await (await call('GET', '')).json()).find((one) => one.sprite === sprite)?.id ?? '';
-  const state = async () => machine.parse(await (await call('GET', `/${id}`)).json()).state;
+  /** One machine may be read five times a second. */
+  const state = () =>
+    eventually(async () => {
+      const answer = await call('GET', `/${id}`);
+      return answer.status === 429 ? undefined : machine.parse(await answer.json()).state;
+    });
   /** One action for one machine may be asked for once a second. */
   const post = (action: string) =>
     eventually(async () => {
