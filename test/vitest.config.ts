@@ -27,7 +27,7 @@ export default defineConfig({
   test: {
     globalSetup: './test/support/end-left-processes.ts',
     // Tests wait far more than they compute: one for each processor, or fewer, would leave most of it idle.
-    maxWorkers: 3,
+    maxWorkers: 4,
     projects: [
       // A process of its own and all modules once more would cost each file half a second, and most files take less. A test puts back
       // what it changes in its process.

@@ -19,6 +19,7 @@ export function createChannelTargets(
       dial: (lane_id, signal) => channel.dialLane(lane_id, signal),
       connect: () => supervisor.connect(),
       begin: (operation) => supervisor.beginLane(operation),
+      mayHurry: () => !supervisor.isCalled,
     }),
     createPortTarget({
       find: (port) => ports.listening().get(port),

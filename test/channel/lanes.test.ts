@@ -48,9 +48,11 @@ interface PairOptions {
   readonly answer?: Answer;
   /** Whether the lane reaches the platform. */
   readonly mayDial?: boolean;
+  /** Whether nobody else waits for the agent. */
+  readonly mayHurry?: boolean;
 }
 
-async function openPair({ answer = answerBytes, mayDial = true }: PairOptions = {}) {
+async function openPair({ answer = answerBytes, mayDial = true, mayHurry = true }: PairOptions = {}) {
   const serve = (way: string) =>
     createServer((request, response) => {
       response.setHeader('x-way', way);
@@ -78,6 +80,7 @@ async function openPair({ answer = answerBytes, mayDial = true }: PairOptions = 
           return socket;
         },
         connect: () => dialTo(supervisor),
+        mayHurry: () => mayHurry,
         begin() {
           counted += 1;
           return {
@@ -114,8 +117,11 @@ type Answered = Awaited<ReturnType<Awaited<ReturnType<typeof openPair>>['read']>
 
 const wayOf = ({ headers }: Answered) => headers['x-way'];
 
-test('a large file goes over a lane, both ways, and a small one over the channel', async () => {
-  const { read, write, counted, pair } = await openPair();
+test.for([
+  ['at once', true],
+  ['in steps while others wait', false],
+] as const)('a large file goes over a lane, both ways, %s, and a small one over the channel', async ([, mayHurry]) => {
+  const { read, write, counted, pair } = await openPair({ mayHurry });
   const down = await read(LARGE);
   expect([wayOf(down), down.headers['x-as-root']]).toEqual(['lane', 'allowed']);
   expect(Buffer.from(await down.body.bytes()).equals(Buffer.alloc(LARGE, 'x'))).toBe(true);

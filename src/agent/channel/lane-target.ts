@@ -13,12 +13,14 @@ export interface LaneTargetOptions {
   readonly connect: () => Promise<Duplex>;
   /** Counts a call until its disposal. */
   readonly begin: (operation: LaneOperation) => Disposable;
+  /** Whether no other call has come just now. */
+  readonly mayHurry: () => boolean;
 }
 
 const OK = 200;
 const BAD_GATEWAY = 502;
 
-export function createLaneTarget({ dial, connect, begin }: LaneTargetOptions): ChannelTarget {
+export function createLaneTarget({ dial, connect, begin, mayHurry }: LaneTargetOptions): ChannelTarget {
   async function open(stream: ServerHttp2Stream, lane_id: string): Promise<void> {
     const gone = new AbortController();
     stream.once('close', () => gone.abort());
@@ -30,7 +32,7 @@ export function createLaneTarget({ dial, connect, begin }: LaneTargetOptions): C
       if (!stream.destroyed) stream.respond({ ':status': BAD_GATEWAY }, { endStream: true });
       return;
     }
-    joinConnections(one, other);
+    joinConnections(one, other, mayHurry);
     stream.once('close', () => {
       one.destroy();
       other.destroy();

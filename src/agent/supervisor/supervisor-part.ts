@@ -49,6 +49,8 @@ export interface SupervisorPart extends AsyncDisposable {
   readonly inFlight: InsideCalls;
   /** Counts a call that comes over a lane until its disposal. */
   beginLane(operation: LaneOperation): Disposable;
+  /** Whether a call that is not over a lane came within the last tenth of a second. */
+  readonly isCalled: boolean;
   /** A connection to the supervisor, which it starts. Throws `not_configured` and `start_failed`. */
   connect(): Promise<Duplex>;
   /** Counts a connection from outside to a port until its disposal. */
@@ -67,10 +69,12 @@ const asRoot = new InnerHeaders([AS_ROOT_HEADER, AS_ROOT_ALLOWED]);
 const asUser = new InnerHeaders();
 /** The largest body: a file is streamed, and its size is limited by the disk. */
 const NO_CAP = Number.MAX_SAFE_INTEGER;
+const CALLED_MS = 100;
 
 export function createSupervisorPart({ config, env, uid, log, part }: SupervisorPartOptions): SupervisorPart {
   const path = config.supervisorSocket ?? join(dirname(config.socket), 'supervisor.sock');
   let link: Promise<SupervisorLink> | undefined;
+  let called_ms = Number.NEGATIVE_INFINITY;
 
   const calls = new InsideCalls();
   const inFlight = new InsideCalls();
@@ -141,6 +145,7 @@ export function createSupervisorPart({ config, env, uid, log, part }: Supervisor
   };
   const toPassOn = (id: keyof typeof insideOperations) =>
     new PassOn<Caller>(async (call, response) => {
+      called_ms = performance.now();
       using _ = isWork(id, call.principal) ? calls.begin(id) : undefined;
       using __ = isHurtByCut(id) ? inFlight.begin(id) : undefined;
       await (id === 'execOverHttp' ? runOverHttp : pass)(call, response);
@@ -149,6 +154,9 @@ export function createSupervisorPart({ config, env, uid, log, part }: Supervisor
   const handlers = Object.fromEntries(ids.map((id) => [id, toPassOn(id)]));
   return {
     inFlight,
+    get isCalled() {
+      return performance.now() - called_ms < CALLED_MS;
+    },
     beginLane: (operation) => beginBoth(operation),
     connect: async () => await (await open()).connect(),
     beginPort: (port) => beginBoth(`port ${port}`),
