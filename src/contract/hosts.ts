@@ -27,18 +27,20 @@ export const platformHost = z.object({
 
 export const hostListResponse = z.object({ hosts: z.array(platformHost) });
 
-const tag = 'Administration';
-const source = 'Remora';
+const shared = { source: 'Remora', tag: 'Administration', servedAt: ['operator'], access: 'operator' } as const;
+const ofOneHost = {
+  ...shared,
+  params: z.object({ host: z.string().min(1) }),
+  answer: { kind: 'empty', status: 204 },
+  errors: ['unauthorized', 'forbidden', 'not_found', 'invalid_state'],
+} as const;
 
 export const hostOperations = {
   listHosts: definePlatformOperation({
     method: 'GET',
     path: '/v1/hosts',
     summary: "List the platform processes on this database; at the platform's own socket only",
-    source,
-    tag,
-    servedAt: ['operator'],
-    access: 'operator',
+    ...shared,
     answer: { kind: 'json', status: 200, schema: hostListResponse },
     errors: ['unauthorized', 'forbidden', 'invalid_state'],
   }),
@@ -47,36 +49,18 @@ export const hostOperations = {
     path: '/v1/hosts/{host}/drain',
     summary:
       "Stop the machines of a host and throw its snapshots away for maintenance; `self` is the one that answers; at the platform's own socket only",
-    source,
-    tag,
-    servedAt: ['operator'],
-    access: 'operator',
-    params: z.object({ host: z.string().min(1) }),
-    answer: { kind: 'empty', status: 204 },
-    errors: ['unauthorized', 'forbidden', 'not_found', 'invalid_state'],
+    ...ofOneHost,
   }),
   undrainHost: definePlatformOperation({
     method: 'POST',
     path: '/v1/hosts/{host}/undrain',
     summary: "Let a drained host start machines again, those that it stopped too; at the platform's own socket only",
-    source,
-    tag,
-    servedAt: ['operator'],
-    access: 'operator',
-    params: z.object({ host: z.string().min(1) }),
-    answer: { kind: 'empty', status: 204 },
-    errors: ['unauthorized', 'forbidden', 'not_found', 'invalid_state'],
+    ...ofOneHost,
   }),
   forgetHost: definePlatformOperation({
     method: 'DELETE',
     path: '/v1/hosts/{host}',
     summary: "Give up a platform process that is gone for good; at the platform's own socket only",
-    source,
-    tag,
-    servedAt: ['operator'],
-    access: 'operator',
-    params: z.object({ host: z.string().min(1) }),
-    answer: { kind: 'empty', status: 204 },
-    errors: ['unauthorized', 'forbidden', 'not_found', 'invalid_state'],
+    ...ofOneHost,
   }),
 } as const;
