@@ -1,7 +1,8 @@
 // Boots a tree of files under its own systemd, in a container, and runs scripts in it.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { eventually } from './eventually.ts';
 
 export interface Container extends AsyncDisposable {
@@ -30,8 +31,33 @@ const MODES = ['--register=no', '--keep-unit', '--resolv-conf=off', '--link-jour
 const INSIDE = 'mount -t tmpfs tmpfs /run && exec systemd-nspawn "$@"';
 const UNSHARE = ['-m', '--propagation', 'private', 'sh', '-c', INSIDE, 'sh', '-q'];
 
+export interface OwnContainer extends Container {
+  /** Where its files are here. */
+  readonly tree: string;
+}
+
+/** Boots a tree whose parent directory is its own: it is removed with the container, also when that does not boot. */
+export async function bootOwnTree(options: ContainerOptions): Promise<OwnContainer> {
+  const { tree } = options;
+  const removeTree = () => rmSync(dirname(tree), { recursive: true, force: true });
+  try {
+    const container = await bootContainer(options);
+    return {
+      ...container,
+      tree,
+      async [Symbol.asyncDispose]() {
+        await container[Symbol.asyncDispose]();
+        removeTree();
+      },
+    };
+  } catch (error) {
+    removeTree();
+    throw error;
+  }
+}
+
 /** Resolves when it has booted. */
-export async function bootContainer({ tree, words, env }: ContainerOptions): Promise<Container> {
+async function bootContainer({ tree, words, env }: ContainerOptions): Promise<Container> {
   const boot = () =>
     spawn('unshare', [...UNSHARE, '-D', tree, ...words, ...MODES], {
       stdio: ['ignore', 'ignore', 'inherit'],

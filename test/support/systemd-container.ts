@@ -1,15 +1,12 @@
 // The systemd of this machine, booted in a container: its programs and libraries are those of this machine, its files and its network
 // are its own, and /opt/remora is this checkout. It boots in a second, and fetches nothing.
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { bootContainer, type Container } from './boot-container.ts';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { bootOwnTree, type OwnContainer } from './boot-container.ts';
 import { loudly } from './loudly.ts';
 
-export interface SystemdContainer extends Container {
-  /** Where its files are here. */
-  readonly tree: string;
-}
+export type SystemdContainer = OwnContainer;
 
 const TOOLS = ['systemd-nspawn', 'nsenter', 'unshare', 'dbus-daemon', 'curl'];
 const LINKS = ['bin', 'sbin', 'lib', 'lib64'];
@@ -49,25 +46,11 @@ export async function openSystemdContainer(
   prepare?: (tree: string) => void,
 ): Promise<SystemdContainer> {
   const tree = join(mkdtempSync('/var/tmp/remora-systemd-'), 'tree');
-  const removeTree = () => rmSync(dirname(tree), { recursive: true, force: true });
   makeTree(tree, units);
   prepare?.(tree);
   const env = { HOME: '/root', PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
   const words = ['--bind-ro=/usr', `--bind-ro=${top}:/opt/remora`, '--private-network', '--timezone=off'];
-  try {
-    const container = await bootContainer({ tree, words, env });
-    return {
-      ...container,
-      tree,
-      async [Symbol.asyncDispose]() {
-        await container[Symbol.asyncDispose]();
-        removeTree();
-      },
-    };
-  } catch (error) {
-    removeTree();
-    throw error;
-  }
+  return await bootOwnTree({ tree, words, env });
 }
 
 function makeTree(tree: string, units: readonly string[]): void {

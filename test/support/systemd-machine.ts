@@ -1,15 +1,12 @@
 // A Debian that runs under its own systemd, in a container that shares the network of this machine. What it installs is fetched for
 // real, with the npm that started the test.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, realpathSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { bootContainer, type Container } from './boot-container.ts';
+import { bootOwnTree, type OwnContainer } from './boot-container.ts';
 import { copyDebianTree } from './debian-tree.ts';
 
-export interface SystemdMachine extends Container {
-  /** Where its files are here. */
-  readonly tree: string;
-}
+export type SystemdMachine = OwnContainer;
 
 const NPM = '/usr/local/lib/npm';
 const CERTIFICATES = '/etc/ssl/certs/ca-certificates.crt';
@@ -18,27 +15,13 @@ const TRUSTED = '/root/authorities.crt';
 
 export async function openSystemdMachine(): Promise<SystemdMachine> {
   const tree = copyDebianTree();
-  const removeTree = () => rmSync(dirname(tree), { recursive: true, force: true });
   const npm = dirname(dirname(realpathSync(execFileSync('which', ['npm'], { encoding: 'utf8' }).trim())));
   const command = join(tree, 'usr/local/bin/npm');
   writeFileSync(command, `#!/bin/sh\nexec node ${NPM}/bin/npm-cli.js "$@"\n`);
   chmodSync(command, 0o755);
   if (existsSync(CERTIFICATES)) copyFileSync(CERTIFICATES, join(tree, TRUSTED));
   const words = [`--bind-ro=${realpathSync(process.execPath)}:/usr/local/bin/node`, `--bind-ro=${npm}:${NPM}`];
-  try {
-    const container = await bootContainer({ tree, words, env: insideEnvironment() });
-    return {
-      ...container,
-      tree,
-      async [Symbol.asyncDispose]() {
-        await container[Symbol.asyncDispose]();
-        removeTree();
-      },
-    };
-  } catch (error) {
-    removeTree();
-    throw error;
-  }
+  return await bootOwnTree({ tree, words, env: insideEnvironment() });
 }
 
 /** The little that a root shell has, and what npm needs to know of the network here. */

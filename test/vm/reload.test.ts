@@ -1,9 +1,9 @@
 // A reload of which systemd itself waits for the end, which takes version 253 or later: in a Debian that has one, with the lines of the
 // page. It is not run at every commit because the files of that Debian are fetched.
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bootContainer, type Container } from '../support/boot-container.ts';
+import { bootOwnTree, type OwnContainer } from '../support/boot-container.ts';
 import { copyDebianTree, isWithoutDebian } from '../support/debian-tree.ts';
 
 const top = new URL('../../', import.meta.url).pathname;
@@ -13,17 +13,16 @@ const [lines = ''] = [...page.matchAll(/^```sh\n(.*?)^```$/gms)]
   .filter((text) => text.includes('reload-253.conf'));
 
 describe.skipIf(isWithoutDebian())('under a systemd that waits for a reload', () => {
-  let tree: string;
-  let box: Container;
+  let box: OwnContainer;
   const show = async (property: string) => (await box.run(`systemctl show -P ${property} remora`)).trim();
   const log = () => box.run('journalctl -u remora -o cat --no-pager');
 
   beforeAll(async () => {
-    tree = copyDebianTree('trixie');
+    const tree = copyDebianTree('trixie');
     for (const name of ['remora.service', 'remora.socket', 'remora-supervisor.service', 'remora-supervisor.socket'])
       cpSync(join(top, 'systemd', name), join(tree, 'etc/systemd/system', name));
     const words = [`--bind-ro=${top}:/opt/remora`, '--private-network'];
-    box = await bootContainer({ tree, words, env: { HOME: '/root', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } });
+    box = await bootOwnTree({ tree, words, env: { HOME: '/root', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } });
     await box.run(
       'groupadd --system --force remora && mkdir /etc/remora && systemctl enable --now remora.socket remora',
     );
@@ -31,24 +30,23 @@ describe.skipIf(isWithoutDebian())('under a systemd that waits for a reload', ()
   });
   afterAll(async () => {
     await box?.[Symbol.asyncDispose]();
-    if (tree !== undefined) rmSync(dirname(tree), { recursive: true, force: true });
   });
 
   it('returns when the settings are used', async () => {
     expect([await show('Type'), await show('ActiveState')]).toEqual(['notify-reload', 'active']);
     const pid = await show('MainPID');
-    writeFileSync(join(tree, 'etc/remora/agent.env'), 'REMORA_SHUTDOWN_TIMEOUT=3s\nREMORA_SPRITE=other\n');
+    writeFileSync(join(box.tree, 'etc/remora/agent.env'), 'REMORA_SHUTDOWN_TIMEOUT=3s\nREMORA_SPRITE=other\n');
     const told = (await box.run('systemctl reload remora && journalctl -u remora -o cat --no-pager')).split('\n');
     expect(told).toContainEqual(expect.stringMatching(/"changed":\["shutdown_timeout"\].*read again/));
     expect(told).toContainEqual(expect.stringMatching(/"settings":\["sprite"\].*restart/));
-    writeFileSync(join(tree, 'etc/remora/agent.env'), 'REMORA_SHUTDOWN_TIMEOUT=never\n');
+    writeFileSync(join(box.tree, 'etc/remora/agent.env'), 'REMORA_SHUTDOWN_TIMEOUT=never\n');
     await box.run('systemctl reload remora');
     expect(await show('StatusText')).toContain('settings: the settings were read again and cannot be used');
     expect([await show('MainPID'), await show('SubState'), await show('NRestarts')]).toEqual([pid, 'running', '0']);
   });
 
   it('waits with a reload while the program of the process is replaced', async () => {
-    writeFileSync(join(tree, 'etc/remora/agent.env'), 'REMORA_RESUME_RNG=reexec\n');
+    writeFileSync(join(box.tree, 'etc/remora/agent.env'), 'REMORA_RESUME_RNG=reexec\n');
     await box.run('systemctl reload remora');
     const pid = await show('MainPID');
     await box.run('curl -sS --unix-socket /run/remora/remora.sock -X POST http://localhost/v1/machine/resumed');
