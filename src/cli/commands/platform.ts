@@ -78,7 +78,7 @@ export async function run(invocation: Invocation): Promise<number> {
   return exitCode.ok;
 }
 
-/** What a reload takes anew. Everything else of a platform is in its database, or needs a restart. */
+/** What a reload reads again. Everything else of a platform is in its database, or needs a restart. */
 function readAgain(metrics: MetricsFlags, log: Log): void {
   try {
     metrics.readAgain();
