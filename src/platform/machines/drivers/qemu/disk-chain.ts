@@ -1,7 +1,7 @@
 // The disks of a machine that lie on each other: the image, the frozen disks of its checkpoints, and the one that it writes to. A frozen
 // disk is never written.
 //
-//   make a new disk ──▶ name the old one ──▶ the emulator changes over ──▶ put the new one in place
+//   make a new disk ──▶ name the old one ──▶ put the new one in place
 import { existsSync } from 'node:fs';
 import { chmod, chown, link, readdir, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -9,44 +9,34 @@ import { z } from 'zod';
 import { syncDirectory } from '../durable-json.ts';
 import { diskOf, recordOf } from './checkpoint-records.ts';
 import type { MachineFiles } from './machine-files.ts';
-import type { QmpClient } from './qmp/qmp-client.ts';
 import { runTool } from './run-tool.ts';
 
 const info = z.object({ 'virtual-size': z.number(), 'backing-filename': z.string().optional() });
 const NEXT = 'next.qcow2';
 const FROZEN = /^v\d{1,15}\.qcow2$/;
-const blocks = z.array(z.object({ device: z.string(), inserted: z.object({ file: z.string() }).optional() }));
 
 export interface DiskPlace {
   readonly files: MachineFiles;
   readonly uid: number | undefined;
 }
 
-/** Freezes the disk of a machine as checkpoint `id`. `qmp`: of its emulator, in which the machine stands still; undefined when none runs. */
-export async function freezeDisk({ files, uid }: DiskPlace, id: string, qmp: QmpClient | undefined): Promise<void> {
+/** Freezes the disk of a machine, of which no emulator runs, as checkpoint `id`. */
+export async function freezeDisk({ files, uid }: DiskPlace, id: string): Promise<void> {
   await makeOverlay({ files, uid }, 'disk.qcow2', NEXT, `${id}.qcow2`);
   await link(files.disk, diskOf(files, id));
   await syncDirectory(files.dir);
-  if (qmp !== undefined) {
-    const snapshot = { device: 'root', 'snapshot-file': NEXT, format: 'qcow2', mode: 'existing' };
-    await qmp.execute('blockdev-snapshot-sync', snapshot);
-  }
-  await finishFreeze(files, qmp);
+  await finishFreeze(files);
 }
 
 /**
- * Finishes or undoes what a platform that ended has left. The new disk lies on all that the machine wrote, so that it may always take
- * its place, unless an emulator still writes to the old one. Resolves with whether the disk is another file now.
+ * Finishes or undoes what a platform that ended has left, while no emulator runs. The new disk lies on all that the machine wrote, so that
+ * it may take its place. Resolves with whether the disk is another file now.
  */
-export async function finishFreeze(files: MachineFiles, qmp?: QmpClient): Promise<boolean> {
+export async function finishFreeze(files: MachineFiles): Promise<boolean> {
   const next = join(files.dir, NEXT);
   if (!existsSync(next)) return false;
   const frozen = await readBacking(files, NEXT);
-  if (
-    frozen === undefined ||
-    !existsSync(join(files.dir, frozen)) ||
-    (qmp !== undefined && !(await writesTo(qmp, NEXT)))
-  ) {
+  if (frozen === undefined || !existsSync(join(files.dir, frozen))) {
     await rm(next, { force: true });
     if (frozen !== undefined && FROZEN.test(frozen)) await rm(join(files.dir, frozen), { force: true });
     return false;
@@ -98,9 +88,4 @@ async function readBacking(files: MachineFiles, name: string): Promise<string | 
 
 async function readInfo(files: MachineFiles, name: string) {
   return info.parse(JSON.parse(await runTool('qemu-img', ['info', '-U', '--output=json', name], files.dir)));
-}
-
-async function writesTo(qmp: QmpClient, name: string): Promise<boolean> {
-  const found = blocks.parse(await qmp.execute('query-block'));
-  return found.find(({ device }) => device === 'root')?.inserted?.file === name;
 }

@@ -63,7 +63,6 @@ async function adopt(id: string, { note, files, emulator, hasSnapshot }: Found, 
     const state = await readRunState(qmp);
     if (!mayGoOn(state, hasSnapshot)) throw new Error(`it is ${state}`);
     if (hasSnapshot) await removeSnapshotManifest(files);
-    await finishFreeze(files, qmp);
     if (PAUSED.includes(state)) await qmp.execute('cont');
     const session = { process: followProcess(emulator, finding.signal), qmp };
     const running: MachineNote = { ...noteOf(note, session), phase: 'running' };

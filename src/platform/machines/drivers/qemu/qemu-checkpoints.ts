@@ -7,7 +7,7 @@ import type { DriverCheckpoint, MachineCheckpoints, NewCheckpoint } from '../mac
 import { toStorageFull } from '../storage-full.ts';
 import { diskOf, listCheckpoints, recordOf, takeNumber, writeCheckpointRecord } from './checkpoint-records.ts';
 import { finishFreeze, freezeDisk, makeOverlay, readCurrent, removeUnused } from './disk-chain.ts';
-import type { Instance, Instances } from './instances.ts';
+import type { Instances } from './instances.ts';
 import { readNote } from './machine-note.ts';
 import { hasDisk } from './prepare-machine.ts';
 import type { QemuHost } from './qemu-host.ts';
@@ -24,15 +24,18 @@ export function createQemuCheckpoints(host: QemuHost, instances: Pick<Instances,
 
   /** The machine does not move meanwhile. */
   async function freeze(id: string, { comment, is_auto }: NewCheckpoint): Promise<DriverCheckpoint> {
+    // After a change of the disk under a running machine this emulator was seen to refuse to save its state.
+    if (instances.get(id) !== undefined) {
+      throw new RemoraError('not_implemented', 'a virtual machine that runs has no checkpoint yet; suspend it first');
+    }
     const files = host.filesOf(id);
-    const instance = instances.get(id);
-    await finishFreeze(files, instance?.qmp);
+    await finishFreeze(files);
     const source_id = await readCurrent(files);
     const checkpoint_id = await takeNumber(files);
     const place = { files, uid: readNote(files.dir)?.uid };
     const onStep = host.stepOf(id);
     onStep('freeze the disk');
-    await standingStill(instance, () => freezeDisk(place, checkpoint_id, instance?.qmp));
+    await freezeDisk(place, checkpoint_id);
     // The disk of a suspended machine has the same content as before under another time.
     await renewDiskStamps(files);
     onStep('write the record');
@@ -51,10 +54,6 @@ export function createQemuCheckpoints(host: QemuHost, instances: Pick<Instances,
           'invalid_state',
           'the machine was never started: it has no files to keep; start it first',
         );
-      }
-      // After a change of the disk under a running machine this emulator was seen to refuse to save its state.
-      if (instances.get(id) !== undefined) {
-        throw new RemoraError('not_implemented', 'a virtual machine that runs has no checkpoint yet; suspend it first');
       }
       try {
         checkpoint.signal.throwIfAborted();
@@ -91,14 +90,4 @@ export function createQemuCheckpoints(host: QemuHost, instances: Pick<Instances,
       host.log.debug({ machine: id, kept: diskOf(files, checkpoint_id) }, 'a checkpoint was removed');
     },
   };
-}
-
-async function standingStill<T>(instance: Instance | undefined, step: () => Promise<T>): Promise<T> {
-  if (instance === undefined) return await step();
-  await instance.qmp.execute('stop');
-  try {
-    return await step();
-  } finally {
-    await instance.qmp.execute('cont');
-  }
 }
