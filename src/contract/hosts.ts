@@ -23,6 +23,12 @@ export const platformHost = z.object({
   drained_at: dateTime.optional(),
   /** The memory of its machines that run or are suspended: a suspended machine keeps its reservation. */
   reserved_mb: z.int().nonnegative(),
+  /** The memory that its machines held at its last sign of life; what they share counts for each. */
+  resident_mb: z.int().nonnegative().nullable(),
+  /** The memory that its machines may have together; null where nothing bounds it. */
+  total_mb: z.int().nonnegative().nullable(),
+  /** The boot of the kernel that it runs on. */
+  boot_id: z.string().nullable(),
 });
 
 export const hostListResponse = z.object({ hosts: z.array(platformHost) });

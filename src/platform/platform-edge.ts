@@ -208,7 +208,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       tokens,
       clock,
       isShared,
-      host,
+      self: deps.hostParts.self,
       upkeep: machineService.upkeep,
     }),
   };

@@ -69,7 +69,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     clock,
   });
   const { machineService, spriteService, volumeService } = machineParts;
-  const hostParts = stack.use(await openHosts({ options, stores, vault, clock }));
+  const hostParts = stack.use(await openHosts({ options, stores, vault, clock, capacity: machineService.capacity }));
   const { records } = hostParts.others ?? {};
   const channels = stack.use(openChannels(stores.incarnations, changes, records, log, clock));
   const gatewayDeps = { options, stores, catalogue, vault, changes, metrics, platformUrl, clock };

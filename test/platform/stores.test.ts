@@ -439,7 +439,9 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
       expect((await machines.listNotStopped(host ?? '')).map((row) => row.id)).toEqual([id]);
       expect(await machines.listNotStopped('h9')).toEqual([]);
       const hosts = createHostStore(storage);
-      expect(await hosts.list()).toEqual([{ host, machines: 1, address: null, version: null, seen_at: null }]);
+      expect(await hosts.list()).toMatchObject([
+        { host, machines: 1, address: null, version: null, seen_at: null, resident_mb: null },
+      ]);
       await hosts.forget(host ?? '');
       expect(await machines.find(id)).toMatchObject({ host: null, state: 'stopped' });
       expect(await hosts.list()).toEqual([]);

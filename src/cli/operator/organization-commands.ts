@@ -52,17 +52,18 @@ export async function showOrganization(invocation: Invocation): Promise<number> 
 
 export async function listHosts(invocation: Invocation): Promise<number> {
   const answer = await askPlatform(invocation, (client) => client.call('listHosts'));
-  const rows = answer.hosts.map(({ host, machines, address, version, seen_at, drained_at, reserved_mb }) => [
+  const rows = answer.hosts.map(({ host, machines, address, version, seen_at, drained_at, ...memory }) => [
     host,
     String(machines),
-    `${reserved_mb} MB`,
+    `${memory.reserved_mb} MB${memory.total_mb === null ? '' : ` of ${memory.total_mb}`}`,
+    memory.resident_mb === null ? '-' : `${memory.resident_mb} MB`,
     drained_at === undefined ? '-' : toWhen(drained_at),
     address ?? '-',
     version ?? '-',
     toWhen(seen_at),
   ]);
   return print(invocation, answer, [
-    ['HOST', 'MACHINES', 'RESERVED', 'DRAINED', 'ADDRESS', 'VERSION', 'LAST SIGN'],
+    ['HOST', 'MACHINES', 'RESERVED', 'RESIDENT', 'DRAINED', 'ADDRESS', 'VERSION', 'LAST SIGN'],
     ...rows,
   ]);
 }

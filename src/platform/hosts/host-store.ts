@@ -9,10 +9,16 @@ export interface PlatformHost {
   readonly version: string | null;
   /** Unix milliseconds of its last sign of life. */
   readonly seen_at: number | null;
+  /** The boot of the kernel that it runs on. */
+  readonly boot_id: string | null;
+  /** The memory that its machines may have together; null where nothing bounds it, or it has not said. */
+  readonly total_mb: number | null;
+  /** The memory that its machines held at its last sign of life. */
+  readonly resident_mb: number | null;
 }
 
 /** What a platform process says of itself. */
-export type HostSign = Pick<PlatformHost, 'host' | 'address' | 'version'>;
+export type HostSign = Omit<PlatformHost, 'machines' | 'seen_at'>;
 
 export interface HostStore {
   list(): Promise<readonly PlatformHost[]>;
@@ -37,7 +43,8 @@ export function createHostStore(storage: Pick<Storage, 'all' | 'one' | 'run' | '
     list: () =>
       storage.all<PlatformHost>(
         `SELECT h.host, count(m.id) AS machines, max(s.address) AS address, max(s.version) AS version,
-           max(s.seen_at) AS seen_at
+           max(s.seen_at) AS seen_at, max(s.boot_id) AS boot_id, max(s.total_mb) AS total_mb,
+           max(s.resident_mb) AS resident_mb
          FROM (SELECT host FROM running_keys UNION SELECT host FROM machines WHERE host IS NOT NULL) h
          LEFT JOIN machines m ON m.host = h.host LEFT JOIN hosts s ON s.host = h.host GROUP BY h.host ORDER BY h.host`,
       ),
@@ -50,11 +57,14 @@ export function createHostStore(storage: Pick<Storage, 'all' | 'one' | 'run' | '
           await sql.run(`DELETE FROM ${table} WHERE host = $1`, [host]);
         }
       }),
-    async sign({ host, address, version }, now_ms) {
+    async sign({ host, address, version, boot_id, total_mb, resident_mb }, now_ms) {
       await storage.run(
-        `INSERT INTO hosts (host, address, version, seen_at) VALUES ($1, $2, $3, $4)
-         ON CONFLICT (host) DO UPDATE SET address = excluded.address, version = excluded.version, seen_at = excluded.seen_at`,
-        [host, address, version, now_ms],
+        `INSERT INTO hosts (host, address, version, seen_at, boot_id, total_mb, resident_mb)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)
+         ON CONFLICT (host) DO UPDATE SET address = excluded.address, version = excluded.version,
+           seen_at = excluded.seen_at, boot_id = excluded.boot_id, total_mb = excluded.total_mb,
+           resident_mb = excluded.resident_mb`,
+        [host, address, version, now_ms, boot_id, total_mb, resident_mb],
       );
     },
     async find(host) {

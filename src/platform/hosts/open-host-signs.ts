@@ -7,13 +7,14 @@ const PERIOD_MS = 10_000;
 /** Resolves after the first sign. A later one that cannot be written is logged. */
 export async function openHostSigns(
   hosts: Pick<HostStore, 'sign'>,
-  sign: HostSign,
+  /** What it says of itself now. */
+  toSign: () => HostSign,
   wall_ms: () => number,
   log: Pick<Log, 'warn'>,
 ): Promise<Disposable> {
-  await hosts.sign(sign, wall_ms());
+  await hosts.sign(toSign(), wall_ms());
   const timer = setInterval(() => {
-    hosts.sign(sign, wall_ms()).catch((err: unknown) => log.warn({ err }, 'a sign of life could not be recorded'));
+    hosts.sign(toSign(), wall_ms()).catch((err: unknown) => log.warn({ err }, 'a sign of life could not be recorded'));
   }, PERIOD_MS);
   timer.unref();
   return { [Symbol.dispose]: () => clearInterval(timer) };

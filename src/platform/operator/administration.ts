@@ -9,6 +9,7 @@ import { createAppHandlers } from '../apps/app-handlers.ts';
 import type { AppService } from '../apps/app-service.ts';
 import { createOrganization } from '../apps/create-organization.ts';
 import type { ConnectorService } from '../connectors/connector-service.ts';
+import type { HostSign } from '../hosts/host-store.ts';
 import type { VolumeService } from '../machines-api/volume-service.ts';
 import type { OrganizationStore } from '../organizations/organization-store.ts';
 import type { SpriteService } from '../sprites/sprite-service.ts';
@@ -33,8 +34,8 @@ export interface AdministrationDeps {
   readonly clock: Clock;
   /** Whether several platform processes may share the database. */
   readonly isShared: boolean;
-  /** The id of this platform process; undefined where the platform does not run. */
-  readonly host?: string | undefined;
+  /** What this platform process says of itself; undefined where the platform does not run. */
+  readonly self?: (() => HostSign) | undefined;
   /** Looks after the machines of this host at once. */
   readonly upkeep?: (() => Promise<void>) | undefined;
 }

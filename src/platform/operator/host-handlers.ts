@@ -5,7 +5,7 @@ import { type Clock, toDateTime } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import { createDrainStore } from '../hosts/drain-store.ts';
-import { createHostStore, type PlatformHost } from '../hosts/host-store.ts';
+import { createHostStore, type HostSign, type PlatformHost } from '../hosts/host-store.ts';
 import { readReservedMemory } from '../hosts/reserved-memory.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Principal } from '../tokens/principal.ts';
@@ -14,8 +14,8 @@ export interface HostHandlerDeps {
   readonly storage: Storage;
   /** Whether several platform processes may share the database. */
   readonly isShared: boolean;
-  /** The id of this platform process; undefined where the platform does not run. */
-  readonly host?: string | undefined;
+  /** What this platform process says of itself; undefined where the platform does not run. */
+  readonly self?: (() => HostSign) | undefined;
   /** Looks after the machines of this host at once. */
   readonly upkeep?: (() => Promise<void>) | undefined;
   readonly clock: Clock;
@@ -33,13 +33,17 @@ export function createHostHandlers(deps: HostHandlerDeps): Handlers<typeof hostO
 
   async function list(): Promise<readonly PlatformHost[]> {
     const known = await hosts.list();
-    const own = isShared ? deps.host : ONLY_HOST;
-    if (own === undefined || known.some(({ host }) => host === own)) return known;
-    return [...known, { host: own, machines: 0, address: null, version: null, seen_at: null }];
+    const self = deps.self?.();
+    // On SQLite no host leaves a sign of its life, and a host that runs no platform has none.
+    const own = self === undefined ? toOnlyHost(isShared) : { ...self, seen_at: clock.wall_ms() };
+    if (own === undefined) return known;
+    const found = known.find(({ host }) => host === own.host);
+    const others = known.filter((each) => each !== found);
+    return [...others, { machines: 0, ...found, ...own }].sort((one, other) => (one.host < other.host ? -1 : 1));
   }
 
   async function find(name: string): Promise<string> {
-    const own = isShared ? deps.host : ONLY_HOST;
+    const own = deps.self?.().host ?? toOnlyHost(isShared)?.host;
     if (name === SELF && own === undefined) {
       throw new RemoraError('invalid_state', 'no platform runs here, so there is no host of its own; name the host');
     }
@@ -51,7 +55,7 @@ export function createHostHandlers(deps: HostHandlerDeps): Handlers<typeof hostO
 
   /** Another host sees it at its next look. */
   async function tell(host: string): Promise<void> {
-    if (host === deps.host) await deps.upkeep?.();
+    if (host === deps.self?.().host) await deps.upkeep?.();
   }
 
   return {
@@ -79,6 +83,12 @@ export function createHostHandlers(deps: HostHandlerDeps): Handlers<typeof hostO
       await drains.undrain(host);
     },
   };
+}
+
+function toOnlyHost(isShared: boolean): Omit<PlatformHost, 'machines'> | undefined {
+  if (isShared) return undefined;
+  const unknown = { address: null, version: null, seen_at: null, boot_id: null, total_mb: null, resident_mb: null };
+  return { host: ONLY_HOST, ...unknown };
 }
 
 function toRecord(

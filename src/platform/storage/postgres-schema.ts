@@ -260,4 +260,9 @@ ALTER TABLE machines ADD COLUMN state_since BIGINT NOT NULL DEFAULT 0;
 UPDATE machines SET state_since = updated_at;
 CREATE TABLE drained_hosts (host TEXT COLLATE "C" PRIMARY KEY, drained_at BIGINT NOT NULL);
 `,
+  `
+ALTER TABLE hosts ADD COLUMN boot_id TEXT;
+ALTER TABLE hosts ADD COLUMN total_mb BIGINT;
+ALTER TABLE hosts ADD COLUMN resident_mb BIGINT;
+`,
 ];

@@ -268,4 +268,9 @@ ALTER TABLE machines ADD COLUMN state_since INTEGER NOT NULL DEFAULT 0;
 UPDATE machines SET state_since = updated_at;
 CREATE TABLE drained_hosts (host TEXT PRIMARY KEY, drained_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 `,
+  `
+ALTER TABLE hosts ADD COLUMN boot_id TEXT;
+ALTER TABLE hosts ADD COLUMN total_mb INTEGER;
+ALTER TABLE hosts ADD COLUMN resident_mb INTEGER;
+`,
 ];

@@ -56,6 +56,14 @@ export interface FoundInstance {
   readonly state: 'running' | 'suspended' | 'over' | 'lost';
 }
 
+/** The memory of the host of a driver. */
+export interface HostMemory {
+  /** What its machines may have together, suspended ones included; null where nothing bounds it. */
+  readonly total_mb: number | null;
+  /** What those that run hold now. Pages that they share count for each. */
+  readonly resident_mb: number;
+}
+
 /** Disposing of a driver leaves machines as they are, or ends them, by its setting. */
 export interface MachineDriver extends AsyncDisposable {
   /** Finds and follows what an earlier platform process left running. Resolves with each machine's last instance. Called once, before anything else. */
@@ -79,6 +87,7 @@ export interface MachineDriver extends AsyncDisposable {
   /** Sends a signal to what the machine runs first. Throws `invalid_state` when it does not run, and `not_supported`. */
   signal(id: string, signal: StopSignal): Promise<void>;
   state(id: string): DriverState;
+  capacity(): HostMemory;
   /** The end of what the machine wrote to its log, the newest line last. */
   lastLines(id: string): readonly string[];
   /** Runs after an instance has ended, for whatever reason, and nothing of it runs. When `listener` rejects, `stop` rejects with that. */

@@ -9,7 +9,7 @@ import type { Log } from '../../../core/log.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import { randomFraction } from '../../../core/urandom.ts';
 import type { Storage } from '../../storage/storage.ts';
-import type { InstanceEnd, MachineDriver, StopOptions, StopSignal } from '../drivers/machine-driver.ts';
+import type { HostMemory, InstanceEnd, MachineDriver, StopOptions, StopSignal } from '../drivers/machine-driver.ts';
 import type { MachineRow, MachineStore } from '../records/machine-store.ts';
 import { type CheckpointMoves, createCheckpointMoves } from './machine-checkpoints.ts';
 import { createExits } from './machine-exits.ts';
@@ -94,6 +94,8 @@ export interface MachineService extends AsyncDisposable {
   signal(id: string, signal: StopSignal): Promise<void>;
   /** Stops a machine and deletes its record and files. Its waiters get `invalid_state`. */
   destroy(id: string): Promise<void>;
+  /** The memory of this host. */
+  capacity(): HostMemory;
   readonly checkpoints: CheckpointMoves;
 }
 
@@ -199,6 +201,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     restart,
     destroy,
     discardSnapshot,
+    capacity: () => driver.capacity(),
     checkpoints,
     upkeep: upkeep.look,
     reported: recordReport,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Log } from '../../../../core/log.ts';
 import { RemoraError } from '../../../../core/remora-error.ts';
 import { openCgroup } from '../../../../linux/processes/cgroup.ts';
+import { sumResidentMemory_mb } from '../../../../linux/processes/resident-memory.ts';
 import { MACHINE_LOG, readLastLines } from '../last-lines.ts';
 import type { DriverState, MachineDriver, MachineSpec, StopOptions } from '../machine-driver.ts';
 import { signalLeader } from '../machine-process.ts';
@@ -17,7 +18,7 @@ import { isWhole, noteFrozen } from './frozen-members.ts';
 import { holdStill } from './hold-still.ts';
 import { createInstances, type Instance } from './instances.ts';
 import { HOME, openMachineDirectory } from './machine-directory.ts';
-import { readTable } from './machine-members.ts';
+import { readMembers, readTable } from './machine-members.ts';
 import { prepareFiles } from './prepare-files.ts';
 import { listProcessNotes, writeProcessNote } from './process-note.ts';
 import { createProcessVolumes } from './process-volumes.ts';
@@ -143,6 +144,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
     state(id): DriverState {
       return instances.get(id)?.state ?? 'stopped';
     },
+    capacity: () => ({ total_mb: null, resident_mb: readResident_mb(instances.list()) }),
     lastLines: (id) => readLastLines(join(options.dir, id, MACHINE_LOG)),
     onExit: instances.onExit,
     async [Symbol.asyncDispose]() {
@@ -156,6 +158,12 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
       process.off('exit', onProcessExit);
     },
   };
+}
+
+function readResident_mb(running: readonly Instance[]): number {
+  const table = running.length === 0 ? [] : readTable();
+  const pids = new Set(running.flatMap((instance) => readMembers(instance, table).map(({ pid }) => pid)));
+  return sumResidentMemory_mb([...pids]);
 }
 
 /** A frozen leader handles the signal as soon as it goes on. */

@@ -4,6 +4,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RemoraError } from '../../../../core/remora-error.ts';
 import { readMarkedProcesses } from '../../../../linux/processes/process-table.ts';
+import { sumResidentMemory_mb } from '../../../../linux/processes/resident-memory.ts';
 import { MACHINE_LOG, readLastLines } from '../last-lines.ts';
 import type { MachineDriver, MachineSpec, Resumption, StopOptions } from '../machine-driver.ts';
 import { bootMachine } from './boot-machine.ts';
@@ -125,6 +126,10 @@ export function createQemuDriver(options: QemuDriverOptions): MachineDriver {
       throw new RemoraError('not_supported', message);
     },
     state: (id) => (instances.get(id) !== undefined ? 'running' : instances.suspended(id) ? 'suspended' : 'stopped'),
+    capacity: () => ({
+      total_mb: options.hostMemory_mb,
+      resident_mb: sumResidentMemory_mb(instances.list().map(([, instance]) => instance.process.pid)),
+    }),
     lastLines: (id) => readLastLines(join(host.filesOf(id).dir, MACHINE_LOG)),
     onExit: instances.onExit,
     async [Symbol.asyncDispose]() {
