@@ -26,15 +26,30 @@ const driver = createQemuDriver({
 });
 driver.onExit(async () => undefined);
 await driver.findInstances();
-const outcome =
-  move === 'suspend'
-    ? await driver.suspend(spec.id).then(
-        () => 'suspended',
-        () => 'failed',
-      )
-    : await driver.resume(spec).then(
-        (resumption) => resumption.outcome,
-        () => 'failed',
-      );
+const moves: Readonly<Record<string, () => Promise<unknown>>> = {
+  start: async () => await driver.start(spec),
+  suspend: async () => await driver.suspend(spec.id),
+  resume: async () => (await driver.resume(spec)).outcome,
+  stop: async () => await driver.stop(spec.id, { signal: 'SIGTERM', timeout_ms: 30_000 }),
+  dropSnapshot: async () => await driver.dropSnapshot(spec.id),
+  checkpoint: async () =>
+    (
+      await driver.checkpoints.make(spec.id, {
+        is_auto: false,
+        signal: new AbortController().signal,
+        onProgress: ignore,
+        takeTurn: (take) => take(),
+      })
+    ).id,
+  restore: async () => {
+    const work = { signal: new AbortController().signal, onProgress: ignore };
+    await using prepared = await driver.checkpoints.prepareRestore(spec.id, 'v0', work);
+    await prepared.putInPlace();
+  },
+};
+const outcome = await moves[move]?.().then(
+  (result) => result ?? 'done',
+  () => 'failed',
+);
 console.log(JSON.stringify({ outcome, state: driver.state(spec.id) }));
 await driver[Symbol.asyncDispose]();

@@ -3,6 +3,7 @@ import { randomBytes } from '../../../../core/urandom.ts';
 import { readBootId } from '../../../../linux/boot-id.ts';
 import type { MachineSpec } from '../machine-driver.ts';
 import { toStorageFull } from '../storage-full.ts';
+import { endCopy } from './copy-disk.ts';
 import { finishFreeze } from './disk-chain.ts';
 import { toEmulatorArguments } from './emulator/emulator-arguments.ts';
 import type { EmulatorPlan } from './emulator/emulator-plan.ts';
@@ -43,6 +44,7 @@ async function prepareFiles(
     const before = readNote(files.dir);
     await prepareDirectory(files, uid);
     await finishFreeze(files);
+    await endCopy(files);
     const keepsDisk = !spec.resetsRoot && before !== undefined && hasDisk(files);
     // A disk that is kept needs the image that it was made on, which is linked beside it.
     const image = keepsDisk ? undefined : await findImage(host.imagesDir, spec.config.image ?? host.image);

@@ -1,7 +1,7 @@
 // The checkpoints of a virtual machine on the disk: for each a frozen disk `vN.qcow2` in the directory of the machine, on which later ones
 // lie, and a record. Pure but for the files.
 import { existsSync } from 'node:fs';
-import { mkdir, readdir } from 'node:fs/promises';
+import { mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { readJson, syncDirectory, writeDurably } from '../durable-json.ts';
@@ -19,9 +19,11 @@ const record = z.object({
 export type CheckpointRecord = z.infer<typeof record>;
 
 const counter = z.object({ next: z.int().nonnegative() });
+const copied = z.object({ id: z.string(), disk: z.string() });
 
 export const diskOf = (files: MachineFiles, id: string) => join(files.dir, `${id}.qcow2`);
 export const recordOf = (files: MachineFiles, id: string) => join(files.checkpoints, `${id}.json`);
+const copiedOf = (files: MachineFiles) => join(files.checkpoints, 'copied.json');
 const counterOf = (files: MachineFiles) => join(files.checkpoints, 'next.json');
 
 /** By number. One without its disk, or without a record that can be read, is not healthy. */
@@ -39,6 +41,24 @@ export async function listCheckpoints(files: MachineFiles): Promise<DriverCheckp
 
 export async function writeCheckpointRecord(files: MachineFiles, id: string, given: CheckpointRecord): Promise<void> {
   await writeDurably(recordOf(files, id), JSON.stringify(given));
+}
+
+/** Notes that the disk, which is as it was, has the checkpoint `id` as its copy. */
+export async function writeCopied(files: MachineFiles, id: string): Promise<void> {
+  await writeDurably(copiedOf(files), JSON.stringify({ id, disk: await identify(files.disk) }));
+}
+
+/** The checkpoint that was copied last from this very disk, and is there; undefined when it was never copied. */
+export async function readCopied(files: MachineFiles): Promise<string | undefined> {
+  const known = await readJson(copiedOf(files), copied);
+  if (known === undefined || !existsSync(recordOf(files, known.id))) return undefined;
+  return known.disk === (await identify(files.disk)) ? known.id : undefined;
+}
+
+/** A new disk is another file, also under the same number. */
+async function identify(path: string): Promise<string> {
+  const { ino, birthtimeNs } = await stat(path, { bigint: true });
+  return `${ino} ${birthtimeNs}`;
 }
 
 /** A number that no checkpoint of the machine has ever had, also when the result is never used. */

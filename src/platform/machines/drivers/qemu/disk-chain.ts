@@ -7,7 +7,7 @@ import { chmod, chown, link, readdir, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { syncDirectory } from '../durable-json.ts';
-import { diskOf, recordOf } from './checkpoint-records.ts';
+import { diskOf, readCopied, recordOf } from './checkpoint-records.ts';
 import type { MachineFiles } from './machine-files.ts';
 import { runTool } from './run-tool.ts';
 
@@ -62,11 +62,18 @@ export async function makeOverlay(
   if (uid !== undefined) await chown(join(files.dir, name), uid, uid);
 }
 
-/** The checkpoint that the disk lies on; undefined when that is the image, and for a machine without a disk. */
+/** What the disk of the machine lies on, in the directory of the machine: the image or a frozen disk. Throws `internal` when that cannot be read. */
+export async function readBackingOf(files: MachineFiles): Promise<string> {
+  return (await readBacking(files, basename(files.disk))) ?? basename(files.base);
+}
+
+/** The checkpoint that the files of the machine come from; undefined when that is the image, and for a machine without a disk. */
 export async function readCurrent(files: MachineFiles): Promise<string | undefined> {
   if (!existsSync(files.disk)) return undefined;
-  const backing = await readBacking(files, basename(files.disk));
-  return backing !== undefined && FROZEN.test(backing) ? backing.replace('.qcow2', '') : undefined;
+  const copied = await readCopied(files);
+  if (copied !== undefined) return copied;
+  const backing = await readBackingOf(files);
+  return FROZEN.test(backing) ? backing.replace('.qcow2', '') : undefined;
 }
 
 /** Deletes frozen disks without a record on which nothing lies; one on which another lies stays until that is gone. */

@@ -5,6 +5,7 @@ import type { MarkedProcess } from '../../../../linux/processes/process-table.ts
 import type { FoundInstance } from '../machine-driver.ts';
 import { followProcess } from '../machine-process.ts';
 import { noteOf, openWay } from './boot-machine.ts';
+import { endCopy } from './copy-disk.ts';
 import { finishFreeze } from './disk-chain.ts';
 import { endEmulator } from './emulator/emulator-session.ts';
 import type { Instances } from './instances.ts';
@@ -37,6 +38,7 @@ export async function findMachine(id: string, note: MachineNote, finding: Findin
   if (emulator !== undefined && (await adopt(id, { note, files, emulator, hasSnapshot }, finding))) {
     return { id, instance_id, state: 'running' };
   }
+  await endCopy(files);
   if (await finishFreeze(files)) await renewDiskStamps(files);
   if (hasSnapshot || note.phase === 'suspended') {
     // Without the description it is `lost`, which its next start says.
@@ -63,6 +65,7 @@ async function adopt(id: string, { note, files, emulator, hasSnapshot }: Found, 
     const state = await readRunState(qmp);
     if (!mayGoOn(state, hasSnapshot)) throw new Error(`it is ${state}`);
     if (hasSnapshot) await removeSnapshotManifest(files);
+    await endCopy(files, qmp);
     if (PAUSED.includes(state)) await qmp.execute('cont');
     const session = { process: followProcess(emulator, finding.signal), qmp };
     const running: MachineNote = { ...noteOf(note, session), phase: 'running' };

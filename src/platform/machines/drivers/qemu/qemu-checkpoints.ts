@@ -1,12 +1,22 @@
-// The checkpoints of this driver: frozen disks, on which the machine goes on writing to a new one.
+// The checkpoints of this driver: frozen disks. A machine that does not run goes on with a new disk over the frozen one; one that runs keeps
+// its disk, of which the frozen one is a copy.
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RemoraError } from '../../../../core/remora-error.ts';
 import { syncDirectory } from '../durable-json.ts';
 import type { DriverCheckpoint, MachineCheckpoints, NewCheckpoint } from '../machine-checkpoints.ts';
 import { toStorageFull } from '../storage-full.ts';
-import { diskOf, listCheckpoints, recordOf, takeNumber, writeCheckpointRecord } from './checkpoint-records.ts';
+import {
+  diskOf,
+  listCheckpoints,
+  recordOf,
+  takeNumber,
+  writeCheckpointRecord,
+  writeCopied,
+} from './checkpoint-records.ts';
+import { copyDisk, endCopy } from './copy-disk.ts';
 import { finishFreeze, freezeDisk, makeOverlay, readCurrent, removeUnused } from './disk-chain.ts';
+import { askToSync } from './guest/host-port.ts';
 import type { Instances } from './instances.ts';
 import { readNote } from './machine-note.ts';
 import { hasDisk } from './prepare-machine.ts';
@@ -14,6 +24,7 @@ import type { QemuHost } from './qemu-host.ts';
 import { renewDiskStamps } from './snapshots/disk-stamps.ts';
 
 const RESTORE = 'restore.qcow2';
+const SYNC_MS = 3_000;
 
 export function createQemuCheckpoints(host: QemuHost, instances: Pick<Instances, 'get'>): MachineCheckpoints {
   async function find(id: string, checkpoint_id: string): Promise<DriverCheckpoint> {
@@ -22,25 +33,30 @@ export function createQemuCheckpoints(host: QemuHost, instances: Pick<Instances,
     return found;
   }
 
-  /** The machine does not move meanwhile. */
-  async function freeze(id: string, { comment, is_auto }: NewCheckpoint): Promise<DriverCheckpoint> {
-    // After a change of the disk under a running machine this emulator was seen to refuse to save its state.
-    if (instances.get(id) !== undefined) {
-      throw new RemoraError('not_implemented', 'a virtual machine that runs has no checkpoint yet; suspend it first');
-    }
+  /** The machine does not move meanwhile. One that runs writes its files out first, and goes on. */
+  async function keep(id: string, { comment, is_auto, signal, onProgress }: NewCheckpoint): Promise<DriverCheckpoint> {
     const files = host.filesOf(id);
-    await finishFreeze(files);
+    const onStep = host.stepOf(id);
+    const running = instances.get(id);
+    const place = { files, uid: readNote(files.dir)?.uid };
+    if (running === undefined) await finishFreeze(files);
+    await endCopy(files, running?.qmp);
+    await removeUnused(files);
     const source_id = await readCurrent(files);
     const checkpoint_id = await takeNumber(files);
-    const place = { files, uid: readNote(files.dir)?.uid };
-    const onStep = host.stepOf(id);
-    onStep('freeze the disk');
-    await freezeDisk(place, checkpoint_id);
-    // The disk of a suspended machine has the same content as before under another time.
-    await renewDiskStamps(files);
+    if (running === undefined) {
+      onStep('freeze the disk');
+      await freezeDisk(place, checkpoint_id);
+      // The disk of a suspended machine has the same content as before under another time.
+      await renewDiskStamps(files);
+    } else {
+      if (!(await askToSync(files.dir, SYNC_MS))) onProgress('the machine has not said that its files are written out');
+      await copyDisk({ ...place, qmp: running.qmp, signal, onProgress, onStep }, checkpoint_id);
+    }
     onStep('write the record');
     const record = { created_ms: Date.now(), comment, source_id, is_auto };
     await writeCheckpointRecord(files, checkpoint_id, record);
+    if (running !== undefined) await writeCopied(files, checkpoint_id);
     return { id: checkpoint_id, ...record, is_healthy: true };
   }
 
@@ -57,7 +73,7 @@ export function createQemuCheckpoints(host: QemuHost, instances: Pick<Instances,
       }
       try {
         checkpoint.signal.throwIfAborted();
-        return await checkpoint.takeTurn(() => freeze(id, checkpoint));
+        return await checkpoint.takeTurn(() => keep(id, checkpoint));
       } catch (error) {
         throw toStorageFull(error);
       }
