@@ -1,7 +1,7 @@
 // A provider of a test: keeps every request as it arrived, byte for byte, and answers 200 with a short body.
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { onTestFinished } from 'vitest';
 import type { NewCatalogueEntry } from '../../src/platform/catalogue/catalogue-entry.ts';
+import { atEnd } from './at-end.ts';
 
 export interface EchoProvider {
   readonly origin: string;
@@ -30,7 +30,7 @@ export async function startEchoProvider(): Promise<EchoProvider> {
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
+  atEnd(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });

@@ -1,7 +1,7 @@
 // A database node on a real port that does what a test says: answers, sends bytes cut anywhere, ends, breaks off, goes silent.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { atEnd } from './at-end.ts';
 
 export interface NodeConnection {
   readonly request: IncomingMessage;
@@ -73,7 +73,7 @@ export async function startNode(): Promise<ScriptedNode> {
   }
   await listen(0);
   const { port } = server.address() as AddressInfo;
-  onTestFinished(stop);
+  atEnd(stop);
   return {
     url: `http://127.0.0.1:${port}`,
     arrivals_ms,

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { constants, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Secret } from '../../../src/core/secret.ts';
 import { openFreePort } from '../free-port.ts';
 import { connectQmp } from './qmp.ts';
 import { runScript } from './run-script.ts';
@@ -20,11 +21,15 @@ export interface Snapshot {
 }
 
 export interface Guest {
-  /** Ports on this machine: of the root shell, of the bare responder, and of the agent through the same responder. */
-  readonly ports: { readonly shell: number; readonly bare: number; readonly agent: number };
+  /** Ports on this machine: of the root shell, of the bare responder, of the agent through the same responder, and of its socket. */
+  readonly ports: { readonly shell: number; readonly bare: number; readonly agent: number; readonly socket: number };
   /** Runs a script in it as root; resolves with all that it printed. */
   run(script: string, limit_ms?: number): Promise<string>;
   console(): string;
+  /** Lets the machine stand still in place for so long, with its clocks frozen. */
+  pause(ms: number): Promise<void>;
+  /** The same with clocks that run on. */
+  freeze(ms: number): Promise<void>;
   /** Ends the emulator; the memory stays in the files. Resolves with the time that it took to save. */
   suspend(): Promise<Snapshot & { readonly save_ms: number }>;
   kill(): Promise<void>;
@@ -43,7 +48,7 @@ export interface GuestOptions {
   readonly atEnd: (end: () => Promise<void>) => void;
   readonly image: GuestImage;
   /** Read at a boot only. */
-  readonly token?: string;
+  readonly token?: Secret;
   readonly environment?: Readonly<Record<string, string>>;
   /** Comes back from these files, which are copied first. */
   readonly from?: Snapshot;
@@ -56,7 +61,7 @@ export async function startGuest({
   dir,
   atEnd,
   image,
-  token = '',
+  token = new Secret(''),
   environment = {},
   from,
   beforeItRuns,
@@ -76,13 +81,14 @@ export async function startGuest({
     ];
     execFileSync('qemu-img', create);
     execFileSync('fallocate', ['-l', `${MEMORY_MB}M`, file('memory')]);
-    writeFileSync(file('remora-token'), token, { mode: 0o600 });
+    writeFileSync(file('remora-token'), token.reveal(), { mode: 0o600 });
     const lines = Object.entries(environment).map(([name, value]) => `${name}="${value}"\n`);
     writeFileSync(file('remora-env'), lines.join(''), { mode: 0o600 });
   } else {
     for (const name of snapshotFiles) copyFileSync(join(from.dir, name), file(name), constants.COPYFILE_FICLONE);
   }
-  const ports = { shell: await openFreePort(), bare: await openFreePort(), agent: await openFreePort() };
+  const [shell = 0, bare = 0, agent = 0, socket = 0] = await Promise.all(Array.from({ length: 4 }, openFreePort));
+  const ports = { shell, bare, agent, socket };
   const child = spawn(
     'setpriv',
     ['--pdeathsig', 'KILL', 'qemu-system-x86_64', ...toArguments(image, ports, from !== undefined)],
@@ -113,6 +119,16 @@ export async function startGuest({
     ports,
     run: (script, limit_ms) => runScript(ports.shell, script, limit_ms),
     console: () => readFileSync(file('console'), 'utf8'),
+    async pause(ms) {
+      await qmp.run('stop');
+      await sleep(ms);
+      await qmp.run('cont');
+    },
+    async freeze(ms) {
+      child.kill('SIGSTOP');
+      await sleep(ms);
+      child.kill('SIGCONT');
+    },
     async suspend() {
       const begun_ms = performance.now();
       await qmp.run('stop');
@@ -147,6 +163,7 @@ function toArguments({ dir, append, cpu }: GuestImage, ports: Guest['ports'], is
     [ports.shell, 9000],
     [ports.bare, 9001],
     [ports.agent, 9002],
+    [ports.socket, 9003],
   ].map(([here, there]) => `hostfwd=tcp:127.0.0.1:${here}-10.77.0.2:${there}`);
   return [
     ...['-M', 'q35,accel=tcg,memory-backend=m0', '-cpu', cpu, '-smp', '1', '-m', String(MEMORY_MB)],

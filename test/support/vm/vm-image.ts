@@ -1,5 +1,6 @@
 // The images of the suite: as `remora image build` makes them, with a root shell and a bare responder added.
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { buildImage } from '../../../src/platform/images/build/build-image.ts';
 import { loudly } from '../loudly.ts';
@@ -12,6 +13,9 @@ const TOOLS = ['debootstrap', 'busybox', 'cpio', 'depmod', 'mke2fs', 'xz', 'qemu
 const CACHE = process.env.REMORA_IMAGE_CACHE ?? '/var/cache/remora-images';
 const top = new URL('../../../', import.meta.url).pathname.replace(/\/$/, '');
 
+/** Each tree of sources has images of its own, and so has each worker of a suite: an image is replaced while disks lie on it. */
+const OWNER = `${createHash('sha256').update(top).digest('hex').slice(0, 8)}-${process.env.VITEST_POOL_ID ?? '0'}`;
+
 /** For `describe.skipIf`: says what is missing here for a virtual machine. */
 export function isWithoutMachines(): boolean {
   const missing = TOOLS.filter((tool) => spawnSync('which', [tool]).status !== 0);
@@ -21,7 +25,7 @@ export function isWithoutMachines(): boolean {
 
 /** Takes minutes the first time, and again when the agent has changed. */
 export async function makeTestImage(series: KernelSeries): Promise<GuestImage> {
-  const imagesDir = join(CACHE, 'suite/images');
+  const imagesDir = join(CACHE, 'suite', OWNER);
   const name = `suite-${series}`;
   const { boot } = await buildImage({
     imagesDir,
