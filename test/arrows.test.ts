@@ -138,8 +138,10 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/machines/drivers/qemu/machine-files.ts',
     'platform/machines/drivers/qemu/short-path.ts',
   ],
+  'platform/machines/drivers/qemu/egress': ['platform/machines/drivers/qemu/guest'],
   'platform/machines/drivers/qemu/emulator': [
     'platform/machines/drivers',
+    'platform/machines/drivers/qemu/egress',
     'platform/machines/drivers/qemu/guest',
     'platform/machines/drivers/qemu/machine-files.ts',
     'platform/machines/drivers/qemu/qmp',
@@ -156,6 +158,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'platform/machines/drivers/qemu': [
     'platform/images',
     'platform/machines/drivers',
+    'platform/machines/drivers/qemu/egress',
     'platform/machines/drivers/qemu/emulator',
     'platform/machines/drivers/qemu/guest',
     'platform/machines/drivers/qemu/qmp',

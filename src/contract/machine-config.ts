@@ -131,6 +131,8 @@ function toFields(object: MakeObject) {
      * nothing of the machine.
      */
     driver: z.string().max(32).optional(),
+    /** Remora's own field: what the machine reaches besides the platform (DECISIONS.md, "Network of a virtual machine"). */
+    network: z.enum(['none', 'egress']).optional(),
   };
 }
 

@@ -3,12 +3,16 @@ import { expect, test } from 'vitest';
 import type { MachineConfig } from '../../src/contract/machine-config.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { checkQemuConfig } from '../../src/platform/machines/drivers/qemu/check-config.ts';
+import { chooseLink, toCableName, toScope } from '../../src/platform/machines/drivers/qemu/egress/egress-addresses.ts';
+import { toMachineRules } from '../../src/platform/machines/drivers/qemu/egress/egress-rules.ts';
+import { toNameServers } from '../../src/platform/machines/drivers/qemu/egress/name-servers.ts';
 import { toEmulatorArguments } from '../../src/platform/machines/drivers/qemu/emulator/emulator-arguments.ts';
 import type { EmulatorPlan } from '../../src/platform/machines/drivers/qemu/emulator/emulator-plan.ts';
 import { toLaunchLine } from '../../src/platform/machines/drivers/qemu/emulator/launch-line.ts';
 import { chooseUser, FIRST_USER } from '../../src/platform/machines/drivers/qemu/emulator-users.ts';
 import { toCredentials, toEnvironmentLine } from '../../src/platform/machines/drivers/qemu/guest/guest-environment.ts';
 import { toInstanceEnd } from '../../src/platform/machines/drivers/qemu/instances.ts';
+import { networkOf } from '../../src/platform/machines/drivers/qemu/network-of.ts';
 import { createReservations } from '../../src/platform/machines/drivers/qemu/reservations.ts';
 
 const plan: EmulatorPlan = {
@@ -72,15 +76,54 @@ test.each([
   [FIRST_USER, ['--net', '--ipc', '--uts', '--'], [`--reuid=${FIRST_USER}`, `--regid=${FIRST_USER}`, '--clear-groups']],
   [undefined, ['--user', '--map-root-user', '--net', '--ipc', '--uts', '--'], []],
 ])('as user %s it has no right left', (uid, namespaces, user) => {
-  const { command, args } = toLaunchLine('qemu-system-x86_64', ['-name', 'a b'], uid);
+  const { command, args } = toLaunchLine({ emulator: 'qemu-system-x86_64', args: ['-name', 'a b'], uid });
   expect(command).toBe('unshare');
   expect(args.slice(0, namespaces.length)).toEqual(namespaces);
-  const script = args[args.indexOf('-c') + 1] ?? '';
+  const script = args[args.indexOf('-ec') + 1] ?? '';
   for (const word of [...user, '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all', '--core=0']) {
     expect(script).toContain(` ${word}`);
   }
+  expect(script).not.toMatch(/tap0|nft|mount/);
   expect(script).toMatch(/exec .* qemu-system-x86_64 "\$@"$/);
   expect(args.slice(-2)).toEqual(['-name', 'a b']);
+});
+
+test('a way out is a tap of the emulator’s user, behind rules that are there before it', () => {
+  expect(valuesOf('-netdev', argumentsOf({ network: 'egress' }))).toEqual([
+    'tap,id=net,ifname=tap0,script=no,downscript=no,vhost=off',
+  ]);
+  const egressRules = toMachineRules(['45.79.0.1']);
+  const { args } = toLaunchLine({ emulator: 'qemu-system-x86_64', args: [], uid: FIRST_USER, egressRules });
+  expect(args.slice(0, args.indexOf('--'))).toEqual(['--mount', '--net', '--ipc', '--uts']);
+  const script = args[args.indexOf('-ec') + 1] ?? '';
+  const order = ['tap0 mode tap user', 'nft -f', 'link set tap0 up', 'ip_forward', 'exec prlimit'].map((each) =>
+    script.indexOf(each),
+  );
+  expect(order).toEqual(order.toSorted((a, b) => a - b));
+  expect(order[0]).toBeGreaterThan(0);
+  expect(script).toContain(', 45.79.0.1 }');
+});
+
+test('the name servers of a machine with a way out are those of the host that it reaches', () => {
+  const text =
+    '# nameserver 9.9.9.8\nnameserver 127.0.0.53\n nameserver 9.9.9.9\nnameserver 10.0.0.2\nnameserver ::1\nnameserver 149.112.112.112\n';
+  expect(toNameServers(text)).toEqual(['9.9.9.9', '149.112.112.112']);
+  expect(toNameServers('search example.com\n')).toEqual([]);
+  const words = valuesOf('-append', argumentsOf({ network: 'egress', name_servers: ['9.9.9.9', '149.112.112.112'] }));
+  expect(words[0]?.split(' ')).toContain('remora.dns=9.9.9.9,149.112.112.112');
+});
+
+test('each cable has a name that the kernel takes and a pair of addresses that no other one has', () => {
+  const scope = toScope('/var/lib/remora/machines');
+  expect(toScope('/srv/machines')).not.toBe(scope);
+  expect(toCableName(scope, 'm'.repeat(64))).toMatch(/^rm[0-9a-f]{12}$/);
+  const taken = new Set<string>();
+  for (let each = 0; each < 100; each += 1) {
+    const link = chooseLink(toCableName(scope, 'm1'), taken);
+    expect(link?.host).toMatch(/^100\.12[67]\.\d+\.\d*[02468]$/);
+    expect(taken.has(link?.host ?? '')).toBe(false);
+    taken.add(link?.host ?? '');
+  }
 });
 
 test('each machine has a user of its own, the lowest that nobody has', () => {
@@ -170,6 +213,15 @@ test.each<[string, MachineConfig, readonly string[]]>([
     }
   })();
   expect(refused).toEqual(fields.map((field) => `body.config.${field}`));
+});
+
+test('a machine asks for no more of a way out than its platform has', () => {
+  for (const network of ['none', 'egress'] as const) checkQemuConfig({ network }, { network: 'egress' });
+  checkQemuConfig({ network: 'none' }, {});
+  expect(() => checkQemuConfig({ network: 'egress' }, { network: 'none' })).toThrow(/--qemu-network egress/);
+  expect(networkOf({ network: 'egress' }, {})).toBe('egress');
+  expect(networkOf({ network: 'egress' }, { network: 'none' })).toBe('none');
+  expect(networkOf({}, {})).toBe('none');
 });
 
 test.each([

@@ -19,7 +19,14 @@ import { sumInThread } from '../../src/platform/machines/drivers/qemu/snapshots/
 import { tempDir } from '../support/temp-dir.ts';
 
 const MB = 1024 * 1024;
-const use = { machine: 'm1', instance_id: 'i1', emulator: 'QEMU 7.2', driver: 1, memory_mb: 3 };
+const use = {
+  machine: 'm1',
+  instance_id: 'i1',
+  emulator: 'QEMU 7.2',
+  driver: 1,
+  memory_mb: 3,
+  network: 'none',
+} as const;
 
 /** A machine of 3 MB, of which the second is used, with its snapshot. */
 async function makeSnapshot(change: Partial<SnapshotManifest> = {}) {
@@ -107,6 +114,11 @@ describe('a snapshot is not used', () => {
   ])('%s: it is %s', async (_, cause, change) => {
     const { files } = await makeSnapshot(change);
     expect(await checkSnapshot(files, use)).toBe(cause);
+  });
+
+  test('of a machine with another way out: it is maintenance', async () => {
+    const { files } = await makeSnapshot();
+    expect(await checkSnapshot(files, { ...use, network: 'egress' })).toBe('maintenance');
   });
 });
 

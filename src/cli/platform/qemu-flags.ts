@@ -32,6 +32,11 @@ export const qemuFlags: Readonly<Record<string, Flag>> = {
     value: 'MB',
     summary: 'memory of all virtual machines together, suspended ones too (all but a tenth, and but 1 GB)',
   },
+  'qemu-network': {
+    type: 'string',
+    value: 'none|egress',
+    summary: 'what virtual machines reach besides the platform: nothing, or the public internet (none)',
+  },
 };
 
 /** Undefined for processes. Throws UsageError for an unknown driver, and for flags of virtual machines without them. */
@@ -45,9 +50,13 @@ export function readQemuFlags(text: (name: string) => string | undefined): QemuS
   }
   const accel = text('qemu-accel') ?? 'tcg';
   if (accel !== 'tcg' && accel !== 'kvm') throw new UsageError(`--qemu-accel takes tcg or kvm, not ${accel}`);
+  const network = text('qemu-network') ?? 'none';
+  if (network !== 'none' && network !== 'egress') {
+    throw new UsageError(`--qemu-network takes none or egress, not ${network}`);
+  }
   const image = text('qemu-image');
   const total_mb = Math.floor(totalmem() / MB);
   const usual_mb = Math.max(0, total_mb - Math.max(LEAST_RESERVE_MB, Math.ceil(total_mb / 10)));
   const hostMemory_mb = parseWhole('host-memory', text('host-memory'), usual_mb, 1, MEMORY_MAX_MB);
-  return { accel, hostMemory_mb, ...(image === undefined ? {} : { image }) };
+  return { accel, hostMemory_mb, network, ...(image === undefined ? {} : { image }) };
 }

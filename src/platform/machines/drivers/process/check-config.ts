@@ -8,13 +8,17 @@ const REFUSED_NAME =
 
 const NEEDS_IMAGE = 'a machine of the driver process runs the agent on the host; leave it out, or use the driver qemu';
 
+const SHARES_NETWORK =
+  'a machine of the driver process has the network of the host; leave it out, or use the driver qemu';
+
 /** Throws `not_supported` with every field that asks for what this driver cannot do. */
 export function checkProcessConfig(config: MachineConfig): void {
-  const { image, rootfs, guest, init, env = {} } = config;
+  const { image, rootfs, guest, init, network, env = {} } = config;
   const fields = [
     ...(image === undefined ? [] : [toProblem('image', NEEDS_IMAGE)]),
     ...(rootfs === undefined ? [] : [toProblem('rootfs', NEEDS_IMAGE)]),
     ...(guest?.kernel_args === undefined ? [] : [toProblem('guest.kernel_args', NEEDS_IMAGE)]),
+    ...(network === undefined ? [] : [toProblem('network', SHARES_NETWORK)]),
     ...(init?.exec === undefined ? [] : [toProblem('init.exec', NEEDS_IMAGE)]),
     ...Object.keys(env)
       .filter((name) => REFUSED_NAME.test(name))

@@ -1,22 +1,29 @@
 // Boots a machine: its files first, then its emulator, then its way to the platform.
+import { readFile } from 'node:fs/promises';
 import { randomBytes } from '../../../../core/urandom.ts';
 import { readBootId } from '../../../../linux/boot-id.ts';
 import type { MachineSpec } from '../machine-driver.ts';
 import { toStorageFull } from '../storage-full.ts';
 import { endCopy } from './copy-disk.ts';
 import { finishFreeze } from './disk-chain.ts';
+import { readOwnAddresses } from './egress/egress-link.ts';
+import { toMachineRules } from './egress/egress-rules.ts';
+import { toNameServers } from './egress/name-servers.ts';
 import { toEmulatorArguments } from './emulator/emulator-arguments.ts';
 import type { EmulatorPlan } from './emulator/emulator-plan.ts';
 import { type EmulatorSession, endEmulator, openEmulator } from './emulator/emulator-session.ts';
 import { toCredentials } from './guest/guest-environment.ts';
-import { openGuestListener } from './guest/guest-listener.ts';
 import { findImage } from './image.ts';
 import type { NewInstance } from './instances.ts';
 import type { MachineFiles } from './machine-files.ts';
 import { type MachineNote, readNote, writeNote } from './machine-note.ts';
+import { networkOf } from './network-of.ts';
+import { openWay } from './open-way.ts';
 import { hasDisk, makeDisk, makeMemory, prepareDirectory, writeCredentials } from './prepare-machine.ts';
 import type { QemuHost } from './qemu-host.ts';
 import { linkVolumes } from './qemu-volumes.ts';
+
+const RESOLVERS = '/etc/resolv.conf';
 
 /** Nothing of an earlier instance runs. Throws `not_configured`, `storage_full`, and `internal` when the emulator does not start. */
 export async function bootMachine(host: QemuHost, spec: MachineSpec, uid: number | undefined): Promise<NewInstance> {
@@ -27,7 +34,7 @@ export async function bootMachine(host: QemuHost, spec: MachineSpec, uid: number
   const session = await startEmulator({ host, files, note, isIncoming: false });
   try {
     onStep('open the way to the platform');
-    return { ...session, files, note: noteOf(note, session), way: await openWay(host, session, note) };
+    return { ...session, files, note: noteOf(note, session), way: await openWay({ host, id: spec.id, session, note }) };
   } catch (error) {
     await endEmulator(session.process);
     throw error;
@@ -59,6 +66,7 @@ async function prepareFiles(
       append: image?.boot.append ?? kept?.append ?? '',
       kernel_args: spec.config.guest?.kernel_args ?? [],
       volumes,
+      ...(networkOf(host, spec.config) === 'egress' ? await planEgress() : {}),
     };
     await makeMemory({ files, uid, memory_mb: spec.memory_mb });
     const token = await host.createToken(spec.id);
@@ -96,6 +104,7 @@ export async function startEmulator({ host, files, note, isIncoming }: EmulatorB
     args: toEmulatorArguments({ plan, generation_id: randomUuid(), credentials, isIncoming }),
     uid,
     instance_id,
+    ...(plan.network === 'egress' ? { egressRules: toMachineRules(readOwnAddresses()) } : {}),
     ...(isIncoming ? { state: files.state } : {}),
     onSpawned: ({ pid, start_ticks }) => writeNote(files.dir, { ...note, pid, start_ticks }),
   });
@@ -105,16 +114,9 @@ export function noteOf(note: MachineNote, { process: { pid, start_ticks } }: Emu
   return { ...note, pid, start_ticks, boot_id: readBootId() ?? '' };
 }
 
-/** Opens the way of a machine to its platform. Throws `internal`, and the emulator runs on. */
-export async function openWay(host: QemuHost, { process }: EmulatorSession, note: MachineNote): Promise<Disposable> {
-  return await openGuestListener({
-    pid: process.pid,
-    hasUserNamespace: note.uid === undefined,
-    platform() {
-      const { hostname, port } = new URL(host.machinesUrl());
-      return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
-    },
-  });
+/** A host without the file asks nobody. */
+async function planEgress(): Promise<Pick<EmulatorPlan, 'network' | 'name_servers'>> {
+  return { network: 'egress', name_servers: toNameServers(await readFile(RESOLVERS, 'utf8').catch(() => '')) };
 }
 
 /** Version 4 of a UUID. */

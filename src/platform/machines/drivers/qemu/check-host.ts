@@ -1,6 +1,7 @@
 // What this host lacks to run virtual machines.
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { checkEgress } from './egress/check-egress.ts';
 import type { QemuSettings } from './qemu-settings.ts';
 import { runTool } from './run-tool.ts';
 
@@ -18,7 +19,7 @@ const TOOLS: Readonly<Record<string, string>> = {
 const ROOT = 0;
 
 /** A sentence with what to do; undefined when nothing is missing. */
-export async function checkHost({ accel }: QemuSettings): Promise<string | undefined> {
+export async function checkHost({ accel, network }: QemuSettings): Promise<string | undefined> {
   const packages = new Set(
     Object.keys(TOOLS)
       .filter((tool) => !isOnPath(tool))
@@ -29,6 +30,8 @@ export async function checkHost({ accel }: QemuSettings): Promise<string | undef
   if (accel === 'kvm' && !mayOpen('/dev/kvm')) {
     return 'this process may not open /dev/kvm; give it the right, or use --qemu-accel tcg';
   }
+  const withoutEgress = network === 'egress' ? checkEgress(isOnPath) : undefined;
+  if (withoutEgress !== undefined) return withoutEgress;
   const isRoot = process.getuid?.() === ROOT;
   if (isRoot) return undefined;
   return await runTool(

@@ -4,13 +4,14 @@ import { isAlive, type ProcessIdentity } from '../../../../linux/processes/proce
 import type { MarkedProcess } from '../../../../linux/processes/process-table.ts';
 import type { FoundInstance } from '../machine-driver.ts';
 import { followProcess } from '../machine-process.ts';
-import { noteOf, openWay } from './boot-machine.ts';
+import { noteOf } from './boot-machine.ts';
 import { endCopy } from './copy-disk.ts';
 import { finishFreeze } from './disk-chain.ts';
 import { endEmulator } from './emulator/emulator-session.ts';
 import type { Instances } from './instances.ts';
 import type { MachineFiles } from './machine-files.ts';
 import { type MachineNote, writeNote } from './machine-note.ts';
+import { openWay } from './open-way.ts';
 import type { QemuHost } from './qemu-host.ts';
 import { connectQmp } from './qmp/connect-qmp.ts';
 import { readRunState } from './qmp/run-state.ts';
@@ -70,7 +71,7 @@ async function adopt(id: string, { note, files, emulator, hasSnapshot }: Found, 
     const session = { process: followProcess(emulator, finding.signal), qmp };
     const running: MachineNote = { ...noteOf(note, session), phase: 'running' };
     writeNote(files.dir, running);
-    const way = await openWay(host, session, running);
+    const way = await openWay({ host, id, session, note: running });
     finding.instances.begin(id, { ...session, files, note: running, way });
     return true;
   } catch (error) {

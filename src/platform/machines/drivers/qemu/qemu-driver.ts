@@ -9,10 +9,11 @@ import { MACHINE_LOG, readLastLines } from '../last-lines.ts';
 import type { MachineDriver, MachineSpec, Resumption, StopOptions } from '../machine-driver.ts';
 import { bootMachine } from './boot-machine.ts';
 import { checkQemuConfig } from './check-config.ts';
+import { removeHostRules } from './egress/egress-link.ts';
 import { INSTANCE_MARK } from './emulator/spawn-emulator.ts';
 import { chooseUser } from './emulator-users.ts';
 import { findMachine } from './find-machine.ts';
-import { createInstances, type Instance } from './instances.ts';
+import { createInstances, type Instance, type Instances } from './instances.ts';
 import { listNotes } from './machine-note.ts';
 import { createQemuCheckpoints } from './qemu-checkpoints.ts';
 import { createQemuHost, type QemuDriverOptions } from './qemu-host.ts';
@@ -49,7 +50,7 @@ export function createQemuDriver(options: QemuDriverOptions): MachineDriver {
   async function boot(spec: MachineSpec): Promise<void> {
     if (closing.signal.aborted) throw new RemoraError('shutting_down', 'the platform is stopping');
     if (instances.get(spec.id) !== undefined) throw new RemoraError('invalid_state', 'the machine runs already');
-    checkQemuConfig(spec.config);
+    checkQemuConfig(spec.config, options);
     reservations.reserve(spec.id, spec.memory_mb);
     try {
       watchDisk(host, spec.id, instances.begin(spec.id, await bootMachine(host, spec, userOf(spec.id))));
@@ -119,7 +120,7 @@ export function createQemuDriver(options: QemuDriverOptions): MachineDriver {
     },
     checkpoints: createQemuCheckpoints(host, instances),
     volumes: createQemuVolumes(options.volumesDir),
-    checkConfig: checkQemuConfig,
+    checkConfig: (config) => checkQemuConfig(config, options),
     async signal(id) {
       runningOf(id);
       const message = 'a virtual machine takes no signal from outside; stop it, or run kill in it';
@@ -137,10 +138,20 @@ export function createQemuDriver(options: QemuDriverOptions): MachineDriver {
       await Promise.allSettled(underWay);
       await Promise.all(ending.map(([, instance]) => stopEmulator(instance, SHUTDOWN)));
       closing.abort();
-      for (const [, { qmp, way }] of instances.list()) {
-        qmp[Symbol.dispose]();
-        way[Symbol.dispose]();
-      }
+      await letGo(options, instances);
     },
   };
+}
+
+/** The machines run on, and so do the rules of their ways out. */
+async function letGo(
+  { dir, network }: Pick<QemuDriverOptions, 'dir' | 'network'>,
+  instances: Pick<Instances, 'list'>,
+): Promise<void> {
+  for (const [, { qmp, way }] of instances.list()) {
+    qmp[Symbol.dispose]();
+    way[Symbol.dispose]();
+  }
+  const hasEgress = instances.list().some(([, { note }]) => note.plan.network === 'egress');
+  if (network === 'egress' && !hasEgress) await removeHostRules(dir);
 }

@@ -19,6 +19,8 @@ export interface QemuDriverOptions {
   readonly accel: 'tcg' | 'kvm';
   /** The memory that machines may have together, suspended ones included. */
   readonly hostMemory_mb: number;
+  /** See `QemuSettings`. */
+  readonly network?: 'none' | 'egress' | undefined;
   /** The URL of this very platform process; read for each connection of a machine. */
   readonly machinesUrl: () => string;
   readonly nodeUrl?: string | undefined;

@@ -7,4 +7,9 @@ export interface QemuSettings {
   readonly accel: 'tcg' | 'kvm';
   /** The memory that machines may have together, suspended ones included. */
   readonly hostMemory_mb: number;
+  /**
+   * What machines reach besides the platform: nothing, or the public internet. A machine may ask for less, and not for more. `none` when
+   * absent.
+   */
+  readonly network?: 'none' | 'egress' | undefined;
 }

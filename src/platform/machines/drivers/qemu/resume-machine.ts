@@ -1,11 +1,13 @@
 // Continues a suspended machine from its snapshot, or throws away a snapshot that cannot be used.
 import { rm } from 'node:fs/promises';
 import type { MachineSpec, SnapshotFault } from '../machine-driver.ts';
-import { noteOf, openWay, startEmulator } from './boot-machine.ts';
+import { noteOf, startEmulator } from './boot-machine.ts';
 import { endEmulator, loadState } from './emulator/emulator-session.ts';
 import type { NewInstance } from './instances.ts';
 import type { MachineFiles } from './machine-files.ts';
 import { type MachineNote, writeNote } from './machine-note.ts';
+import { networkOf } from './network-of.ts';
+import { openWay } from './open-way.ts';
 import type { QemuHost } from './qemu-host.ts';
 import { checkSnapshot } from './snapshots/check-snapshot.ts';
 import { removeSnapshotManifest } from './snapshots/snapshot-manifest.ts';
@@ -23,7 +25,8 @@ export async function resumeMachine(
   const onStep = host.stepOf(spec.id);
   onStep('check the snapshot');
   const { instance_id, memory_mb } = spec;
-  const use = { machine: spec.id, instance_id, memory_mb, ...(await host.versions()) };
+  const network = networkOf(host, spec.config);
+  const use = { machine: spec.id, instance_id, memory_mb, network, ...(await host.versions()) };
   const snapshot = await checkSnapshot(files, use);
   if (typeof snapshot === 'string') return snapshot;
   const note: MachineNote = { ...before, phase: 'suspended', plan: snapshot.plan };
@@ -31,7 +34,7 @@ export async function resumeMachine(
   const session = await startEmulator({ host, files, note, isIncoming: true });
   try {
     // Both take a moment; the machine runs when both are over.
-    const [way] = await Promise.all([openWay(host, session, note), loadState(session)]);
+    const [way] = await Promise.all([openWay({ host, id: spec.id, session, note }), loadState(session)]);
     onStep('remove the description');
     await removeSnapshotManifest(files);
     const running = { ...noteOf(note, session), phase: 'running' } as const;

@@ -1,4 +1,5 @@
 // The arguments of QEMU for a machine. Pure. No secret is among them, because every user reads the arguments of a process.
+import { TAP } from '../egress/egress-addresses.ts';
 import { GUEST_ADDRESS, GUEST_MAC, HOST_ADDRESS, NETWORK, PREFIX_LENGTH } from '../guest/guest-network.ts';
 import type { EmulatorPlan, PlannedVolume } from './emulator-plan.ts';
 
@@ -7,7 +8,10 @@ export const QMP_DESCRIPTOR = 3;
 export const PORT_DESCRIPTOR = 4;
 export const STATE_DESCRIPTOR = 5;
 
+/** The host's address leads to the loopback of the network namespace, in which nothing but the platform listens. */
 const USER_NETWORK = `user,id=net,net=${NETWORK},host=${HOST_ADDRESS},dhcpstart=${GUEST_ADDRESS},ipv6=off`;
+/** The launch made the tap, in the network namespace of the emulator. */
+const TAP_NETWORK = `tap,id=net,ifname=${TAP},script=no,downscript=no,vhost=off`;
 
 export interface EmulatorStart {
   readonly plan: EmulatorPlan;
@@ -34,8 +38,12 @@ export function toEmulatorArguments({ plan, generation_id, credentials, isIncomi
     ['-kernel', 'kernel', '-initrd', 'initrd', '-append', toKernelLine(plan)],
     ...toDisk({ id: 'root', file: 'disk.qcow2', format: 'qcow2' }),
     ...plan.volumes.flatMap(({ serial, file }) => toDisk({ id: serial, file, format: 'raw', serial })),
-    // The host's address leads to the loopback of the network namespace, in which nothing but the platform listens.
-    ['-netdev', USER_NETWORK, '-device', `virtio-net-pci,netdev=net,romfile=,mac=${GUEST_MAC}`],
+    [
+      '-netdev',
+      plan.network === 'egress' ? TAP_NETWORK : USER_NETWORK,
+      '-device',
+      `virtio-net-pci,netdev=net,romfile=,mac=${GUEST_MAC}`,
+    ],
     ['-chardev', 'file,id=console,path=agent.log,append=on', '-serial', 'chardev:console'],
     ['-chardev', `socket,id=qmp,fd=${QMP_DESCRIPTOR},server=on,wait=off`, '-mon', 'chardev=qmp,mode=control'],
     // What the host asks of the system in the machine, see guest/host-port.ts.
@@ -71,9 +79,10 @@ function doubleCommas(path: string): string {
   return path.replaceAll(',', ',,');
 }
 
-function toKernelLine({ append, kernel_args, volumes }: EmulatorPlan): string {
+function toKernelLine({ append, kernel_args, volumes, name_servers = [] }: EmulatorPlan): string {
   const network = `remora.net=${GUEST_ADDRESS}/${PREFIX_LENGTH},${HOST_ADDRESS}`;
-  return [append, network, ...volumes.map(toVolumeWord), ...kernel_args].join(' ');
+  const names = name_servers.length === 0 ? [] : [`remora.dns=${name_servers.join(',')}`];
+  return [append, network, ...names, ...volumes.map(toVolumeWord), ...kernel_args].join(' ');
 }
 
 function toVolumeWord({ serial, path }: PlannedVolume): string {

@@ -25,5 +25,9 @@ export const emulatorPlan = z.object({
   /** Further words of it, of the machine's configuration. */
   kernel_args: z.array(z.string()),
   volumes: z.array(plannedVolume),
+  /** The way out besides that to the platform; absent for none. */
+  network: z.enum(['egress']).optional(),
+  /** The name servers of a machine with a way out; absent for none. */
+  name_servers: z.array(z.ipv4()).optional(),
 });
 export type EmulatorPlan = z.infer<typeof emulatorPlan>;

@@ -1,5 +1,16 @@
 // The command that takes every right from an emulator before it runs: its own user, no capability, no new privilege, and a network, a
-// message queue and a host name of its own. In the network is nothing but its loopback. Pure.
+// message queue and a host name of its own. In the network is nothing but its loopback, and its way out where it has one. Pure.
+
+import { toEgressScript } from '../egress/egress-script.ts';
+
+export interface Launch {
+  readonly emulator: string;
+  readonly args: readonly string[];
+  /** The user that the emulator runs as; undefined where the platform is not root. */
+  readonly uid: number | undefined;
+  /** What the machine's way out lets through; only with a user. Undefined for none. */
+  readonly egressRules?: string | undefined;
+}
 
 export interface LaunchLine {
   readonly command: string;
@@ -10,16 +21,22 @@ export interface LaunchLine {
 const NICENESS = 5;
 const FEW_FILES = 1_024;
 
-/**
- * `uid`: the user that the emulator runs as; undefined where the platform is not root, and then the emulator has a user namespace in
- * which it is nobody else. The process that runs the command becomes the emulator.
- */
-export function toLaunchLine(emulator: string, args: readonly string[], uid: number | undefined): LaunchLine {
+/** Without a user the emulator has a user namespace in which it is nobody else. The process that runs the command becomes the emulator. */
+export function toLaunchLine({ emulator, args, uid, egressRules }: Launch): LaunchLine {
   const user = uid === undefined ? [] : [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'];
   const rights = ['setpriv', ...user, '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all', '--'];
   const limits = ['prlimit', '--core=0', `--nofile=${FEW_FILES}`, '--'];
   const line = [...limits, ...rights, 'nice', '-n', String(NICENESS), emulator];
-  const namespaces = [...(uid === undefined ? ['--user', '--map-root-user'] : []), '--net', '--ipc', '--uts', '--'];
-  const script = `ip link set lo up && exec ${line.join(' ')} "$@"`;
-  return { command: 'unshare', args: [...namespaces, 'sh', '-c', script, 'sh', ...args] };
+  // Only the way out mounts something, for which a user namespace has no right.
+  const mounts = egressRules === undefined ? [] : ['--mount'];
+  const namespaces = [
+    ...(uid === undefined ? ['--user', '--map-root-user'] : []),
+    ...mounts,
+    '--net',
+    '--ipc',
+    '--uts',
+  ];
+  const egress = egressRules === undefined || uid === undefined ? '' : toEgressScript(uid, egressRules);
+  const script = `ip link set lo up\n${egress}exec ${line.join(' ')} "$@"`;
+  return { command: 'unshare', args: [...namespaces, '--', 'sh', '-ec', script, 'sh', ...args] };
 }

@@ -19,6 +19,8 @@ export interface EmulatorSpawn {
   readonly emulator: string;
   readonly args: readonly string[];
   readonly uid: number | undefined;
+  /** See `Launch`. */
+  readonly egressRules?: string | undefined;
   /** Marks the process, so that it is found when the platform ends before `onSpawned` is over. */
   readonly instance_id: string;
   /** The file that an incoming state is read from. */
@@ -41,7 +43,7 @@ export async function spawnEmulator(options: EmulatorSpawn): Promise<MachineProc
   try {
     const log = open(files.emulatorLog, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC, 0o600);
     const incoming = state === undefined ? [] : [open(state, constants.O_RDONLY)];
-    const { command, args } = toLaunchLine(options.emulator, options.args, options.uid);
+    const { command, args } = toLaunchLine(options);
     const child = spawn(command, args, {
       cwd: files.dir,
       detached: true,

@@ -11,6 +11,8 @@ export interface GuestListenerOptions {
   readonly pid: number;
   /** Whether the network belongs to a user namespace, which the one that opens a listener has to enter too. */
   readonly hasUserNamespace: boolean;
+  /** The address of that network that leads to the platform. */
+  readonly host: string;
   /** The platform; read for each connection. */
   readonly platform: () => { readonly host: string; readonly port: number };
 }
@@ -45,7 +47,7 @@ export async function openGuestListener(options: GuestListenerOptions): Promise<
   };
 }
 
-async function openInNetwork({ pid, hasUserNamespace }: GuestListenerOptions): Promise<Server> {
+async function openInNetwork({ pid, hasUserNamespace, host }: GuestListenerOptions): Promise<Server> {
   const namespaces = [
     ...(hasUserNamespace ? ['--user', '--preserve-credentials'] : []),
     '--net',
@@ -53,7 +55,7 @@ async function openInNetwork({ pid, hasUserNamespace }: GuestListenerOptions): P
     String(pid),
   ];
   const main = new URL('./listen-main.ts', import.meta.url).pathname;
-  const child = spawn('nsenter', [...namespaces, '--', process.execPath, main], {
+  const child = spawn('nsenter', [...namespaces, '--', process.execPath, main, host], {
     cwd: '/',
     env: { PATH: process.env.PATH ?? '' },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

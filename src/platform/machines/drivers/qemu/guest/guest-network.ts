@@ -3,6 +3,8 @@
 export const GUEST_ADDRESS = '10.77.0.2';
 /** The host, as the machine sees it. The platform answers there, on one port. */
 export const HOST_ADDRESS = '10.77.0.1';
+/** Where the emulator's user network leads what the machine sends to the address of the host. */
+export const LOOPBACK = '127.0.0.1';
 export const NETWORK = '10.77.0.0/24';
 export const PREFIX_LENGTH = 24;
 /** The port of the platform at `HOST_ADDRESS`. */

@@ -8,6 +8,8 @@ export interface SnapshotUse {
   readonly emulator: string;
   readonly driver: number;
   readonly memory_mb: number;
+  /** The way out that the machine is to have: the emulator's network card is another one with each. */
+  readonly network: 'none' | 'egress';
 }
 
 const MB = 1024 * 1024;
@@ -22,6 +24,7 @@ export function judgeSnapshot(
   if (manifest.machine !== use.machine || manifest.instance_id !== use.instance_id) return 'corrupted';
   if (manifest.emulator !== use.emulator || manifest.driver !== use.driver) return 'maintenance';
   const { memory, plan } = manifest;
+  if ((plan.network ?? 'none') !== use.network) return 'maintenance';
   const isWhole = memory.size_bytes === plan.memory_mb * MB && plan.memory_mb === use.memory_mb;
   return isWhole ? undefined : 'corrupted';
 }

@@ -1,0 +1,81 @@
+// The rules of a machine's way out, for nftables: those in its own network namespace say what it reaches, those of the host translate its
+// address and keep it from the host and from other machines. Pure.
+import { GUEST_ADDRESS, HOST_ADDRESS, PLATFORM_PORT } from '../guest/guest-network.ts';
+import { CABLES, LINK_RANGE, TAP, UPLINK } from './egress-addresses.ts';
+
+/**
+ * Every range that is not of the public internet (RFC 6890), and the address at which the hosts of Azure answer their machines. The
+ * addresses of providers' metadata are in 169.254.0.0/16.
+ */
+export const closedRanges = [
+  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
+  ...['192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24'],
+  ...['203.0.113.0/24', '224.0.0.0/3', '168.63.129.16'],
+];
+
+/** Of one machine: more would fill the host's table of connections. */
+const CONNECTIONS = 4_096;
+
+/** `own`: the addresses of the host. The machine speaks with its one address alone, and no IPv6. */
+export function toMachineRules(own: readonly string[]): string {
+  return `
+table ip remora {
+  set closed { type ipv4_addr; flags interval; auto-merge; elements = { ${[...closedRanges, ...own].join(', ')} } }
+  chain source {
+    type filter hook prerouting priority raw; policy accept;
+    iifname "${TAP}" ip saddr != ${GUEST_ADDRESS} drop
+  }
+  chain input {
+    type filter hook input priority filter; policy drop;
+    iifname "${TAP}" ip daddr ${HOST_ADDRESS} tcp dport ${PLATFORM_PORT} accept
+  }
+  chain forward {
+    type filter hook forward priority filter; policy drop;
+    iifname "${UPLINK}" oifname "${TAP}" ct state established,related accept
+    iifname "${TAP}" ip daddr @closed reject with icmp admin-prohibited
+    iifname "${TAP}" oifname "${UPLINK}" ct state new ct count over ${CONNECTIONS} drop
+    iifname "${TAP}" oifname "${UPLINK}" accept
+  }
+  chain translate {
+    type nat hook postrouting priority srcnat; policy accept;
+    oifname "${UPLINK}" masquerade
+  }
+}
+table ip6 remora {
+  chain input { type filter hook input priority filter; policy drop; }
+  chain forward { type filter hook forward priority filter; policy drop; }
+  chain output { type filter hook output priority filter; policy drop; }
+}
+`;
+}
+
+/** `scope`: the beginning of the names of this platform's cables. The rules take the place of those that are there. */
+export function toHostRules(scope: string): string {
+  const table = toHostTable(scope);
+  return `
+table inet ${table} { }
+delete table inet ${table}
+table inet ${table} {
+  chain input {
+    type filter hook input priority filter - 10; policy accept;
+    iifname "${scope}*" drop
+  }
+  chain forward {
+    type filter hook forward priority filter - 10; policy accept;
+    iifname "${scope}*" ip saddr != ${LINK_RANGE} drop
+    iifname "${scope}*" meta nfproto ipv6 drop
+    iifname "${scope}*" oifname "${CABLES}*" drop
+    iifname "${scope}*" tcp flags syn tcp option maxseg size set rt mtu
+    oifname "${scope}*" ct state != { established, related } drop
+  }
+  chain translate {
+    type nat hook postrouting priority srcnat; policy accept;
+    ip saddr ${LINK_RANGE} oifname != "${CABLES}*" masquerade
+  }
+}
+`;
+}
+
+export function toHostTable(scope: string): string {
+  return `remora_${scope}`;
+}

@@ -1,0 +1,30 @@
+// Opens the way of a machine to its platform, and its way out where it has one.
+import { layCable } from './egress/egress-link.ts';
+import type { EmulatorSession } from './emulator/emulator-session.ts';
+import { openGuestListener } from './guest/guest-listener.ts';
+import { HOST_ADDRESS, LOOPBACK } from './guest/guest-network.ts';
+import type { MachineNote } from './machine-note.ts';
+import type { QemuHost } from './qemu-host.ts';
+
+export interface MachineWay {
+  readonly host: QemuHost;
+  readonly id: string;
+  readonly session: EmulatorSession;
+  readonly note: MachineNote;
+}
+
+/** Throws `internal`, and the emulator runs on. What an earlier platform opened to itself ended with it. */
+export async function openWay({ host, id, session, note }: MachineWay): Promise<Disposable> {
+  const { pid } = session.process;
+  const hasEgress = note.plan.network === 'egress';
+  if (hasEgress) await layCable({ dir: host.dir, machine_id: id, pid });
+  return await openGuestListener({
+    pid,
+    hasUserNamespace: note.uid === undefined,
+    host: hasEgress ? HOST_ADDRESS : LOOPBACK,
+    platform() {
+      const { hostname, port } = new URL(host.machinesUrl());
+      return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
+    },
+  });
+}
