@@ -31,18 +31,36 @@ EnvironmentFile=-/run/credentials/@system/remora-env
 TimeoutStartSec=10min
 `;
 
-/** The other end of `drivers/qemu/guest/host-port.ts`. Without a reader on the host the port gives nothing, and is read again later. */
+/**
+ * The other end of `drivers/qemu/guest/host-port.ts`. Without a reader on the host the port gives nothing, and is read again later; the
+ * pause is a read that nobody answers, because a program for it would cost an emulated processor a hundred times as much.
+ */
+const HOST_LOOP = [
+  'until set -- /dev/vport*p1; [ -c "$$1" ]; do sleep 1; done',
+  'exec 3<>"$$1" 4<> <(:)',
+  'while :; do if read -r word id <&3; then case $$word in sync) sync; echo "synced $$id" >&3;; poweroff) systemctl poweroff;; esac',
+  'else read -r -t 0.5 <&4; fi; done',
+].join('; ');
+
 const HOST_UNIT = `[Unit]
 Description=What the host asks of this machine: write everything to the disk, or power off
 
 [Service]
 ExecStartPre=-/sbin/modprobe -q virtio_console
-ExecStart=/bin/sh -c 'until set -- /dev/vport*p1; [ -c "$$1" ]; do sleep 1; done; exec 3<>"$$1"; while :; do if read -r word id <&3; then case $$word in sync) sync; echo "synced $$id" >&3;; poweroff) systemctl poweroff;; esac; else sleep 1; fi; done'
+ExecStart=/bin/bash -c '${HOST_LOOP}'
 Restart=on-failure
 RestartSec=1s
 
 [Install]
 WantedBy=multi-user.target
+`;
+
+/** The console is all that is left of a machine that does not come up. Warnings reach it, and what the agent says. */
+const JOURNAL = `[Journal]
+Storage=volatile
+RuntimeMaxUse=16M
+ForwardToConsole=yes
+MaxLevelConsole=warning
 `;
 
 /** By path. */
@@ -54,9 +72,9 @@ export const guestFiles: Readonly<Record<string, string>> = {
   'etc/fstab': '',
   'etc/remora/agent.env': 'REMORA_USER=sprite\n',
   'etc/systemd/system/remora-host.service': HOST_UNIT,
-  'etc/systemd/system/remora.service.d/machine.conf': MACHINE_UNIT,
+  'etc/systemd/system/remora.service.d/machine.conf': `${MACHINE_UNIT}StandardOutput=journal+console\n`,
   'etc/systemd/system/remora-supervisor.service.d/machine.conf': MACHINE_UNIT,
-  'etc/systemd/journald.conf.d/machine.conf': '[Journal]\nStorage=volatile\nRuntimeMaxUse=16M\n',
+  'etc/systemd/journald.conf.d/machine.conf': JOURNAL,
 };
 
 /** Kept by no machine: what the packages' own installation left, and what tells one build from the next. */
@@ -78,6 +96,7 @@ export const strippedPaths = [
     'etc/subuid-',
     'etc/subgid-',
     'var/lib/systemd/random-seed',
+    'var/lib/dbus/machine-id',
   ],
   ...[
     'etc/resolv.conf',

@@ -44,7 +44,8 @@ export async function makeGuestTree(options: GuestTreeOptions, tree: string): Pr
 }
 
 async function makeUsers(tree: string): Promise<void> {
-  const add = 'groupadd --system --force remora && useradd --create-home --shell /bin/bash sprite';
+  // What runs in a sprite asks its agent: it suspends its own machine, and uses the connectors that the sprite may use.
+  const add = 'groupadd --system --force remora && useradd --create-home --shell /bin/bash --groups remora sprite';
   await runTool('chroot', [tree, 'sh', '-c', add]);
   const shadow = join(tree, 'etc/shadow');
   const lines = (await readFile(shadow, 'utf8')).split('\n');
