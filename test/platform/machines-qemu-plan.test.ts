@@ -146,7 +146,7 @@ const spec = {
 };
 
 test('token and variables are credentials, and neither is in the arguments', () => {
-  const credentials = toCredentials({ spec, token: new Secret('remora_tok'), nodeUrl: undefined });
+  const credentials = toCredentials({ spec, token: new Secret('remora_tok'), hasNode: false });
   expect([...credentials.keys()]).toEqual(['remora-token', 'remora-env']);
   const lines = credentials.get('remora-env')?.reveal() ?? '';
   expect(lines).toContain('REMORA_BASE_URL="http://10.77.0.1:4180"\n');
@@ -166,7 +166,7 @@ test.each([
 
 test('a variable of a machine does not take the place of one of the platform', () => {
   const environment = { REMORA_BASE_URL: 'http://evil', FLY_MACHINE_ID: 'other' };
-  const credentials = toCredentials({ spec: { ...spec, environment }, token: new Secret('t'), nodeUrl: undefined });
+  const credentials = toCredentials({ spec: { ...spec, environment }, token: new Secret('t'), hasNode: false });
   const lines = (credentials.get('remora-env')?.reveal() ?? '').split('\n');
   expect(lines.filter((line) => line.startsWith('REMORA_BASE_URL'))).toEqual([
     'REMORA_BASE_URL="http://10.77.0.1:4180"',

@@ -70,7 +70,7 @@ async function prepareFiles(
     };
     await makeMemory({ files, uid, memory_mb: spec.memory_mb });
     const token = await host.createToken(spec.id);
-    await writeCredentials(files, uid, toCredentials({ spec, token, nodeUrl: host.nodeUrl }));
+    await writeCredentials(files, uid, toCredentials({ spec, token, hasNode: host.nodeUrl !== undefined }));
     const { instance_id } = spec;
     const note: MachineNote = {
       instance_id,

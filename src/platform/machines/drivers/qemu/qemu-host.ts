@@ -23,6 +23,7 @@ export interface QemuDriverOptions {
   readonly network?: 'none' | 'egress' | undefined;
   /** The URL of this very platform process; read for each connection of a machine. */
   readonly machinesUrl: () => string;
+  /** Where the database node of the machines is, which each of them reaches at an address of its own network. */
   readonly nodeUrl?: string | undefined;
   /** Makes a new token for the machine and revokes its earlier ones. */
   readonly createToken: (machine_id: string) => Promise<Secret>;

@@ -2,18 +2,19 @@
 import { RemoraError } from '../../../../../core/remora-error.ts';
 import { Secret } from '../../../../../core/secret.ts';
 import type { MachineSpec } from '../../machine-driver.ts';
-import { HOST_ADDRESS, PLATFORM_PORT } from './guest-network.ts';
+import { HOST_ADDRESS, NODE_PORT, PLATFORM_PORT } from './guest-network.ts';
 
 export interface GuestIdentity {
   readonly spec: MachineSpec;
   readonly token: Secret;
-  readonly nodeUrl: string | undefined;
+  /** Whether the platform has a database node for its machines. */
+  readonly hasNode: boolean;
 }
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** By the names that the image's units read. Throws `invalid_request` for a variable that systemd cannot read from a file. */
-export function toCredentials({ spec, token, nodeUrl }: GuestIdentity): ReadonlyMap<string, Secret> {
+export function toCredentials({ spec, token, hasNode }: GuestIdentity): ReadonlyMap<string, Secret> {
   const platform = `http://${HOST_ADDRESS}:${PLATFORM_PORT}`;
   const variables = {
     ...spec.environment,
@@ -22,7 +23,7 @@ export function toCredentials({ spec, token, nodeUrl }: GuestIdentity): Readonly
     REMORA_SPRITE: spec.sprite,
     REMORA_APP: spec.app,
     REMORA_MACHINE: spec.id,
-    ...(nodeUrl === undefined ? {} : { REMORA_NODE_URL: nodeUrl }),
+    ...(hasNode ? { REMORA_NODE_URL: `http://${HOST_ADDRESS}:${NODE_PORT}` } : {}),
     FLY_APP_NAME: spec.app,
     FLY_MACHINE_ID: spec.id,
     FLY_REGION: spec.region,

@@ -9,4 +9,6 @@ export const NETWORK = '10.77.0.0/24';
 export const PREFIX_LENGTH = 24;
 /** The port of the platform at `HOST_ADDRESS`. */
 export const PLATFORM_PORT = 4180;
+/** The port of the database node at `HOST_ADDRESS`, where the platform has one. */
+export const NODE_PORT = 20202;
 export const GUEST_MAC = '52:54:00:77:00:02';
