@@ -8,6 +8,7 @@ import { insideCommands, insideKinds } from './inside/inside-commands.ts';
 import { jsonFlag } from './json-flag.ts';
 import { kinds as operatorKinds, platformWordCommands, wordCommands } from './operator/operator-commands.ts';
 import { platformCareCommands, platformCommand } from './platform/platform-command.ts';
+import { qemuFlags } from './platform/qemu-flags.ts';
 import { socketFlag } from './socket-path.ts';
 
 const json = jsonFlag;
@@ -31,9 +32,11 @@ export const commands: readonly Command[] = [
       },
       port: { type: 'string', value: 'N', summary: 'port of the platform on 127.0.0.1 (4180); 0 takes a free one' },
       interval: { type: 'string', value: 'MS', summary: 'time between two writes of the database node (1000)' },
+      ...qemuFlags,
     },
     notes: [
       'When all of it answers it writes DIR/dev.json and prints lines for curl that work as pasted. Ctrl-C ends all of it.',
+      '--driver qemu runs the agent in a virtual machine, as root, from an image of `remora image build` (REMORA_PLATFORM_DIR).',
     ],
     load: () => import('./commands/dev.ts'),
   },

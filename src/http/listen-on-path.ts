@@ -11,8 +11,7 @@ import {
   rmSync,
   unlinkSync,
 } from 'node:fs';
-import type { Server } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { errorCode } from '../core/error-code.ts';
 import { randomHex } from '../core/urandom.ts';

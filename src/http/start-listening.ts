@@ -1,5 +1,5 @@
 // One attempt of a server to listen, wherever that is.
-import type { Server } from 'node:http';
+import type { Server } from 'node:net';
 
 export const BACKLOG = 1_024;
 

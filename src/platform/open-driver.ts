@@ -40,5 +40,5 @@ export async function openDriver({
   const missing = await checkHost(qemu);
   if (missing !== undefined) throw new RemoraError('not_configured', missing);
   const { createQemuDriver } = await import('./machines/drivers/qemu/qemu-driver.ts');
-  return createQemuDriver({ ...common, ...qemu, imagesDir: join(dir, 'images') });
+  return createQemuDriver({ imagesDir: join(dir, 'images'), ...common, ...qemu });
 }

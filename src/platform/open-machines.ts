@@ -36,7 +36,9 @@ const FREEZE_DELAY_MS = 300;
 const UPKEEP_PERIOD_MS = 10_000;
 const START_DEADLINE_MS = 30_000;
 /** A virtual machine boots a kernel and a system first. */
-const EMULATED_START_DEADLINE_MS = 180_000;
+const VIRTUAL_START_DEADLINE_MS = 60_000;
+/** An emulated one needs half a minute on a host that has nothing else to do, and five times that beside the work of others. */
+const EMULATED_START_DEADLINE_MS = 300_000;
 
 /** A virtual machine has a system beside its agent. */
 const EMULATED_DEFAULTS = { driver: 'qemu', memory_mb: 512 } as const;
@@ -76,5 +78,6 @@ export async function openMachines(deps: OpenMachinesDeps): Promise<MachineParts
 }
 
 function toStartDeadline({ qemu }: PlatformOptions): number {
-  return qemu === undefined ? START_DEADLINE_MS : EMULATED_START_DEADLINE_MS;
+  if (qemu === undefined) return START_DEADLINE_MS;
+  return qemu.accel === 'kvm' ? VIRTUAL_START_DEADLINE_MS : EMULATED_START_DEADLINE_MS;
 }

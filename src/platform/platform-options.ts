@@ -38,7 +38,7 @@ export interface PlatformOptions {
   readonly endMachines?: boolean;
   /** Let the organization's tokens reach into machines that share kernel and files with the platform; off when absent. */
   readonly trustMachines?: boolean;
-  /** How long a started machine has until the first report of its agent; 30 s when absent, three minutes for virtual machines. */
+  /** How long a started machine has until the first report of its agent; 30 s when absent; for virtual machines a minute, and five where the processor is emulated. */
   readonly startDeadline_ms?: number;
   /** How long the snapshot of a suspended machine is kept; for ever when absent. */
   readonly snapshotMaxAge_ms?: number;

@@ -3,6 +3,7 @@
 import { agentProgram } from '../agent-program.ts';
 import type { Invocation } from '../command.ts';
 import { toGuide } from '../dev/dev-guide.ts';
+import { readDevMachines } from '../dev/dev-machines.ts';
 import { openDevStack } from '../dev/dev-stack.ts';
 import { exitCode } from '../exit-code.ts';
 import { parsePort, parseWhole } from '../number-flag.ts';
@@ -16,6 +17,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const { out } = invocation;
   const port = parsePort(invocation.text('port'), DEFAULT_PORT);
   const interval_ms = parseWhole('interval', invocation.text('interval'), DEFAULT_INTERVAL_MS, 10, 3_600_000);
+  const qemu = await readDevMachines(invocation);
   using stop = openStopSignals(invocation.env);
   out.onUnread(stop.stop);
   await using stack = await openDevStack({
@@ -23,6 +25,7 @@ export async function run(invocation: Invocation): Promise<number> {
     port,
     interval_ms,
     agentCommand: agentProgram,
+    qemu,
     version: invocation.version,
     signal: stop.signal,
     print: (message) => out.note(`remora dev: ${toPrintable(message)}`),

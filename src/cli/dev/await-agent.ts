@@ -16,7 +16,7 @@ export async function awaitAgent(
   const elapsed_ms = () => performance.now() - began_ms;
   for (;;) {
     options.signal.throwIfAborted();
-    const status = await agent.client.call('ready').then(
+    const status = await agent.client.call('ready', { timeout_ms: options.limit_ms }).then(
       (answer) => answer.status,
       () => undefined,
     );

@@ -8,14 +8,17 @@ import { toErrorMessage } from '../../core/error-message.ts';
 import type { Secret } from '../../core/secret.ts';
 import { randomHex } from '../../core/urandom.ts';
 import { Agent } from '../../http/undici.ts';
+import type { QemuSettings } from '../../platform/machines/drivers/qemu/qemu-settings.ts';
 import { createPlatformLog } from '../../platform/observability/platform-log.ts';
 import { openPlatform } from '../../platform/platform.ts';
+import { openDoor } from '../inside/sprite-door.ts';
 import { awaitAgent } from './await-agent.ts';
 import { type DatabaseNode, openDatabaseNode } from './database-node/database-node.ts';
 import { openDevDir, openSocketPlace } from './dev-dir.ts';
 import type { DevPlaces } from './dev-guide.ts';
 import { type DevRecord, writeDevRecord, writeHeaderFile } from './dev-record.ts';
 import { DEV_SPRITE, seedPlatform, toDevCatalogue } from './dev-seed.ts';
+import { openMachineSocket } from './machine-socket.ts';
 import { openSampleProvider } from './sample-provider.ts';
 import { openVaultKeyFile } from './vault-key-file.ts';
 import { watchMachine } from './watch-machine.ts';
@@ -26,6 +29,8 @@ export interface DevOptions {
   /** The port of the platform; the node and the provider take the next two if these are free. 0 = free ports for all. */
   readonly port: number;
   readonly interval_ms: number;
+  /** The machine is a virtual one, as these settings say; a process of this host when absent. */
+  readonly qemu?: QemuSettings | undefined;
   /** The program that a machine runs. */
   readonly agentCommand: { readonly command: string; readonly args: readonly string[] };
   readonly version: string;
@@ -44,6 +49,8 @@ export interface DevStack extends AsyncDisposable {
 const AGENT_LISTEN = '127.0.0.1:0';
 /** How long the agent may take until its first answer, and then until none of its parts is starting. */
 const AGENT_LIMIT_MS = 30_000;
+/** An emulated processor starts three programs for the first answer. */
+const EMULATED_AGENT_LIMIT_MS = 240_000;
 const SETTLE_MS = 5_000;
 /** How far the printed transaction id is ahead, so that a pasted wait lasts a moment and then succeeds. */
 const TXID_AHEAD = 10;
@@ -54,7 +61,7 @@ const REPLICA = { role: 'replica', hostname: 'db-primary:20202' } as const;
  * unforced. Throws when the directory or the port is taken.
  */
 export async function openDevStack(options: DevOptions): Promise<DevStack> {
-  const { port, print, signal } = options;
+  const { port, print, signal, qemu } = options;
   await using stack = new AsyncDisposableStack();
   const dir = stack.use(openDevDir(options.dir));
   const path = dir.path;
@@ -91,7 +98,7 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
       nodeUrl: node.url,
       catalogue: toDevCatalogue(provider.url),
       endMachines: true,
-      trustMachines: true,
+      ...(qemu === undefined ? { trustMachines: true } : { qemu }),
       version: options.version,
       log: createPlatformLog('info', destination),
     }).catch((error: unknown) => {
@@ -114,13 +121,16 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
     deleteConnector: (token, id) => clientFor(token).call('deleteConnection', { params: { id } }),
   });
 
+  const limit_ms = qemu === undefined ? AGENT_LIMIT_MS : EMULATED_AGENT_LIMIT_MS;
   const machine = await platform.admin.readMachine(DEV_SPRITE);
   const agentLog = join(machine.dir, 'agent.log');
   // An agent left by a killed run still has the addresses of that run.
   await platform.admin.stopMachine(DEV_SPRITE);
+  if (qemu !== undefined) print('a virtual machine boots, which takes a minute where its processor is emulated');
   const starting = platform.admin.startMachine(DEV_SPRITE);
   await unlessAborted(starting, signal)
-    .then(() => awaitAgent(socket.path, { limit_ms: AGENT_LIMIT_MS, settle_ms: SETTLE_MS, signal }))
+    .then(() => qemu && openSocketOf(stack, { path: socket.path, url: platform.url, token: seeded.token, print }))
+    .then(() => awaitAgent(socket.path, { limit_ms, settle_ms: SETTLE_MS, signal }))
     .catch((error: unknown) => {
       throw new Error(`${toErrorMessage(error)}; its log is ${agentLog}`, {
         cause: error,
@@ -167,6 +177,21 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
   };
   const opened = stack.move();
   return { record, places, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+interface MachineSocket {
+  readonly path: string;
+  readonly url: string;
+  readonly token: Secret;
+  readonly print: DevOptions['print'];
+}
+
+async function openSocketOf(stack: AsyncDisposableStack, { path, url, token, print }: MachineSocket): Promise<void> {
+  const { sprite } = DEV_SPRITE;
+  const prefix = `/v1/sprites/${sprite}`;
+  const door = stack.use(openDoor({ sprite, origin: url, socketPath: undefined, prefix, token, headers: {} }));
+  const onFailure = (error: unknown) => print(`the agent in the machine cannot be reached: ${toErrorMessage(error)}`);
+  stack.use(await openMachineSocket({ path, door, onFailure }));
 }
 
 /** Settles as `promise` does, or rejects as soon as `signal` is aborted. */

@@ -14,8 +14,8 @@ import type { Invocation } from '../command.ts';
 import { UnreachableError } from '../exit-code.ts';
 import { type Entrance, findEntrance } from './entrance.ts';
 
-/** A machine may have to be booted first. */
-const TIMEOUT_MS = 90_000;
+/** A machine may have to be booted first, by an emulated processor. */
+const TIMEOUT_MS = 330_000;
 const FRAME_CAP_BYTES = 64 * 1024 * 1024;
 
 const operations = { ...insideOperations, ...ownSpriteOperations, ...localUpgradeOperations } as const;
@@ -58,7 +58,7 @@ export async function askInside<T>(
   }
 }
 
-function openDoor(entrance: Entrance): SpriteDoor {
+export function openDoor(entrance: Entrance): SpriteDoor {
   const { sprite, origin, socketPath, prefix, token } = entrance;
   const patient = { headersTimeout: 0, bodyTimeout: 0 } as const;
   const dispatcher = new Agent({ ...patient, ...(socketPath === undefined ? {} : { connect: { socketPath } }) });

@@ -42,7 +42,8 @@ export const platformCommand: Command = {
     'start-deadline': {
       type: 'string',
       value: 'TIME',
-      summary: 'how long a machine that is started has for the first report of its agent (30s; 3m for --driver qemu)',
+      summary:
+        'how long a machine that is started has for the first report of its agent (30s; for --driver qemu 5m, or 1m with kvm)',
     },
     'snapshot-max-age': {
       type: 'string',

@@ -31,6 +31,9 @@ EnvironmentFile=-/run/credentials/@system/remora-env
 TimeoutStartSec=10min
 `;
 
+/** As `systemctl poweroff`, which asks logind first; the image has none. */
+const POWER_OFF = 'systemctl --no-block --job-mode=replace-irreversibly start poweroff.target';
+
 /**
  * The other end of `drivers/qemu/guest/host-port.ts`. Without a reader on the host the port gives nothing, and is read again later; the
  * pause is a read that nobody answers, because a program for it would cost an emulated processor a hundred times as much.
@@ -38,7 +41,7 @@ TimeoutStartSec=10min
 const HOST_LOOP = [
   'until set -- /dev/vport*p1; [ -c "$$1" ]; do sleep 1; done',
   'exec 3<>"$$1" 4<> <(:)',
-  'while :; do if read -r word id <&3; then case $$word in sync) sync; echo "synced $$id" >&3;; poweroff) systemctl poweroff;; esac',
+  `while :; do if read -r word id <&3; then case $$word in sync) sync; echo "synced $$id" >&3;; poweroff) ${POWER_OFF};; esac`,
   'else read -r -t 0.5 <&4; fi; done',
 ].join('; ');
 

@@ -1,0 +1,93 @@
+// The socket of the agent in a virtual machine, on this host: a program in the machine carries each connection.
+import { createServer, type Socket } from 'node:net';
+import { execFrame } from '../../contract/processes.ts';
+import { listenOnPath } from '../../http/listen-on-path.ts';
+import { toExecTarget } from '../inside/exec/exec-target.ts';
+import { SessionOutput } from '../inside/exec/session-output.ts';
+import type { SpriteDoor } from '../inside/sprite-door.ts';
+import { watchConnection } from '../inside/watch-connection.ts';
+import { INSTALLED_SOCKET } from '../socket-path.ts';
+
+/** Perl is in every Debian, and begins many times sooner than Node under an emulated processor. */
+const RELAY = `use Socket;
+socket(my $s, PF_UNIX, SOCK_STREAM, 0) or die $!;
+connect($s, pack_sockaddr_un('${INSTALLED_SOCKET}')) or die $!;
+sub carry { my ($from, $to) = @_; my $part;
+  while (sysread($from, $part, 65536)) { my $at = 0; $at += syswrite($to, $part, length($part) - $at, $at) // exit while $at < length($part); } }
+my $up = fork // die $!;
+if (!$up) { carry(*STDIN, $s); shutdown($s, 1); exit }
+carry($s, *STDOUT); kill 'TERM', $up;`;
+
+const target = toExecTarget({
+  words: ['perl', '-e', RELAY],
+  terminal: undefined,
+  workdir: undefined,
+  env: [],
+  hasInput: true,
+  isKept: false,
+});
+const STDIN = Buffer.from([execFrame.stdin]);
+const END_OF_STDIN = Buffer.from([execFrame.endOfStdin]);
+
+export interface MachineSocketOptions {
+  readonly path: string;
+  readonly door: Pick<SpriteDoor, 'openWebSocket'>;
+  /** Called when a connection could not be carried, which is closed then. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** Each connection wakes the machine. */
+export async function openMachineSocket({ path, door, onFailure }: MachineSocketOptions): Promise<AsyncDisposable> {
+  const locals = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true }, (local) => {
+    locals.add(local);
+    local.once('close', () => locals.delete(local)).on('error', () => undefined);
+    carry(door, local)
+      .catch(onFailure)
+      .finally(() => local.destroy());
+  });
+  const file = await listenOnPath(server, { path, mode: 0o600 });
+  return {
+    async [Symbol.asyncDispose]() {
+      file[Symbol.dispose]();
+      for (const local of locals) local.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Resolves when all that came was written to `local`. */
+async function carry(door: MachineSocketOptions['door'], local: Socket): Promise<void> {
+  const gone = new AbortController();
+  local.once('close', () => gone.abort());
+  try {
+    const socket = await door.openWebSocket(target, gone.signal);
+    gone.signal.addEventListener('abort', () => socket.terminate(), { once: true });
+    const over = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+    const output = new SessionOutput(socket, { stdout: local, stderr: process.stderr });
+    using _watched = watchConnection(
+      socket,
+      () => output.isBlocked,
+      () => socket.terminate(),
+    );
+    socket.on('message', (data: Buffer, isBinary: boolean) => {
+      if (isBinary && output.take(data, false) !== undefined) socket.terminate();
+    });
+    socket.resume();
+    void send(local, (frame) => new Promise((resolve) => socket.send(frame, () => resolve())));
+    await over;
+    await new Promise<void>((resolve) => local.end(resolve));
+  } catch (error) {
+    // Who has hung up does not ask why it did not work.
+    if (!gone.signal.aborted) throw error;
+  }
+}
+
+async function send(local: Socket, sendFrame: (frame: Buffer) => Promise<void>): Promise<void> {
+  try {
+    for await (const part of local.iterator({ destroyOnReturn: false })) await sendFrame(Buffer.concat([STDIN, part]));
+  } catch {
+    // It broke off, which ends the program in the machine.
+  }
+  await sendFrame(END_OF_STDIN);
+}
