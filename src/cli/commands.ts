@@ -36,7 +36,8 @@ export const commands: readonly Command[] = [
     },
     notes: [
       'When all of it answers it writes DIR/dev.json and prints lines for curl that work as pasted. Ctrl-C ends all of it.',
-      '--driver qemu runs the agent in a virtual machine, as root, from an image of `remora image build` (REMORA_PLATFORM_DIR).',
+      '--driver qemu runs the agent in a virtual machine, as root, from an image of `remora image build`, in REMORA_PLATFORM_DIR; the tour of the',
+      'README needs --package python3 there.',
     ],
     load: () => import('./commands/dev.ts'),
   },
