@@ -69,14 +69,14 @@ describe('an emulator', () => {
     const emulator = await openEmulator((command, socket) => {
       const error = { class: 'GenericError', desc: 'no such device' };
       if (command.execute === 'refused') socket.write(`${JSON.stringify({ error, id: command.id })}\r\n`);
-      if (command.execute === 'late') setTimeout(() => reply(socket, command), 80);
+      if (command.execute === 'late') setTimeout(() => reply(socket, command), 700);
       if (command.execute === 'prompt') reply(socket, command, 7);
       if (command.execute === 'over') socket.end();
     });
-    using qmp = await openQmpClient(emulator.socket, 40);
+    using qmp = await openQmpClient(emulator.socket, 500);
     await expect(qmp.execute('refused')).rejects.toThrow('the emulator refuses: no such device');
     await expect(qmp.execute('late')).rejects.toThrow('has not answered late');
-    await new Promise((resolve) => setTimeout(resolve, 80));
+    await new Promise((resolve) => setTimeout(resolve, 700));
     expect(await qmp.execute('prompt')).toBe(7);
     await expect(qmp.execute('over')).rejects.toThrow('has ended the control connection');
     await qmp.closed;

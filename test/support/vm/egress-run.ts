@@ -5,7 +5,6 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { toScope } from '../../../src/platform/machines/drivers/qemu/egress/egress-addresses.ts';
 import { endEmulator } from '../../../src/platform/machines/drivers/qemu/emulator/emulator-session.ts';
 import { readNote } from '../../../src/platform/machines/drivers/qemu/machine-note.ts';
@@ -104,7 +103,7 @@ const spec = { ...smallSpec, environment: {} };
 
   await machine.driver.stop('m1', KILL);
   await machine.driver[Symbol.asyncDispose]();
-  await sleep(500);
+  await eventually(() => cables().length === 0, LIMIT_MS);
   found.left = { cables: cables(), hasRules: hasRules(), other: run('ip -o link').includes(OTHER_CABLE) };
   await machine.openDriver();
 }

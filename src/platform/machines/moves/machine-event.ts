@@ -42,16 +42,19 @@ export interface ExitFields {
   /** Why the snapshot ended with the instance; undefined when there was none. */
   readonly lost: DiscardCause | undefined;
   readonly isGivenUp: boolean;
+  /** The end of the machine's log, where it ended before its agent had reported. */
+  readonly lines: readonly string[];
 }
 
 export function toExitEvents(row: MachineRow, status: MachineStatus, fields: ExitFields): readonly NewMachineEvent[] {
-  const { now_ms: timestamp, lost, isGivenUp } = fields;
+  const { now_ms: timestamp, lost, isGivenUp, lines } = fields;
   const { exit_code, signal, requested, oom_killed } = fields.exit;
   const shared = { status, timestamp, instance_id: row.instance_id } as const;
   const exit = { exit_code, signal, requested, ...(oom_killed === undefined ? {} : { oom_killed }) };
+  const last = lines.length === 0 ? {} : { message: `the last lines of its log: ${lines.join(' | ')}` };
   const message = `it ended ${row.restart_count + 1} times in a row, and is not started again by itself`;
   return [
-    { ...shared, type: 'exit', source: requested ? 'user' : 'machine', exit },
+    { ...shared, type: 'exit', source: requested ? 'user' : 'machine', exit, ...last },
     ...(lost === undefined ? [] : [toDiscard(row, status, timestamp, lost)]),
     ...(isGivenUp ? [{ ...shared, type: 'fail', source: 'platform', message } as const] : []),
   ];

@@ -21,7 +21,7 @@ export interface MachineRecordsDeps {
   readonly storage: Pick<Storage, 'transaction'>;
   readonly host: string;
   readonly machines: MachineStore;
-  readonly driver: Pick<MachineDriver, 'state'>;
+  readonly driver: Pick<MachineDriver, 'state' | 'lastLines'>;
   readonly onMove: OnMove;
   /** Runs after an event of the machine was recorded. */
   readonly onEvent: (machine_id: string) => void;
@@ -64,6 +64,9 @@ export interface MachineRecords {
     judge: (row: MachineRow, move: Transition) => EndVerdict,
   ): Promise<EndedMachine | undefined>;
 }
+
+/** How many lines of its log the event of a machine has that ended before its agent had reported. */
+const LINES_KEPT = 5;
 
 export function createMachineRecords(deps: MachineRecordsDeps): MachineRecords {
   const { storage, host, machines, driver, clock } = deps;
@@ -167,7 +170,8 @@ export function createMachineRecords(deps: MachineRecordsDeps): MachineRecords {
         const history = createMachineHistory(sql);
         const lost = row.state === 'suspended' && row.discarded === null ? toLoss(exit) : undefined;
         if (lost !== undefined) await history.discard(id, lost);
-        const fields = { now_ms, exit, lost, isGivenUp: verdict.isGivenUp };
+        const lines = row.state === 'starting' && !exit.requested ? driver.lastLines(id).slice(-LINES_KEPT) : [];
+        const fields = { now_ms, exit, lost, isGivenUp: verdict.isGivenUp, lines };
         for (const event of toExitEvents(row, to, fields)) await history.add(id, event);
         return { row, to, verdict };
       });

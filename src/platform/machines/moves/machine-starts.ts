@@ -18,7 +18,7 @@ import type { SnapshotUses } from './snapshot-uses.ts';
 export interface StartsDeps {
   readonly machines: Pick<MachineStore, 'find'>;
   readonly driver: Pick<MachineDriver, 'start' | 'state'>;
-  readonly records: Pick<MachineRecords, 'movableRow' | 'move' | 'judge'>;
+  readonly records: Pick<MachineRecords, 'movableRow' | 'move' | 'judge' | 'want' | 'correct'>;
   readonly snapshots: Pick<SnapshotUses, 'resume' | 'drop'>;
   readonly pendingStarts: Pick<PendingStarts, 'expect' | 'isExpected' | 'ready'>;
   readonly restarts: Restarts;
@@ -86,8 +86,19 @@ export function createStarts(deps: StartsDeps): MachineStarts {
   /** A snapshot that cannot be used makes it a boot. */
   async function thawNow(row: MachineRow): Promise<void> {
     await records.move(row.id, 'start', { place: 'checkRunning' });
-    if (await snapshots.resume(row)) await records.move(row.id, 'started', { source: 'platform' });
+    const isResumed = await snapshots.resume(row).catch(async (error: unknown) => {
+      await sleepOn(row);
+      throw error;
+    });
+    if (isResumed) await records.move(row.id, 'started', { source: 'platform' });
     else await boot(row, { isAwaited: true });
+  }
+
+  /** A machine that could not be continued is suspended as before, where it is; its snapshot is for a later start. */
+  async function sleepOn(row: MachineRow): Promise<void> {
+    if (driver.state(row.id) !== 'suspended') return;
+    await records.want(row, 'suspended');
+    await records.correct({ ...row, state: 'starting' }, 'suspended');
   }
 
   async function carryOut(row: MachineRow, effect: Effect | undefined): Promise<void> {

@@ -4,6 +4,7 @@ import { chmod, chown, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Secret } from '../../../../core/secret.ts';
 import { MACHINE_LOG } from '../last-lines.ts';
+import { capLog } from './cap-log.ts';
 import { linkImage, type MachineImage } from './image.ts';
 import type { MachineFiles } from './machine-files.ts';
 import { runTool } from './run-tool.ts';
@@ -21,6 +22,7 @@ export async function prepareDirectory(files: MachineFiles, uid: number | undefi
   await mkdir(files.dir, { recursive: true, mode: DIRECTORY_MODE });
   await give(files.dir, uid, DIRECTORY_MODE, 0);
   const log = join(files.dir, MACHINE_LOG);
+  await capLog(log, 0);
   if (!existsSync(log)) await writeFile(log, '', { flag: 'wx' });
   await give(log, uid, 0o600);
 }

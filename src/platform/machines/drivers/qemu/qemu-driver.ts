@@ -14,6 +14,7 @@ import { INSTANCE_MARK } from './emulator/spawn-emulator.ts';
 import { chooseUser } from './emulator-users.ts';
 import { findMachine } from './find-machine.ts';
 import { createInstances, type Instance, type Instances } from './instances.ts';
+import type { MachineFiles } from './machine-files.ts';
 import { listNotes } from './machine-note.ts';
 import { createQemuCheckpoints } from './qemu-checkpoints.ts';
 import { createQemuHost, type QemuDriverOptions } from './qemu-host.ts';
@@ -23,7 +24,9 @@ import { dropSnapshot, resumeMachine } from './resume-machine.ts';
 import { stopEmulator } from './stop-emulator.ts';
 import { suspendMachine } from './suspend-machine.ts';
 import { watchDisk } from './watch-disk.ts';
+import { watchLogs } from './watch-logs.ts';
 
+const LINES = 20;
 const SHUTDOWN: StopOptions = { signal: 'SIGTERM', timeout_ms: 5_000 };
 
 export function createQemuDriver(options: QemuDriverOptions): MachineDriver {
@@ -31,6 +34,7 @@ export function createQemuDriver(options: QemuDriverOptions): MachineDriver {
   const closing = new AbortController();
   const reservations = createReservations(options.hostMemory_mb);
   const instances = createInstances({ signal: closing.signal, onReleased: reservations.release });
+  const logs = watchLogs(host, instances);
   const users = new Map<string, number>();
   const underWay = new Set<Promise<unknown>>();
 
@@ -65,6 +69,8 @@ export function createQemuDriver(options: QemuDriverOptions): MachineDriver {
     if (instances.get(id) !== undefined) return { outcome: 'resumed' };
     const note = instances.suspended(id);
     if (note === undefined) return { outcome: 'discarded', cause: 'lost' };
+    // The host may have less memory than when the machine was found.
+    reservations.reserve(id, spec.memory_mb);
     const resumed = await resumeMachine(host, spec, note);
     if (typeof resumed !== 'string') {
       watchDisk(host, id, instances.begin(id, resumed));
@@ -131,16 +137,22 @@ export function createQemuDriver(options: QemuDriverOptions): MachineDriver {
       total_mb: options.hostMemory_mb,
       resident_mb: sumResidentMemory_mb(instances.list().map(([, instance]) => instance.process.pid)),
     }),
-    lastLines: (id) => readLastLines(join(host.filesOf(id).dir, MACHINE_LOG)),
+    lastLines: (id) => readLogs(host.filesOf(id)),
     onExit: instances.onExit,
     async [Symbol.asyncDispose]() {
       const ending = options.endMachines ? instances.list() : [];
       await Promise.allSettled(underWay);
       await Promise.all(ending.map(([, instance]) => stopEmulator(instance, SHUTDOWN)));
       closing.abort();
+      logs[Symbol.dispose]();
       await letGo(options, instances);
     },
   };
+}
+
+/** What the machine has printed since its boot; what its emulator says comes last, because it ends after that. */
+function readLogs({ dir, emulatorLog }: MachineFiles): readonly string[] {
+  return [...readLastLines(join(dir, MACHINE_LOG)), ...readLastLines(emulatorLog)].slice(-LINES);
 }
 
 /** The machines run on, and so do the rules of their ways out. */

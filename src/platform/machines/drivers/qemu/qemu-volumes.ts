@@ -1,6 +1,6 @@
 // Volumes of this driver: a raw disk with a file system for each, which the machine that mounts it has linked in its directory.
 import { existsSync } from 'node:fs';
-import { chmod, chown, link, rename, rm, stat } from 'node:fs/promises';
+import { chmod, chown, link, open, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RemoraError } from '../../../../core/remora-error.ts';
 import { makeDirectory } from '../../../../linux/make-directory.ts';
@@ -8,6 +8,7 @@ import { syncDirectory } from '../durable-json.ts';
 import type { MountedVolume } from '../machine-driver.ts';
 import type { MachineVolumes } from '../machine-volumes.ts';
 import type { PlannedVolume } from './emulator/emulator-plan.ts';
+import { SUPERBLOCK_END, toFileSystemBytes } from './file-system-size.ts';
 import type { MachineFiles } from './machine-files.ts';
 import { runTool } from './run-tool.ts';
 
@@ -67,11 +68,19 @@ export async function linkVolumes(
 
 /** Makes the file system as large as its disk, when the disk has grown. A file system that is not clean is mended first. */
 async function grow(disk: string, cwd: string): Promise<void> {
+  if (await isAsLarge(disk)) return;
   await runTool(
     'sh',
     ['-c', 'e2fsck -f -p "$1" > /dev/null; [ $? -le 1 ] && resize2fs "$1" 2> /dev/null', 'sh', disk],
     cwd,
   );
+}
+
+async function isAsLarge(disk: string): Promise<boolean> {
+  await using handle = await open(disk, 'r');
+  const start = Buffer.alloc(SUPERBLOCK_END);
+  await handle.read(start, 0, start.length, 0);
+  return toFileSystemBytes(start) === (await handle.stat({ bigint: true })).size;
 }
 
 /** The serial number of a virtual disk has at most 20 characters. */

@@ -17,6 +17,7 @@ export interface EmulatorSession {
   readonly qmp: QmpClient;
 }
 
+const LINES_TOLD = 3;
 const LOAD_MS = 60_000;
 const LOOK_MS = 5;
 const END_MS = 10_000;
@@ -28,13 +29,13 @@ const capabilities = ['x-ignore-shared', 'late-block-activate'].map((capability)
 /** The end of the process is seen a moment after that of its connections. */
 const SAYING_MS = 100;
 
-/** Resolves when the emulator answers. Throws `internal` with its last words when it ends, after which nothing of it is left. */
+/** Resolves when the emulator answers. Throws `start_failed` with its last words when it ends, after which nothing of it is left. */
 export async function openEmulator(options: EmulatorSpawn): Promise<EmulatorSession> {
   const process = await spawnEmulator(options);
   const over = new AbortController();
   const ended = process.ended.then(() => {
     over.abort();
-    throw new RemoraError('internal', toLastWords(options));
+    throw toStartFailed(options);
   });
   ended.catch(() => undefined);
   try {
@@ -45,7 +46,7 @@ export async function openEmulator(options: EmulatorSpawn): Promise<EmulatorSess
     await sleep(SAYING_MS);
     const hasEnded = over.signal.aborted;
     await endEmulator(process);
-    throw hasEnded ? new RemoraError('internal', toLastWords(options), { cause: error }) : error;
+    throw hasEnded ? toStartFailed(options, error) : error;
   }
 }
 
@@ -73,7 +74,11 @@ export async function endEmulator(identity: ProcessIdentity): Promise<void> {
   }
 }
 
-function toLastWords({ files }: EmulatorSpawn): string {
-  const lines = readLastLines(files.emulatorLog).slice(-3).join(' | ');
-  return lines === '' ? 'the emulator ended at once, without a word' : `the emulator ended at once: ${lines}`;
+function toStartFailed({ files }: EmulatorSpawn, cause?: unknown): RemoraError {
+  const log = readLastLines(files.emulatorLog);
+  const words = log.length === 0 ? 'without a word' : `its last words: ${log.slice(-LINES_TOLD).join(' | ')}`;
+  return new RemoraError('start_failed', `the emulator of the machine ended at once; ${words}`, {
+    details: { log },
+    cause,
+  });
 }

@@ -17,7 +17,10 @@ export interface LaunchLine {
   readonly args: readonly string[];
 }
 
-/** Lower than the platform, which everybody waits for. */
+/**
+ * Lower than the platform: on a host whose processors are all busy every machine that computes would have as much of them as the one process
+ * that all machines and their callers wait for.
+ */
 const NICENESS = 5;
 const FEW_FILES = 1_024;
 

@@ -14,6 +14,9 @@ import { toLaunchLine } from './launch-line.ts';
 /** The variable of an emulator's environment with the id of its instance. */
 export const INSTANCE_MARK = 'REMORA_EMULATOR_OF';
 
+/** It appends, so that the log can be cut meanwhile. */
+const LOG_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_APPEND;
+
 export interface EmulatorSpawn {
   readonly files: MachineFiles;
   readonly emulator: string;
@@ -41,7 +44,7 @@ export async function spawnEmulator(options: EmulatorSpawn): Promise<MachineProc
     return descriptor;
   };
   try {
-    const log = open(files.emulatorLog, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC, 0o600);
+    const log = open(files.emulatorLog, LOG_FLAGS, 0o600);
     const incoming = state === undefined ? [] : [open(state, constants.O_RDONLY)];
     const { command, args } = toLaunchLine(options);
     const child = spawn(command, args, {
