@@ -1,9 +1,16 @@
 // Drives the recovery from a resume: runs the steps in order, opens the gate after the first ones, and starts over when the
 // machine is resumed again in the middle.
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { StepResult } from '../../contract/local/resume.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Gate } from './gate.ts';
 import { type ImmediateStep, runImmediately, runStep, type Step } from './run-step.ts';
+
+/**
+ * Turns of the event loop between the gate and the steps after it. In these the connections that wait in the queue of a socket are
+ * taken, their requests are read, and those at the gate are answered: on a slow machine the steps would hold them up for a second.
+ */
+const TURNS_FOR_CALLERS = 4;
 
 export interface RecoveryOptions {
   readonly clock: Clock;
@@ -38,6 +45,7 @@ export function createRecovery(options: RecoveryOptions): Recovery {
     await runAll(gated, signal);
     if (signal.aborted) return;
     gate.open('resuming');
+    for (let turn = 0; turn < TURNS_FOR_CALLERS; turn += 1) await nextTurn();
     await runAll(afterwards, signal);
     if (!signal.aborted) options.onDone(results);
   }

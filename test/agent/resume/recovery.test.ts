@@ -1,4 +1,10 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { expect, onTestFinished, test } from 'vitest';
 import { createGate } from '../../../src/agent/resume/gate.ts';
 import { createRecovery, type Recovery } from '../../../src/agent/resume/recovery.ts';
@@ -55,6 +61,14 @@ function busy(ms: number): void {
   while (performance.now() < end_ms);
 }
 
+const CALLER = `
+  const { workerData: { path, sent } } = require('node:worker_threads');
+  const socket = require('node:net').connect(path, () => socket.write('GET / HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n', () => {
+    Atomics.store(sent, 0, 1);
+    Atomics.notify(sent, 0);
+  }));
+  socket.on('error', () => undefined);`;
+
 const forever = () => new Promise<void>(() => undefined);
 
 test('the renewal is done before begin returns, and the steps run one after the other after it', async () => {
@@ -99,6 +113,31 @@ test('the gate is closed from the start, and open before the steps that follow i
   expect(rigged.gate.closed).toBe('resuming');
   await end;
   expect(seen).toEqual(['resuming', 'resuming', undefined]);
+});
+
+test('a caller whose connection waits in the queue of the socket is answered before the steps after the gate', async () => {
+  const order: string[] = [];
+  const rigged = rig([], [step('after the gate', () => void order.push('step'))]);
+  const path = join(mkdtempSync(join(tmpdir(), 'rem-queue-')), 'socket');
+  onTestFinished(() => rmSync(dirname(path), { recursive: true }));
+  const server = createServer(async (_request, response) => {
+    await rigged.gate.wait();
+    order.push('answer');
+    response.end();
+  });
+  server.listen(path);
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  // Its loop turns while this one stands still, as it does for a process of its own.
+  const sent = new Int32Array(new SharedArrayBuffer(4));
+  const caller = new Worker(CALLER, { eval: true, workerData: { path, sent } });
+  onTestFinished(async () => void (await caller.terminate()));
+  const ended = rigged.ended();
+  // Nothing of this loop runs until the caller has asked.
+  Atomics.wait(sent, 0, 0);
+  rigged.recovery.begin();
+  await ended;
+  expect(order).toEqual(['answer', 'step']);
 });
 
 test('a step that hangs is cut at its deadline, told so, and reported, and the rest runs', async () => {
