@@ -21,8 +21,8 @@ export interface Snapshot {
 }
 
 export interface Guest {
-  /** Ports on this machine: of the root shell, of the bare responder, of the agent through the same responder, and of its socket. */
-  readonly ports: { readonly shell: number; readonly bare: number; readonly agent: number; readonly socket: number };
+  /** Ports on this machine: of the root shell, and of the sockets of the bare responder and the agent. */
+  readonly ports: { readonly shell: number; readonly bare: number; readonly socket: number };
   /** Runs a script in it as root; resolves with all that it printed. */
   run(script: string, limit_ms?: number): Promise<string>;
   console(): string;
@@ -52,8 +52,8 @@ export interface GuestOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Comes back from these files, which are copied first. */
   readonly from?: Snapshot;
-  /** Runs after the state was loaded, right before the machine goes on. */
-  readonly beforeItRuns?: () => void;
+  /** The emulator is to start, with its files in place; at a restore, the machine is to go on. */
+  readonly onStep?: (step: 'start' | 'run') => void;
 }
 
 /** Resolves when the emulator runs the machine; throws when the state cannot be loaded. */
@@ -64,7 +64,7 @@ export async function startGuest({
   token = new Secret(''),
   environment = {},
   from,
-  beforeItRuns,
+  onStep,
 }: GuestOptions): Promise<Guest> {
   const file = (name: string) => join(dir, name);
   if (from === undefined) {
@@ -87,8 +87,9 @@ export async function startGuest({
   } else {
     for (const name of snapshotFiles) copyFileSync(join(from.dir, name), file(name), constants.COPYFILE_FICLONE);
   }
-  const [shell = 0, bare = 0, agent = 0, socket = 0] = await Promise.all(Array.from({ length: 4 }, openFreePort));
-  const ports = { shell, bare, agent, socket };
+  const [shell = 0, bare = 0, socket = 0] = await Promise.all(Array.from({ length: 3 }, openFreePort));
+  const ports = { shell, bare, socket };
+  onStep?.('start');
   const child = spawn(
     'setpriv',
     ['--pdeathsig', 'KILL', 'qemu-system-x86_64', ...toArguments(image, ports, from !== undefined)],
@@ -112,7 +113,7 @@ export async function startGuest({
     await qmp.run('migrate-set-capabilities', { capabilities: [{ capability: 'x-ignore-shared', state: true }] });
     await qmp.run('migrate-incoming', { uri: `exec:cat ${file('state')}` });
     while ((await qmp.run('query-status')).status === 'inmigrate') await sleep(5);
-    beforeItRuns?.();
+    onStep?.('run');
     await qmp.run('cont');
   }
   return {
@@ -162,8 +163,7 @@ function toArguments({ dir, append, cpu }: GuestImage, ports: Guest['ports'], is
   const forwards = [
     [ports.shell, 9000],
     [ports.bare, 9001],
-    [ports.agent, 9002],
-    [ports.socket, 9003],
+    [ports.socket, 9002],
   ].map(([here, there]) => `hostfwd=tcp:127.0.0.1:${here}-10.77.0.2:${there}`);
   return [
     ...['-M', 'q35,accel=tcg,memory-backend=m0', '-cpu', cpu, '-smp', '1', '-m', String(MEMORY_MB)],

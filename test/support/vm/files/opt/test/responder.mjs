@@ -1,22 +1,19 @@
-// Answers on port 9001 by itself, and on port 9002 by asking the agent's socket for the same: a call that the gate of a resume holds.
-// Port 9003 is the agent's socket, byte for byte.
-import { createServer, request } from 'node:http';
-import { connect, createServer as listen } from 'node:net';
+// A bare responder on a socket of its own, as the agent has one. With a header `pass-to` it passes the call on to that address, over
+// connections that it keeps.
+import { rmSync } from 'node:fs';
+import { Agent, createServer, request } from 'node:http';
 
-const socketPath = '/run/remora/remora.sock';
+const socketPath = '/run/responder.sock';
+const agent = new Agent({ keepAlive: true });
 
-createServer((_call, answer) => answer.end('bare\n')).listen(9001);
+rmSync(socketPath, { force: true });
 createServer((call, answer) => {
-  const passed = request({ socketPath, path: call.url, method: call.method, agent: false }, (from) => {
+  const address = call.headers['pass-to'];
+  if (typeof address !== 'string') return answer.end('bare\n');
+  const passed = request(address, { agent, method: call.method }, (from) => {
     answer.writeHead(from.statusCode ?? 502);
     from.pipe(answer);
   });
-  passed.on('error', (error) => answer.writeHead(599).end(String(error)));
-  passed.end();
-}).listen(9002);
-listen({ allowHalfOpen: true }, (near) => {
-  const far = connect({ path: socketPath, allowHalfOpen: true });
-  near.pipe(far).pipe(near);
-  near.on('error', () => far.destroy());
-  far.on('error', () => near.destroy());
-}).listen(9003);
+  passed.on('error', (error) => answer.writeHead(502).end(String(error)));
+  call.pipe(passed);
+}).listen(socketPath);
