@@ -8,9 +8,9 @@ import { logHolds } from '../http/log-holds.ts';
 import { LoopWatch } from '../http/loop-watch.ts';
 import type { Config } from './config/load-config.ts';
 import { createEventHub } from './events/event-hub.ts';
-import type { RestartState } from './hot-restart/restart-state.ts';
 import { createNoUpstream } from './no-upstream.ts';
 import { createPartBoard, type PartBoard } from './parts.ts';
+import type { RestartState } from './restart/restart-state.ts';
 import { createIncarnation } from './resume/incarnation.ts';
 import { toKeptIncarnation } from './resume/resume-restart-state.ts';
 import { createOwnCostMeter } from './status/own-cost.ts';
@@ -20,6 +20,7 @@ import type { Upstream } from './upstream.ts';
 export interface AgentBaseOptions {
   readonly config: Config;
   readonly log: Log;
+  /** What the former process left. */
   readonly restartState?: RestartState | undefined;
   /** Called when the state of a part has changed. */
   readonly onStatus?: (() => void) | undefined;

@@ -53,7 +53,7 @@ export function createAgentEdge(base: AgentBase, parts: AgentParts, options: Age
       return {
         ports: ports.status(),
         replication: whole,
-        resume: toSignals(parts, incarnation.generation),
+        resume: toSignals(parts, config, incarnation.generation),
         report: resumeReports.status(),
         channel: parts.channel.status(),
         hooks: parts.hooks.describe(),
@@ -93,10 +93,18 @@ export function createAgentEdge(base: AgentBase, parts: AgentParts, options: Age
   return edge;
 }
 
+const KEPT_RANDOMNESS =
+  'rng: nobody is known to start the agent again, so that the TLS libraries of two copies of this machine draw the same numbers; run it under systemd with its unit, or set started_again';
+
 /** The signals of the detector, with what goes unnoticed for other reasons. */
-function toSignals({ resume, resumeReports, generationPath }: AgentParts, generation: number): SignalStatus {
+function toSignals(
+  { resume, resumeReports, generationPath }: AgentParts,
+  config: Pick<Config, 'resumeRng' | 'startedAgain'>,
+  generation: number,
+): SignalStatus {
   const signals = resume.signals();
   const shared = findSharedRandomness({ generationFile: generationPath }, generation);
-  const more = [...resumeReports.blindSpots(), ...(shared === undefined ? [] : [shared])];
+  const kept = config.resumeRng === 'restart' && !config.startedAgain ? [KEPT_RANDOMNESS] : [];
+  const more = [...resumeReports.blindSpots(), ...(shared === undefined ? [] : [shared]), ...kept];
   return { ...signals, blind_spots: [...signals.blind_spots, ...more] };
 }

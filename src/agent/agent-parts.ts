@@ -9,7 +9,6 @@ import { createHolds } from './holds/holds.ts';
 import { createHooks } from './hooks/hooks.ts';
 import { createPrimaryChangeHooks } from './hooks/run-primary-change.ts';
 import { setHooksPart } from './hooks/set-hooks-part.ts';
-import { whyNoDescriptors } from './hot-restart/descriptors.ts';
 import { createIdle } from './idle/idle.ts';
 import { createInterlock } from './machine/interlock.ts';
 import { createMachine } from './machine/machine.ts';
@@ -19,8 +18,10 @@ import { createSuspendProgress } from './machine/suspend-progress.ts';
 import { createOwnSprite } from './own-sprite/own-sprite.ts';
 import { createPorts } from './ports/ports.ts';
 import { createReplication, type Replication } from './replication/replication.ts';
+import { bootClock_ms } from './restart/restart-file.ts';
+import type { RestartRequest } from './restart/restart-request.ts';
 import { createGenerationFile, type GenerationFile } from './resume/generation-file.ts';
-import { createResume, type ResumePart } from './resume/resume.ts';
+import { createResume, type ResumeOptions, type ResumePart } from './resume/resume.ts';
 import { createStaleSockets } from './resume/stale-connections.ts';
 import { createResumeReports, type ResumeReports } from './resume-reports/resume-reports.ts';
 import { createSupervisorPart, type SupervisorPart } from './supervisor/supervisor-part.ts';
@@ -32,16 +33,15 @@ export interface AgentPartsOptions extends AgentBaseOptions {
   readonly version: string;
   /** Aborts when the agent ends. */
   readonly signal: AbortSignal;
-  /** Asks for a new process image. */
-  readonly onUpgrade?: () => void;
+  readonly restart: RestartRequest;
   /** Replaces the kernel of this machine, for benchmarks. */
   readonly kernel?: Kernel;
 }
 
 export interface Stacks {
-  /** Disposes of what ends with this image of the process. */
+  /** Disposes of what ends with this process. */
   readonly stack: AsyncDisposableStack;
-  /** Disposes of what stays in the file system when the image of this process is replaced. */
+  /** Disposes of what stays in the file system when this process is started again. */
   readonly files: AsyncDisposableStack;
 }
 
@@ -58,7 +58,7 @@ export async function createAgentParts(base: AgentBase, options: AgentPartsOptio
       kernel: options.kernel ?? createKernel(),
       part: board.part('resume'),
       incarnation,
-      before: restartState?.resume,
+      ...toResumeRestart(options),
     }),
   );
   const identity = () => resume.identityHeaders();
@@ -232,16 +232,34 @@ async function createHooksOf({ board, incarnation }: AgentBase, { hooksDir: dire
   return hooks;
 }
 
-/** Calls through the gateway, calls that reach into this machine, and processes with a caller would be cut off by a new image. */
+/** What the former process left, and how this one ends for the next. The setting may change at any time. */
+function toResumeRestart({
+  config,
+  restart,
+  restartState,
+}: AgentPartsOptions): Pick<ResumeOptions, 'before' | 'restart'> {
+  return {
+    before:
+      restartState === undefined
+        ? undefined
+        : { ...restartState.resume, ended_ms: bootClock_ms() - restartState.begun_boot_ms },
+    restart: {
+      isWanted: () => config.resumeRng === 'restart' && restart.whyNot() === undefined,
+      begin: () => restart.begin('resume'),
+    },
+  };
+}
+
+/** Calls through the gateway, calls that reach into this machine, and processes with a caller would be cut off. */
 function createUpgradeOf(
-  { version, env, onUpgrade }: AgentPartsOptions,
+  { version, env, restart }: AgentPartsOptions,
   gateway: Pick<Gateway, 'calls'>,
   supervisor: SupervisorPart,
 ) {
   return createUpgrade({
     version,
     newest: () => readNewestVersion(env),
-    whyNot: () => (onUpgrade === undefined ? 'it is part of another process' : whyNoDescriptors()),
+    whyNot: restart.whyNot,
     async inFlight() {
       await supervisor.look();
       const { sessions } = supervisor.work();
@@ -251,7 +269,7 @@ function createUpgradeOf(
       );
       return new Map([...gateway.calls().open, ...supervisor.inFlight.open, ...attached]);
     },
-    begin: () => onUpgrade?.(),
+    begin: () => restart.begin('upgrade'),
   });
 }
 

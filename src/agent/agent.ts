@@ -12,30 +12,28 @@ import { createAgentEdge } from './agent-edge.ts';
 import { type AgentParts, createAgentParts } from './agent-parts.ts';
 import type { ChannelTarget } from './channel/channel-target.ts';
 import type { Config } from './config/load-config.ts';
-import type { ReplaceCause } from './hot-restart/replace-cause.ts';
-import type { RestartSocket, RestartState } from './hot-restart/restart-state.ts';
 import { listenForResumes } from './listen-for-resumes.ts';
 import { type Listeners, openListeners } from './listeners.ts';
 import { prepareRestart } from './prepare-restart.ts';
 import { createRecoverySteps } from './recovery-steps.ts';
+import type { RestartCause } from './restart/restart-cause.ts';
+import { bootClock_ms } from './restart/restart-file.ts';
+import { createRestartRequest } from './restart/restart-request.ts';
+import type { RestartState } from './restart/restart-state.ts';
 import { createDiskProbe } from './status/disk-probe.ts';
 import { toStatusLine } from './systemd/status-line.ts';
-import { answerCaller } from './upgrade/answer-caller.ts';
-import { toAnswer } from './upgrade/to-answer.ts';
 
 export interface AgentOptions {
   readonly config: Config;
   readonly log: Log;
   readonly env: NodeJS.ProcessEnv;
   readonly inherited: readonly InheritedSocket[];
-  /** What the former image of this process left. When it is present, this start is a re-exec. */
+  /** What the former process left, which ended to be started again. */
   readonly restartState?: RestartState | undefined;
-  /** Called after the recovery from a resume that may have cloned this machine, when the settings ask for a new process image then. */
-  readonly onMaybeCloned?: () => void;
   /** Called when the state of a part has changed. */
   readonly onStatus?: (() => void) | undefined;
-  /** Asks for a new process image. Without it this agent cannot be upgraded. */
-  readonly onUpgrade?: () => void;
+  /** Asks for this process to be ended and started again. Without it this agent cannot be upgraded. */
+  readonly onRestart?: (why: RestartCause) => void;
   readonly version: string;
   /** Ends every loop. */
   readonly signal: AbortSignal;
@@ -54,19 +52,17 @@ export interface RunningAgent extends AsyncDisposable {
   answers(): Promise<unknown>;
   /** Call it after the settings have been read again, with the fault when they cannot be used. */
   noteSettings(fault?: string): void;
-  /** False from the request for a suspend until the machine is awake again: a restart in between would leave the suspend half done. */
+  /** False from the request for a suspend until a resume or a refusal: a restart in between would leave the suspend half done. */
   readonly mayRestart: boolean;
-  /** Gives the sockets under descriptors that outlive the servers. Throws when `duplicate` throws. */
-  duplicateSockets(duplicate: (fd: number) => number): RestartSocket[];
   /**
-   * Ends everything but the sockets and the files. No caller is refused: open calls are answered, and new connections wait in the
-   * queue of the socket.
+   * Ends everything but the generation file, and gives what the next process needs. Open calls are answered; new connections wait in
+   * the queue of a socket of systemd.
    */
-  prepareRestart(sockets: readonly RestartSocket[], duplicate: (fd: number) => number): Promise<RestartState>;
+  prepareRestart(): Promise<RestartState>;
   /** Cuts the gateway calls in flight and writes their records, before a process of unknown state ends. Takes at most two seconds. */
   abandon(): Promise<void>;
-  /** Notes that the process image could not be replaced. After a resume this process goes on with randomness that a clone may share. */
-  noteNotReplaced(reason: string, why: ReplaceCause): void;
+  /** Notes that this process goes on. After a resume it does so with randomness that a clone may share. */
+  noteNotRestarted(reason: string, why: RestartCause): void;
 }
 
 const STOPPING = new RemoraError('shutting_down', 'the agent is stopping; try again', { retryAfter_ms: 1_000 });
@@ -77,31 +73,26 @@ const NOT_TAKEN = 'the settings were read again and cannot be used, so that thos
  * where it is served; every other failure is the state of a part.
  */
 export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
-  const { config, restartState } = options;
+  const { config } = options;
   checkServedAt(agentOperations, listenerNames);
-  /** Disposes of the files that stay when the image of this process is replaced. */
+  /** Disposes of the files that stay when this process is started again. */
   await using files = new AsyncDisposableStack();
   await using stack = new AsyncDisposableStack();
 
   const base = await openAgentBase(options, stack);
-  const parts = await createAgentParts(base, options, { stack, files });
-  listenForResumes(parts, base.runClock, () => {
-    if (config.resumeRng === 'reexec') options.onMaybeCloned?.();
-  });
+  const restart = createRestartRequest({ isStartedAgain: config.startedAgain, onRestart: options.onRestart });
+  const parts = await createAgentParts(base, { ...options, restart }, { stack, files });
+  listenForResumes(parts, base.runClock);
   const probe = createDiskProbe(config.stateDir);
   const edge = createAgentEdge(base, parts, { ...options, probe });
   // Deferred before the listeners open, so that one that cannot be opened leaves none of the others open.
   let isLent = false;
   stack.defer(() => (isLent ? edge.handOver(config.shutdown_ms, { error: STOPPING }) : edge.drain(config.shutdown_ms)));
-  const listeners = files.use(
-    await openListeners(edge, config, { inherited: options.inherited, restarted: restartState?.sockets }),
-  );
+  const listeners = stack.use(await openListeners(edge, config, options.inherited));
   isLent = listeners.isLent;
   await start(base, parts, listeners, options);
   parts.channel.start(options.signal, await openChannelTargets(edge, parts, options));
   parts.supervisor.start();
-  const asked = restartState?.upgrade;
-  if (asked !== undefined) answerCaller(asked.caller, toAnswer(asked.version_before, options.version));
 
   const running = stack.move();
   const kept = files.move();
@@ -116,16 +107,15 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       if (fault !== undefined) base.board.part('settings').set('degraded', `${NOT_TAKEN}: ${fault}`);
     },
     get mayRestart() {
-      return parts.progress.state === 'awake';
+      return parts.progress.state === 'awake' || parts.progress.state === 'resuming';
     },
-    duplicateSockets: listeners.duplicate,
-    prepareRestart: (sockets, duplicate) => prepareRestart({ base, parts, edge, stop }, sockets, duplicate),
+    prepareRestart: () => prepareRestart({ base, parts, edge, stop }),
     abandon: () => parts.gateway.abandon(new RemoraError('shutting_down', 'the agent ended after an error of its own')),
-    noteNotReplaced(reason, why) {
-      parts.upgrade.fail(reason);
+    noteNotRestarted(reason, why) {
+      restart.refuse(reason);
       if (why === 'resume')
-        base.board.part('resume').set('degraded', `the process image was not replaced after a resume: ${reason}`);
-      base.hub.publish('reexec_failed', { reason });
+        base.board.part('resume').set('degraded', `the agent was not started again after a resume: ${reason}`);
+      base.hub.publish('restart_failed', { reason });
     },
     async [Symbol.asyncDispose]() {
       await stop();
@@ -147,19 +137,20 @@ async function openChannelTargets(
 
 /** Starts the parts while the listeners serve. Resumes are looked for before anything goes out. */
 async function start(base: AgentBase, parts: AgentParts, listeners: Listeners, options: AgentOptions): Promise<void> {
-  const { clock, hub, board } = base;
+  const { hub, board } = base;
   const { restartState, signal } = options;
   base.loop.start();
   base.cost.start();
   const begun = { version: options.version, pid: process.pid };
   if (restartState === undefined) hub.publish('agent_started', begun);
-  else hub.publish('agent_reexecuted', { ...begun, ms: Math.round(clock.wall_ms() - restartState.begun_wall_ms) });
+  else hub.publish('agent_restarted', { ...begun, ms: Math.round(bootClock_ms() - restartState.begun_boot_ms) });
   parts.resume.start(signal, createRecoverySteps(parts, board.part('hooks')));
   if (restartState === undefined) parts.writeGeneration();
   parts.holds.start(restartState?.holds);
   parts.idle.start(signal);
   parts.machineStatus.start();
-  parts.resumeReports.start(signal);
+  // The report of a resume is a step of its recovery.
+  parts.resumeReports.start(signal, parts.resume.isRecovering() ? 'in recovery' : 'now');
   await Promise.all([
     parts.gateway.start(signal, listeners.loopback),
     parts.ports.start(signal),

@@ -5,21 +5,21 @@ import type { AgentParts } from './agent-parts.ts';
 import type { LastResume } from './resume/last-resume.ts';
 
 /** Registers them in the order in which they run. One that throws is logged and keeps none of the others from running. */
-export function listenForResumes(parts: AgentParts, runClock: RunClock, onMaybeCloned: () => void): void {
+export function listenForResumes(parts: AgentParts, runClock: RunClock): void {
   const { resume, staleSockets, resumeReports, channel, holds, idle, machine } = parts;
   resume.onResumed(() => staleSockets.onResumed());
   resume.onResumed(() => resumeReports.onResumed());
   resume.onResumed(() => channel.onResumed());
   resume.onResumed(() => parts.writeGeneration());
-  resume.onResumed(() => runClock.skip(toRunningGap(resume.lastResume())));
+  // The clock of a process that goes on with a recovery has begun after the gap.
+  resume.onResumed(() => {
+    if (!resume.isContinued()) runClock.skip(toRunningGap(resume.lastResume()));
+  });
   resume.onResumed(() => holds.onResumed());
   resume.onResumed(() => idle.onResumed());
   resume.onResumed(() => machine.suspender.onResumed());
 
   resume.onRecovered(() => machine.suspender.onRecovered());
-  resume.onRecovered(() => {
-    if (resume.mayBeClone()) onMaybeCloned();
-  });
 }
 
 /** How long the monotonic clock ran while the processes stood still. It is 0 on a machine that was restored or slept. */

@@ -1,5 +1,6 @@
 // Runs the daemon as a process: reads the settings, opens the log, serves until a signal, and drains.
 import { flushCompileCache } from 'node:module';
+import { RESTART_EXIT_CODE } from '../core/restart.ts';
 import { takeInheritedSockets } from '../http/inherited-sockets.ts';
 import { isService, openLink } from '../linux/systemd/open-link.ts';
 import type { ServiceLink } from '../linux/systemd/service-link.ts';
@@ -9,12 +10,10 @@ import { createLog, type LeveledLog, type LogStream } from './agent-log.ts';
 import { createLiveConfig, type LiveConfig } from './config/live-config.ts';
 import type { Config, ConfigWarning } from './config/load-config.ts';
 import { readSettings } from './config/read-settings.ts';
-import { whyNoDescriptors } from './hot-restart/descriptors.ts';
-import { readRestartState } from './hot-restart/read-restart-state.ts';
-import type { ReplaceCause } from './hot-restart/replace-cause.ts';
-import type { RestartState } from './hot-restart/restart-state.ts';
+import { endForRestart } from './end-for-restart.ts';
 import { type ProcessEnd, watchProcessEnd } from './process-end.ts';
-import { replaceProcess } from './replace-process.ts';
+import type { RestartCause } from './restart/restart-cause.ts';
+import { takeRestartState } from './restart/restart-file.ts';
 
 /** What the end of the process may take beyond the drain of its callers, for databases to close and hooks to end. */
 const GRACE_MS = 2_000;
@@ -23,6 +22,8 @@ const NOT_ERASED: ConfigWarning = {
   setting: 'REMORA_TOKEN',
   message: 'it can still be read in /proc by processes of this user; give REMORA_TOKEN_FILE or a systemd credential',
 };
+
+const NOT_STARTED_AGAIN = 'nobody is known to start the agent again, so that the process is kept; see started_again';
 
 export interface RunAgentOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -38,22 +39,19 @@ export interface RunAgentOptions {
 /**
  * Runs until SIGTERM or SIGINT, then drains and resolves with the exit code. A second signal ends the process at once. Throws
  * ConfigError with every problem of the settings, and ListenError when a socket cannot be opened; nothing serves then. After a
- * resume that may have cloned the machine it replaces the image of this process, if a setting says so, and for an upgrade, and does not
- * return.
+ * resume that may have cloned the machine, if a setting says so, and for an upgrade, it drains as well and resolves with
+ * RESTART_EXIT_CODE.
  */
 export async function runAgent(options: RunAgentOptions): Promise<number> {
   const { env } = options;
-  const restartState = readRestartState(env, process.pid);
   const given = takeVariable(env, 'REMORA_TOKEN');
-  const token = restartState?.token ?? given.value;
-  const reader = { token, warnings: given.isErased ? [] : [NOT_ERASED] };
+  const reader = { token: given.value, warnings: given.isErased ? [] : [NOT_ERASED] };
   const live = createLiveConfig(readConfig(options, reader));
   const { config } = live;
   const log = createLog(config.logLevel, options.logDestination);
   const end = watchProcessEnd(log, () => config.shutdown_ms + GRACE_MS);
   try {
-    await serve({ ...options, live, reader, log, restartState, end });
-    return 0;
+    return await serve({ ...options, live, reader, log, end });
   } finally {
     end.finish();
   }
@@ -63,35 +61,36 @@ interface Service extends RunAgentOptions {
   readonly live: LiveConfig;
   readonly reader: ConfigReader;
   readonly log: LeveledLog;
-  readonly restartState: RestartState | undefined;
   readonly end: ProcessEnd;
 }
 
-/** Serves until a signal, then drains. */
-async function serve(service: Service): Promise<void> {
-  const { env, version, live, log, restartState, end } = service;
+/** Serves until a signal or a restart, then drains. */
+async function serve(service: Service): Promise<number> {
+  const { env, version, live, log, end } = service;
   const { config } = live;
   const { signal } = end;
   let agent: RunningAgent | undefined;
   using link = await openServiceLink(service, () => agent);
   const inherited = takeInheritedSockets(env, process.pid);
-  let due = Promise.withResolvers<ReplaceCause>();
-  const causes = { onMaybeCloned: () => due.resolve('resume'), onUpgrade: () => due.resolve('upgrade') };
+  let due = Promise.withResolvers<RestartCause>();
+  const onRestart = (why: RestartCause) => due.resolve(why);
+  const restartState = takeRestartState(config.stateDir);
   const onStatus = link?.noteChange;
-  agent = await openAgent({ config, log, env, inherited, restartState, ...causes, version, signal, onStatus });
+  agent = await openAgent({ config, log, env, inherited, restartState, onRestart, version, signal, onStatus });
   end.beforeCrash(agent.abandon);
   await link?.serve(agent);
   log.info({ addresses: agent.addresses, warnings: config.warnings }, 'serving');
-  // Node writes the compile cache at a normal exit only. A daemon that is killed or replaced would leave none for the next start.
+  // Node writes the compile cache at a normal exit only. A daemon that is killed would leave none for the next start.
   flushCompileCache();
   while (!signal.aborted) {
     const why = await Promise.race([end.stopped, due.promise]);
-    due = Promise.withResolvers<ReplaceCause>();
-    if (why !== undefined && !signal.aborted)
-      await replaceProcess({ agent, why, log, env, token: service.reader.token, signal, link });
+    due = Promise.withResolvers<RestartCause>();
+    if (why === undefined) break;
+    if (await endForRestart({ agent, why, stateDir: config.stateDir, log, signal, link })) return RESTART_EXIT_CODE;
   }
   await link?.stop();
   await agent[Symbol.asyncDispose]();
+  return 0;
 }
 
 /** Undefined where nobody wants to be told. */
@@ -117,8 +116,6 @@ interface ConfigReader {
 function readConfig({ configPath, env, flags }: RunAgentOptions, { token, warnings }: ConfigReader): Config {
   const loaded = readSettings({ configPath, env: { ...env, REMORA_TOKEN: token }, flags });
   const config = { ...loaded, warnings: [...warnings, ...loaded.warnings] };
-  const why = config.resumeRng === 'reexec' ? whyNoDescriptors() : undefined;
-  if (why === undefined) return config;
-  const message = `sockets cannot be handed to a new image of the process: ${why}; it is kept`;
-  return { ...config, warnings: [...config.warnings, { setting: 'resume.rng', message }] };
+  if (config.resumeRng === 'keep' || config.startedAgain) return config;
+  return { ...config, warnings: [...config.warnings, { setting: 'resume.rng', message: NOT_STARTED_AGAIN }] };
 }

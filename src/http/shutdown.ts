@@ -14,16 +14,16 @@ const FRESH_LINGER_MS = 500;
 const LAST_WORD_MS = 50;
 
 const STOPPING = new RemoraError('shutting_down', 'the daemon is stopping; try again', { retryAfter_ms: 1_000 });
-const BEING_REPLACED = new RemoraError(
+const STARTED_AGAIN = new RemoraError(
   'resuming',
-  'the agent is replacing its process image, and this took too long for it; try again',
+  'the agent is being started again, and this took too long for it; try again',
   { retryAfter_ms: 1_000 },
 );
 
 export interface HandOverOptions {
   /** May end what the answers wait for. */
   readonly onDeadline?: () => void;
-  /** What is answered to those who have no answer at the deadline; by default that the process is being replaced. */
+  /** What is answered to those who have no answer at the deadline; by default that the process is being started again. */
   readonly error?: RemoraError;
 }
 
@@ -74,7 +74,7 @@ export class Shutdown {
   }
 
   /** As `handOver` of the edge. */
-  async handOver(deadline_ms: number, { onDeadline, error = BEING_REPLACED }: HandOverOptions = {}): Promise<void> {
+  async handOver(deadline_ms: number, { onDeadline, error = STARTED_AGAIN }: HandOverOptions = {}): Promise<void> {
     this.#phase = 'handing_over';
     this.#each((connections) => connections.bePatient());
     const closed = this.#close(error).then(() => 'closed' as const);

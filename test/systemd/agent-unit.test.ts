@@ -134,6 +134,27 @@ describe.skipIf(isWithoutSystemd())('the unit of the agent', () => {
     expect((await status()).pid).not.toBe(pid);
   });
 
+  it('refuses nobody while it ends by itself to be started again, and finishes the recovery', async () => {
+    write('etc/remora/agent.env', 'REMORA_SPRITE=web\nREMORA_RESUME_RNG=restart\n');
+    await box.run('systemctl restart remora');
+    const [before, begun] = [Number(await show('NRestarts')), await mark()];
+    const { pid, generation } = await status();
+    const said = await box.run(`
+      (for i in $(seq 60); do ${curl} -o /dev/null -w '%{http_code}\\n' http://localhost/v1/health || echo refused; done) > /tmp/calls & calls=$!
+      ${curl} -X POST http://localhost/v1/machine/resumed > /dev/null
+      wait $calls; sort /tmp/calls | uniq -c`);
+    expect(said.trim()).toBe('60 200');
+    await eventually(async () => (await status()).pid !== pid, 30_000);
+    expect((await status()).generation).toBe(generation + 1);
+    const resumed = () => box.run(`journalctl -u remora -o cat --no-pager | grep '"name":"restart"'`);
+    expect(await eventually(() => resumed().catch(() => undefined), 30_000)).toContain('"msg":"resumed"');
+    const failures = `journalctl -u remora -o cat --no-pager --since=@${begun} | grep -iE 'failed with|exit-code' || true`;
+    expect(await box.run(failures)).toBe('');
+    expect(Number(await show('NRestarts'))).toBe(before + 1);
+    write('etc/remora/agent.env', 'REMORA_BASE_URL=http://127.0.0.1:9\nREMORA_SPRITE=web\n');
+    await box.run('systemctl restart remora');
+  });
+
   it('is asked by a caller to start, when only its socket is there', async () => {
     await box.run('systemctl stop remora');
     expect(await show('ActiveState')).toBe('inactive');

@@ -221,10 +221,18 @@ export const settings = {
     env: 'REMORA_RESUME_RNG',
     key: 'resume.rng',
     summary:
-      'after a resume that may have cloned this machine: "keep" the process, or "reexec" it, so that the TLS library of the clones draws different numbers',
-    schema: z.enum(['keep', 'reexec']),
+      'after a resume that may have cloned this machine: "keep" the process, or "restart" it, so that the TLS library of the clones draws different numbers; needs started_again',
+    schema: z.enum(['keep', 'restart']),
     fallback: 'keep',
     isLive: true,
+  },
+  startedAgain: {
+    env: 'REMORA_STARTED_AGAIN',
+    key: 'started_again',
+    summary:
+      'whether what started the agent starts it again when it ends with exit code 75, as the unit and the platform do; an upgrade needs that',
+    schema: onOff,
+    fallback: 'false',
   },
   shutdown_ms: {
     env: 'REMORA_SHUTDOWN_TIMEOUT',

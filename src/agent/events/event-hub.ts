@@ -26,7 +26,7 @@ export interface EventHubOptions {
   readonly generation: () => number;
   readonly sequence: SequenceStore;
   readonly ringSize?: number;
-  /** The ring of the former image of this process. */
+  /** The ring of the former process of the agent. */
   readonly kept?: readonly AgentEvent[] | undefined;
   /** Called with what a reader threw; the reader has been dropped then. */
   readonly onReaderError?: (error: unknown) => void;

@@ -1,6 +1,6 @@
-// A hold as one image of the process passes it to the next. Run time starts at 0 there, so the time left is passed on.
+// A hold as one process passes it to the next. Run time starts at 0 there, so the time left is passed on.
 import { type Hold, type HoldTime, RESUME_GRACE_MS } from '../../core/holds/hold-book.ts';
-import type { RestartHold } from '../hot-restart/restart-state.ts';
+import type { RestartHold } from '../restart/restart-state.ts';
 
 export function toRestartHold(hold: Hold, now: HoldTime): RestartHold {
   const { name, mode, reason, process, created_wall_ms } = hold;
@@ -14,7 +14,7 @@ export function toRestartHold(hold: Hold, now: HoldTime): RestartHold {
   };
 }
 
-/** A connection ended with the image that had it; its holder has the grace time of a resume to come back. */
+/** A connection ended with the process that had it; its holder has the grace time of a resume to come back. */
 export function toHold(handed: RestartHold, now: HoldTime): Hold {
   const { left_ms, reason, process, ...fields } = handed;
   return {

@@ -17,7 +17,7 @@ import { readBootId } from '../../linux/boot-id.ts';
 import { readProcessStart } from '../../linux/processes/process-start.ts';
 import type { Sqlite } from '../../sqlite/open.ts';
 import type { EventHub } from '../events/event-hub.ts';
-import type { RestartHold } from '../hot-restart/restart-state.ts';
+import type { RestartHold } from '../restart/restart-state.ts';
 import { toHold, toRestartHold } from './hold-restart-state.ts';
 import { createHoldStore } from './hold-store.ts';
 import { toTask } from './to-task.ts';
@@ -40,7 +40,7 @@ export interface HoldsOptions {
 
 export interface Holds extends Disposable {
   /**
-   * Restores the holds from before a restart of the agent, from disk or from `handed` by the former image of this process, and begins
+   * Restores the holds from before a restart of the agent, from disk or from `handed` by the former process, and begins
    * to look for holds that end.
    */
   start(handed?: readonly RestartHold[]): void;

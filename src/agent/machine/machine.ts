@@ -40,7 +40,7 @@ export interface MachineOptions {
   readonly progress: SuspendProgress;
   readonly generation: () => number;
   readonly lastResume: () => LastResume | undefined;
-  /** The last suspend that the former image of this process knew. */
+  /** The last suspend that the former process of the agent knew. */
   readonly lastSuspend?: LastSuspend | undefined;
 }
 

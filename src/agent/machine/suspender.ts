@@ -43,7 +43,7 @@ export interface SuspenderOptions {
   /** The state of the suspend, which only the suspender moves. Other parts read it. */
   readonly progress: SuspendProgress;
   readonly interruptedAfter_ms?: number;
-  /** The last suspend that the former image of this process knew. */
+  /** The last suspend that the former process of the agent knew. */
   readonly last?: LastSuspend | undefined;
 }
 

@@ -47,8 +47,8 @@ export interface ResumeReportsOptions {
 }
 
 export interface ResumeReports extends AsyncDisposable {
-  /** Begins to report the start, in the background. */
-  start(signal: AbortSignal): void;
+  /** Begins to report the start, in the background; `in recovery`: the step of a recovery reports. */
+  start(signal: AbortSignal, when?: 'now' | 'in recovery'): void;
   /** Call it when a resume was noticed. */
   onResumed(): void;
   /** Steps of the recovery: the wait for this machine's time in the spread, when there is one, and the report. */
@@ -78,10 +78,10 @@ export function createResumeReports(options: ResumeReportsOptions): ResumeReport
   if (reporter !== undefined) running.use(reporter);
 
   return {
-    start(signal) {
+    start(signal, when = 'now') {
       if (reporter === undefined || config.baseUrl === undefined) return;
       running.use(openFenceObserver(config.baseUrl, reporter.doubt));
-      reporter.report(signal).catch(() => undefined);
+      if (when === 'now') reporter.report(signal).catch(() => undefined);
     },
     onResumed() {
       if (reporter === undefined) return;

@@ -20,7 +20,7 @@ export interface CurrentResume {
 export interface CurrentResumeOptions {
   readonly clock: Clock;
   readonly generation: () => number;
-  /** What the former image of this process knew. */
+  /** What the former process of the agent knew. */
   readonly before: { readonly resume: Resume | undefined; readonly shown: LastResume | undefined };
 }
 

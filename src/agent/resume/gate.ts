@@ -18,6 +18,8 @@ export interface Gate extends Disposable {
   open(reason: GateReason): void;
   /** Undefined when open. */
   readonly closed: GateReason | undefined;
+  /** Throws `error` at whoever waits and will wait: the gate does not open in this process any more. */
+  refuse(error: RemoraError): void;
   /**
    * Resolves at once when open, else as soon as it opens. Throws RemoraError `suspending` or `resuming`, with a time to try again,
    * after two seconds of run time, or at once when too many callers wait already. The two seconds start over at a resume.
@@ -36,6 +38,7 @@ export function createGate(options: GateOptions): Gate {
   const reasons = new Set<GateReason>();
   let waiters = 0;
   let opened = Promise.withResolvers<void>();
+  let refused: RemoraError | undefined;
 
   function closedBy(): GateReason | undefined {
     if (reasons.has('resuming')) return 'resuming';
@@ -52,6 +55,7 @@ export function createGate(options: GateOptions): Gate {
     const timer = setTimeout(() => late.resolve('late'), limit_ms);
     try {
       while (closedBy() !== undefined) {
+        if (refused !== undefined) throw refused;
         if ((await Promise.race([opened.promise, late.promise])) === 'late') {
           options.check();
           return closedBy() === undefined;
@@ -77,6 +81,11 @@ export function createGate(options: GateOptions): Gate {
     open(reason) {
       reasons.delete(reason);
       if (reasons.size > 0) return;
+      opened.resolve();
+      opened = Promise.withResolvers<void>();
+    },
+    refuse(error) {
+      refused = error;
       opened.resolve();
       opened = Promise.withResolvers<void>();
     },

@@ -31,7 +31,7 @@ export interface Incarnation {
    * draw and call, and a machine that took over goes on in the generation of the answer. No effect when the machine was resumed since.
    */
   accept(incarnation: string, answer: Pick<ResumeReportResponse, 'nonce' | 'generation'>): void;
-  /** The stored form, for the next image of this process. */
+  /** The stored form, for the next process. */
   readonly kept: KeptIncarnation;
   readonly generation: number;
   readonly incarnation: string;

@@ -18,7 +18,7 @@ export interface RecoveryOptions {
   readonly check: () => void;
   /** The first step. It is over before `begin` returns, so that every listener to the resume finds the new incarnation. */
   readonly renew: ImmediateStep;
-  /** The other steps before the gate opens, in order. Called for each attempt. */
+  /** The other steps before the gate opens, in order. Called for each attempt, after `renew`. */
   readonly gated: () => readonly Step[];
   readonly afterwards: () => readonly Step[];
   readonly onDone: (results: readonly StepResult[]) => void;
@@ -27,7 +27,11 @@ export interface RecoveryOptions {
 export interface Recovery extends AsyncDisposable {
   /** Closes the gate and renews before it returns. Steps of an earlier attempt that still run are aborted, and their results are dropped. */
   begin(): void;
+  /** Goes on with the steps after the gate, where a process that is no more has done the ones before. */
+  goOn(done: readonly StepResult[]): void;
   readonly running: boolean;
+  /** What has ended of the latest attempt, in order. */
+  readonly results: readonly StepResult[];
 }
 
 export function createRecovery(options: RecoveryOptions): Recovery {
@@ -59,20 +63,32 @@ export function createRecovery(options: RecoveryOptions): Recovery {
     }
   }
 
+  function attempt(done: readonly StepResult[], gated: readonly Step[]): void {
+    const afterwards = options.afterwards();
+    stepCount = done.length + gated.length + afterwards.length;
+    results = [...done];
+    latest = run(gated, afterwards, abort.signal);
+  }
+
   return {
     begin() {
       if (disposed) return;
       gate.close('resuming');
       abort.abort();
       abort = new AbortController();
-      const gated = options.gated();
-      const afterwards = options.afterwards();
-      stepCount = 1 + gated.length + afterwards.length;
-      results = [runImmediately(options.renew, clock)];
-      latest = run(gated, afterwards, abort.signal);
+      const renewed = runImmediately(options.renew, clock);
+      attempt([renewed], options.gated());
+    },
+    goOn(done) {
+      if (disposed) return;
+      gate.close('resuming');
+      attempt(done, []);
     },
     get running() {
       return results.length < stepCount;
+    },
+    get results() {
+      return results;
     },
     async [Symbol.asyncDispose]() {
       disposed = true;

@@ -1,8 +1,8 @@
-// What the resume part leaves to the next image of this process. Run time starts at 0 there, so a moment is passed on as its age.
+// What the resume part leaves to the next process. Run time starts at 0 there, so a moment is passed on as its age.
 
 import type { DetectorMemory } from '../../core/resume/resume-detector.ts';
 import { Secret } from '../../core/secret.ts';
-import type { RestartResume } from '../hot-restart/restart-state.ts';
+import type { RestartResume } from '../restart/restart-state.ts';
 import type { KeptIncarnation } from './incarnation.ts';
 import type { LastResume } from './last-resume.ts';
 
@@ -23,7 +23,7 @@ export function toRestartResume(
   return { life: toRestartIncarnation(kept), ...(last === undefined ? {} : { last }), ...memory };
 }
 
-export type RestartMemory = Pick<RestartResume, 'counts' | 'recent'>;
+export type RestartMemory = Pick<RestartResume, 'counts' | 'recent' | 'recovery'>;
 
 /** `mono_ms` is the run time of this image. */
 export function toRestartMemory(memory: DetectorMemory | undefined, mono_ms: number): RestartMemory {

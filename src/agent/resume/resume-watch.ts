@@ -12,7 +12,7 @@ export interface ResumeWatchOptions {
   /** Called from within a tick, a check or a note, in order. */
   readonly onFinding: (finding: Finding) => void;
   readonly tick_ms?: number;
-  /** What the detector of the former image of this process knew. */
+  /** What the detector of the former process of the agent knew. */
   readonly before?: DetectorMemory | undefined;
 }
 

@@ -4,14 +4,13 @@ import type { ResumedFields, resumeOperations, SignalStatus, StepResult } from '
 import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
 import type { Finding } from '../../core/resume/finding.ts';
-import { mayBeClone } from '../../core/resume/may-be-clone.ts';
 import type { Resume } from '../../core/resume/resume-record.ts';
 import { type Handlers, Reply } from '../../http/handler.ts';
 import type { Kernel } from '../../linux/kernel/kernel.ts';
 import type { Caller } from '../access/authenticator.ts';
 import type { EventHub } from '../events/event-hub.ts';
-import type { RestartResume } from '../hot-restart/restart-state.ts';
 import type { Part } from '../parts.ts';
+import type { RestartResume } from '../restart/restart-state.ts';
 import type { Upstream } from '../upstream.ts';
 import { createCurrentResume } from './current-resume.ts';
 import { createGate, type Gate } from './gate.ts';
@@ -20,6 +19,13 @@ import type { LastResume } from './last-resume.ts';
 import { createOncePerTick } from './once-per-tick.ts';
 import { createOtherFindings } from './other-findings.ts';
 import { createRecovery } from './recovery.ts';
+import {
+  createContinuation,
+  type FormerProcess,
+  type ResumeRestart,
+  toHandedRecovery,
+  toRestartSteps,
+} from './restart-step.ts';
 import { createResumeListeners } from './resume-listeners.ts';
 import { toDetectorMemory, toRestartMemory, toRestartResume } from './resume-restart-state.ts';
 import { createResumeWatch } from './resume-watch.ts';
@@ -28,7 +34,6 @@ import { openUpstreamObserver } from './upstream-observer.ts';
 
 const NO_COUNTER = 'this machine has no VM generation counter; /v1/status lists what goes unnoticed without it';
 const LOST_COUNTER = 'the VM generation counter cannot be read any more; it is looked for again';
-
 export interface ResumeOptions {
   readonly clock: Clock;
   readonly kernel: Kernel;
@@ -38,8 +43,10 @@ export interface ResumeOptions {
   readonly upstream: Pick<Upstream, 'replace'>;
   readonly incarnation: Incarnation;
   readonly tick_ms?: number;
-  /** What the former image of this process left; its incarnation is in the store. */
-  readonly before?: RestartResume | undefined;
+  /** What the former process left; its incarnation is in the store. */
+  readonly before?: FormerProcess | undefined;
+  /** Absent where this process is never ended for a resume. */
+  readonly restart?: ResumeRestart | undefined;
 }
 
 export interface ResumePart extends AsyncDisposable {
@@ -74,20 +81,21 @@ export interface ResumePart extends AsyncDisposable {
   onResumed(listener: () => void): void;
   /** Calls `listener` when every step has ended, after `resumed` was published. An error that it throws is logged. */
   onRecovered(listener: () => void): void;
-  /** Whether another machine may run with the memory of this one since the last resume. */
-  mayBeClone(): boolean;
+  isRecovering(): boolean;
+  /** True while listeners are called in a process that goes on with the recovery of the former one. */
+  isContinued(): boolean;
   /** Notes what the detector knows. Call the result once nothing runs any more: it adds the incarnation and the last resume. */
   prepareRestart(): () => RestartResume;
 }
 
 export function createResume(options: ResumeOptions): ResumePart {
-  const { clock, hub, incarnation, kernel, log, part, upstream } = options;
+  const { clock, hub, incarnation, kernel, log, part } = options;
   const running = new AsyncDisposableStack();
   const resumed = createResumeListeners(log);
   const recovered = createResumeListeners(log);
-  const others = createOtherFindings(hub, updatePart);
+  const others = createOtherFindings(hub, () => setPart(part, watch.signals().missing));
   let recoverySteps: () => readonly Step[] = () => [];
-  const before = toDetectorMemory(options.before, kernel.mono_ms());
+  const before = toDetectorMemory(options.before, kernel.mono_ms() - (options.before?.ended_ms ?? 0));
   const current = createCurrentResume({
     clock,
     generation: () => incarnation.generation,
@@ -103,14 +111,13 @@ export function createResume(options: ResumeOptions): ResumePart {
       gate,
       check: watch.check,
       renew: { name: 'gate', deadline_ms: 5, run: () => incarnation.renew() },
-      gated: () => [
-        { name: 'identity', deadline_ms: 50, run: () => incarnation.save() },
-        { name: 'sockets', deadline_ms: 20, run: () => upstream.replace() },
-      ],
+      gated: () => toGatedSteps(options, () => current.resume),
       afterwards: () => recoverySteps(),
       onDone,
     }),
   );
+
+  const continued = createContinuation({ former: options.before, goOn: recovery.goOn, tell: resumed.call });
 
   function onFinding(finding: Finding): void {
     oncePerTick.reset();
@@ -143,12 +150,6 @@ export function createResume(options: ResumeOptions): ResumePart {
     recovered.call();
   }
 
-  function updatePart(): void {
-    const { missing } = watch.signals();
-    if (!missing.includes('generation')) part.set('ok');
-    else part.set('degraded', LOST_COUNTER);
-  }
-
   function poke(reason?: string): void {
     log.info({ reason }, 'told that the machine was resumed');
     watch.poke(recovery.running);
@@ -169,6 +170,7 @@ export function createResume(options: ResumeOptions): ResumePart {
       watch.start(signal);
       running.use(openUpstreamObserver(watch));
       running.use(kernel);
+      continued.run();
       part.set('ok', watch.signals().missing.includes('generation') ? NO_COUNTER : undefined);
     },
     check: watch.check,
@@ -191,13 +193,30 @@ export function createResume(options: ResumeOptions): ResumePart {
     signals: () => ({ ...watch.signals(), boot_id: kernel.bootId() ?? null, ...others.counts() }),
     onResumed: resumed.add,
     onRecovered: recovered.add,
-    mayBeClone: () => current.resume !== undefined && mayBeClone(current.resume.cause),
+    isRecovering: () => recovery.running,
+    isContinued: () => continued.isRunning,
     prepareRestart() {
-      const memory = toRestartMemory(watch.memory(), kernel.mono_ms());
-      return () => toRestartResume(incarnation.kept, current.shown, memory);
+      const handed = {
+        ...toRestartMemory(watch.memory(), kernel.mono_ms()),
+        ...toHandedRecovery(recovery.running, recovery.results),
+      };
+      return () => toRestartResume(incarnation.kept, current.shown, handed);
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
+}
+
+function toGatedSteps({ incarnation, upstream, restart }: ResumeOptions, resume: () => Resume | undefined): Step[] {
+  return [
+    { name: 'identity', deadline_ms: 50, run: () => incarnation.save() },
+    { name: 'sockets', deadline_ms: 20, run: () => upstream.replace() },
+    ...toRestartSteps(restart, resume),
+  ];
+}
+
+function setPart(part: Part, missing: readonly string[]): void {
+  if (!missing.includes('generation')) part.set('ok');
+  else part.set('degraded', LOST_COUNTER);
 }
 
 function tickOf({ tick_ms }: ResumeOptions): { tick_ms?: number } {

@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process';
 import { toErrorMessage } from '../../core/error-message.ts';
 import { RemoraError } from '../../core/remora-error.ts';
-import { findProgram, type Program } from '../hot-restart/program.ts';
+import { findProgram, type Program } from './program.ts';
 
 const LIMIT_MS = 20_000;
 const VERSION = /^\d+\.\d+\.\d+[\w.+-]*$/;

@@ -2,5 +2,6 @@
 import type { UpgradeResponse } from '../../contract/upgrade.ts';
 
 export function toAnswer(version_before: string, version_after: string): UpgradeResponse {
-  return { version_before, version_after, message: `the agent was ${version_before} and is ${version_after}` };
+  const message = `the agent was ${version_before} and is started again as ${version_after}`;
+  return { version_before, version_after, message };
 }

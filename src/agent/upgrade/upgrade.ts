@@ -1,57 +1,44 @@
-// The upgrade of this agent: it finds out what is on the disk, waits until a new image of the process would cut nobody off, and asks for
-// that image. The caller at the socket is answered by the new image, on the connection that is handed over to it.
+// The upgrade of this agent: it finds out what is on the disk, waits until its own end would cut nobody off, says which version follows,
+// and ends to be started again.
 //
 //   asked ──nothing newer──▶ answered
 //     │newer, and nothing in flight
 //     ▼
-//   begun ──▶ the next image answers
-//     └─ the image cannot be replaced ──▶ refused
-import type { Socket } from 'node:net';
+//   accepted ──▶ the process ends, and the next one serves
+//     └─ it cannot be ended now ──▶ serves on, and may be asked again
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { localUpgradeOperations } from '../../contract/local/upgrade.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { type Handlers, Reply } from '../../http/handler.ts';
-import { socketDescriptor } from '../../http/socket-descriptor.ts';
 import type { Caller } from '../access/authenticator.ts';
-import type { RestartState } from '../hot-restart/restart-state.ts';
 import { toAnswer } from './to-answer.ts';
 
 export interface UpgradeOptions {
   readonly version: string;
   /** The version of the program on the disk. Throws `start_failed`. */
   readonly newest: () => Promise<string>;
-  /** Why the image of this process cannot be replaced; undefined when it can. */
+  /** Why nobody would start this process again; undefined when somebody would. */
   readonly whyNot: () => string | undefined;
-  /** What a new image would cut off, each with how often. */
+  /** What the end of this process would cut off, each with how often. */
   readonly inFlight: () => Promise<ReadonlyMap<string, number>>;
-  /** Asks for a new image of the process. */
-  readonly begin: () => void;
+  /** Ends this process to be started again; rejects when that cannot be. */
+  readonly begin: () => Promise<never>;
   readonly quiet_ms?: number;
 }
 
 export interface Upgrade {
   readonly handlers: Handlers<typeof localUpgradeOperations, Caller>;
-  /** Takes the connection of the caller who waits out of the hands of the server. Undefined without such a caller. */
-  handOver(duplicate: (fd: number) => number): RestartState['upgrade'];
-  /** The image is kept. No effect without an upgrade. */
-  fail(reason: string): void;
 }
 
 /** How long calls in flight are waited for. */
 const QUIET_MS = 20_000;
 const LOOK_AGAIN_MS = 200;
-/** What the answer over the channel needs to leave before the channel ends. */
+/** What the answer needs to leave before its connection ends. */
 const ANSWER_MS = 200;
-
-interface Waiting {
-  readonly socket: Socket;
-  readonly reject: (error: RemoraError) => void;
-}
 
 export function createUpgrade(options: UpgradeOptions): Upgrade {
   const { version, quiet_ms = QUIET_MS } = options;
   let isUnderWay = false;
-  let waiting: Waiting | undefined;
 
   async function waitForQuiet(signal: AbortSignal): Promise<void> {
     const end_ms = performance.now() + quiet_ms;
@@ -63,6 +50,12 @@ export function createUpgrade(options: UpgradeOptions): Upgrade {
     }
   }
 
+  function begin(): void {
+    options.begin().catch(() => {
+      isUnderWay = false;
+    });
+  }
+
   /** The version on the disk, once nothing is in its way. */
   async function prepare(force: boolean, signal: AbortSignal): Promise<string> {
     const newest = await options.newest();
@@ -72,7 +65,7 @@ export function createUpgrade(options: UpgradeOptions): Upgrade {
 
   return {
     handlers: {
-      async upgradeAgent({ query, principal, request, signal }) {
+      async upgradeAgent({ query, signal }) {
         const whyNot = options.whyNot();
         if (whyNot !== undefined) throw toNotImplemented(whyNot);
         if (isUnderWay) throw new RemoraError('conflict', 'another upgrade is under way', { retryAfter_ms: 1_000 });
@@ -82,37 +75,18 @@ export function createUpgrade(options: UpgradeOptions): Upgrade {
           const newest = await prepare(query.force, signal);
           if (newest === version) return undefined;
           isBegun = true;
-          if (principal.listener === 'channel') {
-            setTimeout(options.begin, ANSWER_MS);
-            return new Reply(202, toAnswer(version, newest));
-          }
-          return await new Promise<never>((_, reject) => {
-            waiting = { socket: request.socket, reject };
-            options.begin();
-          });
+          setTimeout(begin, ANSWER_MS);
+          return new Reply(202, toAnswer(version, newest));
         } finally {
           if (!isBegun) isUnderWay = false;
         }
       },
     },
-    handOver(duplicate) {
-      const fd = waiting === undefined ? undefined : socketDescriptor(waiting.socket);
-      if (waiting === undefined || fd === undefined) return undefined;
-      const caller = duplicate(fd);
-      // Closes this descriptor alone: the connection stays open through the other one.
-      waiting.socket.destroy();
-      return { version_before: version, caller };
-    },
-    fail(reason) {
-      isUnderWay = false;
-      waiting?.reject(toNotImplemented(reason));
-      waiting = undefined;
-    },
   };
 }
 
 function toNotImplemented(missing: string): RemoraError {
-  const message = `this agent cannot replace its own process: ${missing}; restart it, or the machine, instead`;
+  const message = `this agent cannot be upgraded in place: ${missing}; restart it, or the machine, instead`;
   return new RemoraError('not_implemented', message, { details: { missing } });
 }
 

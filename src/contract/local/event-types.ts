@@ -8,8 +8,11 @@ interface EventType {
 
 export const agentEvents = {
   agent_started: { summary: 'the daemon serves', fields: ['version', 'pid'] },
-  agent_reexecuted: { summary: 'the daemon has executed itself and serves again', fields: ['version', 'pid', 'ms'] },
-  reexec_failed: { summary: 'the daemon could not execute itself and went on', fields: ['reason'] },
+  agent_restarted: {
+    summary: 'the daemon has ended by itself, was started again and serves',
+    fields: ['version', 'pid', 'ms'],
+  },
+  restart_failed: { summary: 'the daemon was to be started again, and went on', fields: ['reason'] },
   suspending: {
     summary: 'a suspend begins; it is decided by `deadline`',
     fields: ['deadline', 'forced', 'overruled', 'calls_cut'],

@@ -23,7 +23,7 @@ export interface Hold {
   /** True for a hold that ends with its connection and not by time. */
   readonly connection: boolean;
   readonly created_wall_ms: number;
-  /** Run time at which it ends. Infinity for a hold of a connection, until its process image is replaced. */
+  /** Run time at which it ends. Infinity for a hold of a connection, until its process is started again. */
   readonly deadline_run_ms: number;
 }
 

@@ -2,7 +2,7 @@
 import type { ResumeCause } from '../../contract/local/resume.ts';
 
 /**
- * A doubtful cause counts as a clone: a needless re-exec costs less than a second, two machines with one key stream cannot be
+ * A doubtful cause counts as a clone: a needless restart costs less than a second, two machines with one key stream cannot be
  * repaired.
  */
 const clones: Readonly<Record<ResumeCause, boolean>> = {

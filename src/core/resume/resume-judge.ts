@@ -27,7 +27,7 @@ export interface ResumeJudge {
   readonly last: Resume | undefined;
 }
 
-/** `before` is the last resume that the former image of this process noticed. */
+/** `before` is the last resume that the former process of the agent noticed. */
 export function createResumeJudge(before: Resume | undefined): ResumeJudge {
   let last = before;
   /** A step of a source that was last read before this time is a sign of the resume at this time, and of no other. */

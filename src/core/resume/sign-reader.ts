@@ -55,7 +55,7 @@ export interface SignReaderOptions {
   readonly sources: ResumeSources;
   readonly judge: Pick<ResumeJudge, 'restoresFrom' | 'since_ms' | 'fenced'>;
   readonly onFinding: (finding: Finding) => void;
-  /** The generation that the former image of this process had read. */
+  /** The generation that the former process of the agent had read. */
   readonly counts: GenerationCounts | undefined;
 }
 

@@ -3,7 +3,7 @@
 export interface Notice {
   /** It serves; after `reloading` it has its new settings. */
   readonly ready?: boolean;
-  /** It reads its settings again, or replaces its program; since when, in microseconds of the monotonic clock. */
+  /** It reads its settings again; since when, in microseconds of the monotonic clock. */
   readonly reloading_us?: bigint;
   readonly stopping?: boolean;
   /** It is well; said again and again where systemd watches it. */

@@ -19,8 +19,6 @@ export interface ServiceLink extends Disposable {
   serve(daemon: Watched): Promise<void>;
   /** The status line may be another one. */
   noteChange(): void;
-  /** Tells that the program of this process is about to be replaced; the next one tells that it serves. */
-  beginReplacing(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -92,10 +90,6 @@ export function openServiceLink({ manager, reload, log }: ServiceLinkOptions): S
     },
     noteChange() {
       timer ??= setTimeout(tellStatus, STATUS_PAUSE_MS).unref();
-    },
-    async beginReplacing() {
-      rest();
-      await tell({ reloading_us: now_us(), alive: true, status: 'replacing the program' });
     },
     async stop() {
       rest();

@@ -23,6 +23,7 @@ import { prepareFiles } from './prepare-files.ts';
 import { listProcessNotes, writeProcessNote } from './process-note.ts';
 import { createProcessVolumes } from './process-volumes.ts';
 import { type SpawnOptions, spawnMachine } from './spawn-machine.ts';
+import { createStartAgain } from './start-leader-again.ts';
 
 export interface ProcessDriverOptions extends SpawnOptions {
   /** The directory in which each volume has a directory of its own. */
@@ -43,7 +44,10 @@ const KILL: StopOptions = { signal: 'SIGKILL', timeout_ms: 0 };
 export function createProcessDriver(options: ProcessDriverOptions): MachineDriver {
   /** Aborted at the end: found processes are no longer polled. */
   const closing = new AbortController();
-  const instances = createInstances(closing.signal);
+  const instances = createInstances(
+    closing.signal,
+    createStartAgain(options, () => closed),
+  );
   const booting = new Set<Promise<void>>();
   let closed = false;
   const onProcessExit = () => {
@@ -132,10 +136,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
       const instance = instances.get(id);
       if (instance?.state === 'suspended') await end(instance, KILL);
     },
-    async stop(id, stop: StopOptions) {
-      const instance = instances.get(id);
-      if (instance !== undefined) await end(instance, stop);
-    },
+    stop: (id, stop) => end(instances.get(id), stop),
     discard: (id) => removeTree(join(options.dir, id)),
     checkpoints,
     volumes: createProcessVolumes(options.volumesDir),
@@ -167,7 +168,9 @@ function readResident_mb(running: readonly Instance[]): number {
 }
 
 /** A frozen leader handles the signal as soon as it goes on. */
-async function end(instance: Instance, { signal, timeout_ms }: StopOptions): Promise<void> {
+async function end(instance: Instance | undefined, { signal, timeout_ms }: StopOptions): Promise<void> {
+  if (instance === undefined) return;
+  instance.ending = signal;
   signalLeader(instance.leader, signal);
   thawMembers(instance);
   const timer = setTimeout(() => killMembers(instance), timeout_ms);

@@ -54,13 +54,28 @@ export async function spawnMachine(
   }
   const dir = join(options.dir, spec.id);
   const tokenFile = writeTokenFile(dir, await options.createToken(spec.id));
+  const env = { ...toEnvironment(spec, dir, tokenFile, options), ...command.env?.(spec) };
+  return await spawnLeader({ dir, command, env }, onSpawned);
+}
+
+export interface LeaderOptions {
+  readonly dir: string;
+  readonly command: Pick<AgentCommand, 'command' | 'args'>;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** Starts the command with the log of the directory. Resolves and throws as `spawnMachine`. */
+export async function spawnLeader(
+  { dir, command, env }: LeaderOptions,
+  onSpawned: (identity: ProcessIdentity) => void,
+): Promise<MachineProcess> {
   const log = openLog(dir);
   try {
     const child = spawn(command.command, command.args, {
       cwd: dir,
       detached: true,
       stdio: ['ignore', log, log],
-      env: { ...toEnvironment(spec, dir, tokenFile, options), ...command.env?.(spec) },
+      env,
     });
     child.unref();
     const ended = new Promise<InstanceEnd>((resolve) => {
@@ -116,6 +131,7 @@ function toEnvironment(
     REMORA_BASE_URL: url,
     REMORA_MACHINES_API: options.machinesUrl(),
     REMORA_TOKEN_FILE: tokenFile,
+    REMORA_STARTED_AGAIN: 'true',
     REMORA_SPRITE: spec.sprite,
     REMORA_APP: spec.app,
     REMORA_MACHINE: spec.id,

@@ -1,4 +1,4 @@
-// The program that this process is started as again: what lies now where it was started from.
+// The program that an agent is started as again: what lies now where this process was started from.
 import { accessSync, constants } from 'node:fs';
 import { isAbsolute } from 'node:path';
 

@@ -1,11 +1,8 @@
 // The upgrade of an agent: the real daemon, from a program whose version changes on the disk.
 import { expect, it } from 'vitest';
-import { type AgentProcess, spawnAgent } from '../../support/agent-process.ts';
 import { ask } from '../../support/ask.ts';
-import { startCalls } from '../../support/call-loop.ts';
-import { eventually } from '../../support/eventually.ts';
-import { imageOf } from '../../support/exec-of.ts';
 import { copyProgram } from '../../support/program-copy.ts';
+import { type RestartedAgent, startRestartedAgent } from '../../support/restarted-agent.ts';
 import { startSupervisor } from '../../support/supervisor-process.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -13,45 +10,42 @@ const NEWER = '99.1.0';
 
 async function openAgent(env: Readonly<Record<string, string>> = {}, dir = tempDir()) {
   const program = copyProgram();
-  const agent = spawnAgent({ REMORA_USER: String(process.getuid?.() ?? 0), ...env }, dir, program.path);
-  await eventually(async () => (await agent.get('/v1/health').catch(() => undefined))?.status === 200);
+  const own = { REMORA_USER: String(process.getuid?.() ?? 0), ...env };
+  const agent = await startRestartedAgent(own, dir, program.path);
   const upgrade = (query = '') => agent.ask({ method: 'POST', target: `/v1/upgrade${query}` });
-  return { program, agent, upgrade, image: imageOf(agent.child.pid) };
+  return { program, agent, upgrade };
 }
 
-const infoOf = async (agent: AgentProcess) => (await agent.get('/info')).json as { version: string };
+const infoOf = async (agent: RestartedAgent) => (await agent.get('/info')).json as { version: string };
 
-it('answers when the new version serves, on the connection that asked the old one', async () => {
-  const { program, agent, upgrade, image } = await openAgent();
-  const calls = startCalls(agent.socket, '/v1/health');
+it('says which version follows, and ends to be started again as that one', async () => {
+  const { program, agent, upgrade } = await openAgent();
   program.install(NEWER);
-  const answer = await upgrade();
-  expect(answer).toMatchObject({
-    status: 200,
+  const { pid } = agent.child;
+  expect(await upgrade()).toMatchObject({
+    status: 202,
     json: { version_before: program.version, version_after: NEWER },
   });
+  await agent.served(1);
   expect(await infoOf(agent)).toMatchObject({ version: NEWER });
-  expect(imageOf(agent.child.pid)).not.toBe(image);
+  expect(agent.child.pid).not.toBe(pid);
   expect((await agent.get('/v1/status')).json).toMatchObject({ pid: agent.child.pid, generation: 0 });
-  const { troubles } = await calls.stop();
-  expect(troubles).toEqual([]);
-
   expect(await upgrade()).toMatchObject({ status: 204, text: '' });
 });
 
-it('keeps the image when nothing newer is installed', async () => {
-  const { agent, upgrade, image } = await openAgent();
+it('goes on when nothing newer is installed', async () => {
+  const { agent, upgrade } = await openAgent();
   expect(await upgrade()).toMatchObject({ status: 204, text: '' });
-  expect(imageOf(agent.child.pid)).toBe(image);
+  expect(agent.restarts).toBe(0);
 });
 
 it('runs on when the program on the disk does not start', async () => {
-  const { program, agent, upgrade, image } = await openAgent();
+  const { program, agent, upgrade } = await openAgent();
   program.install(NEWER);
   program.damage();
   const message = expect.stringMatching(/does not start .*holds\.ts/);
   expect(await upgrade()).toMatchObject({ status: 504, json: { error: 'start_failed', message } });
-  expect(imageOf(agent.child.pid)).toBe(image);
+  expect(agent.restarts).toBe(0);
   expect(await infoOf(agent)).toMatchObject({ version: program.version });
 });
 
@@ -73,8 +67,9 @@ it('waits for a program that a caller is connected to, and leaves a service alon
   await expect.poll(async () => (await agent.get('/v1/exec')).text).toContain('whole');
   program.install(NEWER);
   const answer = await upgrade();
-  expect(answer).toMatchObject({ status: 200, json: { version_after: NEWER } });
+  expect(answer).toMatchObject({ status: 202, json: { version_after: NEWER } });
   expect((await slow).text).toContain('whole');
+  await agent.served(1);
   expect(await service()).toMatchObject({ pid, status: 'running' });
   const supervisor = async () => {
     const { details } = (await agent.get('/v1/status')).json as { details: { supervisor: unknown } };
@@ -92,17 +87,18 @@ it('cuts what is in flight when it is forced to, and takes one upgrade at a time
   await expect.poll(async () => (await agent.get('/v1/exec')).text).toContain('sleep');
   program.install(NEWER);
   const [first, second] = await Promise.all([upgrade('?force=true'), upgrade('?force=true')]);
-  expect([first?.status, second?.status].sort()).toEqual([200, 409]);
+  expect([first?.status, second?.status].sort()).toEqual([202, 409]);
   expect(await cut).toBe('cut');
+  await agent.served(1);
   expect(await infoOf(agent)).toMatchObject({ version: NEWER });
 });
 
-it('says what is missing where a process cannot be replaced', async () => {
-  const { program, agent, upgrade } = await openAgent({ NODE_OPTIONS: '--no-experimental-ffi' });
+it('says what is missing where nobody would start it again', async () => {
+  const { program, agent, upgrade } = await openAgent({ REMORA_STARTED_AGAIN: 'false' });
   program.install(NEWER);
   expect(await upgrade()).toMatchObject({
     status: 501,
-    json: { error: 'not_implemented', details: { missing: expect.stringContaining('node:ffi') } },
+    json: { error: 'not_implemented', details: { missing: expect.stringContaining('started_again') } },
   });
   expect(await infoOf(agent)).toMatchObject({ version: program.version });
 });
