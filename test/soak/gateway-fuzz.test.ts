@@ -4,8 +4,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { randomHex } from '../../src/core/urandom.ts';
+import { createDice } from '../support/dice.ts';
 import { openRaw } from '../support/raw-http.ts';
-import { createDice } from './gateway-fuzz/dice.ts';
 import { findBreach } from './gateway-fuzz/oracle.ts';
 import { type FuzzedRequest, toBytes, toFuzzedRequest } from './gateway-fuzz/requests.ts';
 import { openTargets, type Target } from './gateway-fuzz/targets.ts';

@@ -1,6 +1,6 @@
 // Requests that are nearly right: targets a step away from what a policy allows or blocks, headers that mean something to somebody,
 // bodies that hide a second request. Each knows what was sent, so that what arrives can be compared.
-import type { Dice } from './dice.ts';
+import type { Dice } from '../../support/dice.ts';
 
 export interface FuzzedRequest {
   readonly id: string;
