@@ -1,5 +1,6 @@
 // Wires the machines of this host and the sprites that they belong to.
 import type { Clock } from '../core/clock.ts';
+import { randomFraction } from '../core/urandom.ts';
 import type { Changes } from './changes.ts';
 import { createDrainStore } from './hosts/drain-store.ts';
 import { createMachineService, type MachineService } from './machines/moves/machine-service.ts';
@@ -69,6 +70,7 @@ export async function openMachines(deps: OpenMachinesDeps): Promise<MachineParts
     upkeepPeriod_ms: options.upkeepPeriod_ms ?? UPKEEP_PERIOD_MS,
     freezeDelay_ms: options.freezeDelay_ms ?? FREEZE_DELAY_MS,
     startDeadline_ms: options.startDeadline_ms ?? toStartDeadline(options),
+    random: randomFraction,
     log: options.log,
   });
   const defaults = options.qemu === undefined ? PROCESS_DEFAULTS : EMULATED_DEFAULTS;

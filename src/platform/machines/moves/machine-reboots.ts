@@ -8,8 +8,8 @@ import type { MachineStops } from './machine-stops.ts';
 import type { PendingStarts } from './pending-starts.ts';
 
 export interface RebootsDeps {
-  readonly records: Pick<MachineRecords, 'movableRow' | 'move'>;
-  readonly starts: Pick<MachineStarts, 'startNow'>;
+  readonly records: Pick<MachineRecords, 'movableRow'>;
+  readonly starts: Pick<MachineStarts, 'startNow' | 'bootSuspended'>;
   readonly stops: Pick<MachineStops, 'endNow'>;
   readonly pendingStarts: Pick<PendingStarts, 'ready'>;
   readonly mutex: KeyedMutex;
@@ -22,10 +22,9 @@ const STOP: StopOptions = { signal: 'SIGTERM', timeout_ms: 5_000 };
 export function createReboots({ records, starts, stops, pendingStarts, mutex }: RebootsDeps) {
   return async (id: string, options: StopOptions = STOP): Promise<void> => {
     await mutex.run(id, async () => {
-      const { state } = await records.movableRow(id);
-      // Takes the place first: where there is none, the memory of the machine is still there.
-      if (state === 'suspended') await records.move(id, 'start', { place: 'checkRunning' });
-      if (!idle.includes(state)) await stops.endNow(id, 'running', options);
+      const row = await records.movableRow(id);
+      if (row.state === 'suspended') return await starts.bootSuspended(row, 'stopped');
+      if (!idle.includes(row.state)) await stops.endNow(id, 'running', options);
       await starts.startNow(id);
     });
     await pendingStarts.ready(id);

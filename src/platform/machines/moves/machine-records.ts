@@ -9,6 +9,7 @@ import { endPorts } from '../../port-notices/end-ports.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { MachineDriver } from '../drivers/machine-driver.ts';
 import { createMachineHistory } from '../records/machine-history.ts';
+import { createMachineLimits } from '../records/machine-limits.ts';
 import { createMachineStore, type MachineRow, type MachineStore, type WantedState } from '../records/machine-store.ts';
 import { toMachineFacts } from '../records/machine-views.ts';
 import { toExitEvents } from './machine-event.ts';
@@ -51,6 +52,8 @@ export interface MachineRecords {
   judge(row: MachineRow, trigger: Trigger, isRequested?: boolean): Transition;
   /** Records one move. Undefined when the trigger is refused in the state. Throws what `ownRow` and the limits throw. */
   move(id: string, trigger: Trigger, options?: MoveOptions): Promise<MachineStatus | undefined>;
+  /** Throws what the limits throw when one more machine may not run. */
+  checkPlace(row: MachineRow): Promise<void>;
   /** Records a state that was found. Does nothing when the machine is no longer in the state of the row. */
   correct(row: MachineRow, state: MachineStatus): Promise<void>;
   /** Records what is asked for before anything is done for it, with an event of that type if one is given. */
@@ -123,6 +126,7 @@ export function createMachineRecords(deps: MachineRecordsDeps): MachineRecords {
         return move.to;
       }
     },
+    checkPlace: (row) => storage.transaction((sql) => createMachineLimits(sql).checkRunning(row)),
     async correct(row, state) {
       if (row.state === state || !(await machines.move(row.id, row.state, state, clock.wall_ms()))) return;
       await notifyMoved(row, state);

@@ -7,7 +7,6 @@ import type { Clock } from '../../../core/clock.ts';
 import { createKeyedMutex, type KeyedMutex } from '../../../core/keyed-mutex.ts';
 import type { Log } from '../../../core/log.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
-import { randomFraction } from '../../../core/urandom.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { HostMemory, InstanceEnd, MachineDriver, StopOptions, StopSignal } from '../drivers/machine-driver.ts';
 import type { MachineRow, MachineStore } from '../records/machine-store.ts';
@@ -48,6 +47,8 @@ export interface MachineServiceDeps {
   readonly freezeDelay_ms: number;
   /** How long a started machine has until the first report of its agent. */
   readonly startDeadline_ms: number;
+  /** A number in [0, 1), from urandom. */
+  readonly random: () => number;
   readonly log: Log;
 }
 
@@ -100,16 +101,15 @@ export interface MachineService extends AsyncDisposable {
 }
 
 export function createMachineService(deps: MachineServiceDeps): MachineService {
-  const { host, machines, driver, clock, log } = deps;
+  const { host, machines, driver, clock, log, random } = deps;
   const waiters = createWaiters();
   const mutex = createKeyedMutex();
   const closing = new AbortController();
   const { signal } = closing;
   const records = createMachineRecords({ ...deps, waiters });
-  const restarts = createRestarts({ clock, random: randomFraction, boot: (id) => starts.startAgain(id) });
+  const restarts = createRestarts({ clock, random, boot: (id) => starts.startAgain(id) });
   const pendingStarts = createPendingStarts({
-    machines,
-    driver,
+    ...deps,
     deadline_ms: deps.startDeadline_ms,
     signal,
     onReported: (id, instance_id) => waiters.settle(id, { state: 'running', instance_id }),
@@ -118,21 +118,18 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
   });
   const snapshots = createSnapshotUses({ driver, records, onExit: (id, end) => onExit(id, end) });
   const suspends = createSuspends({
-    machines,
-    driver,
+    ...deps,
     records,
     snapshots,
     mutex,
     delay_ms: deps.freezeDelay_ms,
     isStopping: (id) => stops.isStopping(id),
-    log,
   });
   const callOffFreeze = suspends.callOff;
   const stops = createStops({ ...deps, records, restarts, waiters, mutex, callOffFreeze });
   const recordExit = createExits({
-    driver,
+    ...deps,
     records,
-    clock,
     isRequested: (id) => stops.isStopping(id) || signal.aborted,
     isRebooting: stops.isRebooting,
     isDropping: snapshots.isDropping,
@@ -141,7 +138,6 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     onGivenUp: restarts.cancel,
     onDestroy: (id) => void destroyLater(id),
     signal,
-    log,
   });
   const onExit = async (id: string, end: InstanceEnd) => {
     callOffFreeze(id);
@@ -149,8 +145,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
   };
   driver.onExit(onExit);
   const starts = createStarts({
-    machines,
-    driver,
+    ...deps,
     records,
     snapshots,
     pendingStarts,
@@ -161,12 +156,17 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     isExpired: ({ state_since }) => clock.wall_ms() - state_since > (deps.snapshotMaxAge_ms ?? Infinity),
     onExit,
     signal,
-    log,
   });
-  const { endNow } = stops;
   const restart = createReboots({ records, starts, stops, pendingStarts, mutex });
   const updates = createUpdates({ machines, driver, records, starts, stops, snapshots, mutex });
-  const checkpoints = createCheckpointMoves({ ...deps, records, mutex, endNow, start: starts.start, signal });
+  const checkpoints = createCheckpointMoves({
+    ...deps,
+    records,
+    mutex,
+    endNow: stops.endNow,
+    start: starts.start,
+    signal,
+  });
   const reconciliation = createReconciliation({ host, machines, driver, records });
   const recordReport = createReportRecorder({ ...deps, pendingStarts, waiters });
   const destroy = (id: string) => checkpoints.without(id, () => stops.destroy(id));
@@ -175,9 +175,10 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
   const upkeep = createUpkeep({
     ...deps,
     discard: discardSnapshot,
-    stop: stops.stopForMaintenance,
-    start: (id) => starts.start(id),
-    startAgain: (id) => starts.startAgain(id),
+    stops,
+    starts,
+    restarts,
+    destroy: (id) => destroy(id).catch(ignoreGone),
     period_ms: deps.upkeepPeriod_ms,
     signal,
   });
@@ -190,7 +191,8 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
       starts.serve();
       upkeep.start();
       const follow = (id: string, instance_id: string) => pendingStarts.expect(id, instance_id, false).follow();
-      const steps = { thaw: starts.thaw, end: stops.end, follow, boot: starts.startAgain, destroy: destroyLater };
+      const drop = (id: string) => discardSnapshot(id, 'lost');
+      const steps = { thaw: starts.thaw, end: stops.end, follow, boot: starts.startAgain, destroy: destroyLater, drop };
       reconciliation.carryOn(steps).catch((error: unknown) => {
         if (!signal.aborted) log.error({ err: error }, 'a machine of before could not be carried on with');
       });
@@ -219,7 +221,12 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
   };
 }
 
-const LEFT = 'a machine that is to be destroyed after its end is left; the next platform tries again';
+/** Another call has destroyed it meanwhile. */
+function ignoreGone(error: unknown): void {
+  if (!(error instanceof RemoraError && error.code === 'not_found')) throw error;
+}
+
+const LEFT = 'a machine that is to be destroyed after its end is left; it is tried again';
 
 /** Returns `MachineService.discardSnapshot`. */
 function toDiscardSnapshot(

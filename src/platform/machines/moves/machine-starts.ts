@@ -1,6 +1,7 @@
 // Starts of machines: boots, thaws, suspends that are cancelled, and machines that are started again by themselves.
 import type { DiscardCause } from '../../../contract/machine-events.ts';
 import type { MachineStatus } from '../../../contract/machines.ts';
+import { toErrorMessage } from '../../../core/error-message.ts';
 import type { KeyedMutex } from '../../../core/keyed-mutex.ts';
 import type { Log } from '../../../core/log.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
@@ -18,7 +19,7 @@ import type { SnapshotUses } from './snapshot-uses.ts';
 export interface StartsDeps {
   readonly machines: Pick<MachineStore, 'find'>;
   readonly driver: Pick<MachineDriver, 'start' | 'state'>;
-  readonly records: Pick<MachineRecords, 'movableRow' | 'move' | 'judge' | 'want' | 'correct'>;
+  readonly records: Pick<MachineRecords, 'movableRow' | 'move' | 'judge' | 'want' | 'checkPlace'>;
   readonly snapshots: Pick<SnapshotUses, 'resume' | 'drop'>;
   readonly pendingStarts: Pick<PendingStarts, 'expect' | 'isExpected' | 'ready'>;
   readonly restarts: Restarts;
@@ -46,6 +47,8 @@ export interface MachineStarts {
   start(id: string): Promise<StartedMachine>;
   /** Does what `start` does until the machine runs; the caller has its turn, and waits for the first report. */
   startNow(id: string): Promise<StartedMachine>;
+  /** Boots a suspended machine without its memory; the caller has its turn. Where it may not run, the machine is left as it was. */
+  bootSuspended(row: MachineRow, cause: DiscardCause): Promise<void>;
   /** Boots a machine that ended, or that was to run when the platform process before this one ended. Waits for `serve`; never rejects. */
   startAgain(id: string): Promise<void>;
   thaw(id: string): Promise<void>;
@@ -83,22 +86,22 @@ export function createStarts(deps: StartsDeps): MachineStarts {
     expected.follow();
   }
 
+  /** A snapshot that can be used, but not now, stays one. */
+  async function resumeOrStay(row: MachineRow): Promise<boolean> {
+    try {
+      return await snapshots.resume(row);
+    } catch (error) {
+      const message = toErrorMessage(error);
+      if (driver.state(row.id) === 'suspended') await records.move(row.id, 'frozen', { message });
+      throw error;
+    }
+  }
+
   /** A snapshot that cannot be used makes it a boot. */
   async function thawNow(row: MachineRow): Promise<void> {
     await records.move(row.id, 'start', { place: 'checkRunning' });
-    const isResumed = await snapshots.resume(row).catch(async (error: unknown) => {
-      await sleepOn(row);
-      throw error;
-    });
-    if (isResumed) await records.move(row.id, 'started', { source: 'platform' });
+    if (await resumeOrStay(row)) await records.move(row.id, 'started', { source: 'platform' });
     else await boot(row, { isAwaited: true });
-  }
-
-  /** A machine that could not be continued is suspended as before, where it is; its snapshot is for a later start. */
-  async function sleepOn(row: MachineRow): Promise<void> {
-    if (driver.state(row.id) !== 'suspended') return;
-    await records.want(row, 'suspended');
-    await records.correct({ ...row, state: 'starting' }, 'suspended');
   }
 
   async function carryOut(row: MachineRow, effect: Effect | undefined): Promise<void> {
@@ -123,6 +126,8 @@ export function createStarts(deps: StartsDeps): MachineStarts {
         return;
       default:
         if (row.state !== 'running') await records.move(id, 'start');
+        // A stop that failed does not count any more.
+        else if (row.wanted !== 'running') await records.want(row, 'running');
     }
   }
 
@@ -142,6 +147,13 @@ export function createStarts(deps: StartsDeps): MachineStarts {
       return before;
     },
     startNow,
+    async bootSuspended(row, cause) {
+      deps.checkOpen();
+      await records.checkPlace(row);
+      const discarded = row.discarded ?? cause;
+      await snapshots.drop(row, discarded);
+      await boot({ ...row, discarded }, { isAwaited: true });
+    },
     async startAgain(id) {
       await serving.promise;
       try {

@@ -11,7 +11,7 @@ import type { DriverState } from '../drivers/machine-driver.ts';
 
 /**
  * `start`, `suspend`, `stop`, `discard` and `destroy` are requests; the others have happened. `started`: its agent has reported, or its
- * snapshot goes on. `unfrozen`: the freeze failed, the machine runs on. `ended`: nothing of the instance runs any more. `given_up`: it is not
+ * snapshot goes on. `frozen`: its memory is saved, or is still. `unfrozen`: the freeze failed, the machine runs on. `ended`: nothing of the instance runs any more. `given_up`: it is not
  * started again by itself.
  */
 export const triggers = [
@@ -132,8 +132,9 @@ export const transitions: readonly Transition[] = [
   ...rows(idle, 'started', 'it is run here', undefined),
   ...rows(['suspending', 'suspended', 'destroyed'], 'started', 'always', undefined),
 
-  ...rows(['suspending', 'suspended'], 'frozen', 'always', 'suspended'),
-  ...rows([...idle, 'starting', 'running', 'destroyed'], 'frozen', 'always', undefined),
+  // From `starting`: it could not go on from its snapshot, which is as it was.
+  ...rows(['starting', 'suspending', 'suspended'], 'frozen', 'always', 'suspended'),
+  ...rows([...idle, 'running', 'destroyed'], 'frozen', 'always', undefined),
 
   ...rows(['running', 'suspending', 'suspended'], 'unfrozen', 'always', 'running'),
   ...rows([...idle, 'starting', 'destroyed'], 'unfrozen', 'always', undefined),

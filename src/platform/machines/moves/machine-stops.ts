@@ -35,6 +35,8 @@ export interface MachineStops {
   endNow(id: string, wanted: WantedState, options?: StopOptions): Promise<void>;
   /** Ends a machine as its deletion does, and keeps its record. */
   end(id: string): Promise<void>;
+  /** Ends a machine whose stop was recorded and has failed. Does nothing for one that is to run meanwhile. */
+  endLeft(id: string): Promise<void>;
   /** Ends a machine because its host is drained. `isKept`: it is still to run, and boots when the host is open again. */
   stopForMaintenance(id: string, isKept: boolean): Promise<void>;
   /** See `MachineService.destroy`. */
@@ -78,6 +80,11 @@ export function createStops(deps: StopsDeps): MachineStops {
     },
     endNow,
     end: (id) => mutex.run(id, () => endNow(id, 'stopped')),
+    endLeft: (id) =>
+      mutex.run(id, async () => {
+        const row = await machines.find(id);
+        if (row?.wanted === 'stopped' && records.judge(row, 'stop').to !== row.state) await endNow(id, 'stopped');
+      }),
     stopForMaintenance: (id, isKept) =>
       mutex.run(id, async () => {
         const row = await records.movableRow(id);
@@ -90,7 +97,7 @@ export function createStops(deps: StopsDeps): MachineStops {
       // Claimed first, so that no other host can start it meanwhile.
       await machines.claim(id, deps.host);
       const row = await records.ownRow(id);
-      await records.want(row, 'destroyed', 'destroy');
+      await records.want(row, 'destroyed', row.wanted === 'destroyed' ? undefined : 'destroy');
       await mutex.run(id, async () => {
         await endNow(id, 'destroyed');
         await driver.discard(id);

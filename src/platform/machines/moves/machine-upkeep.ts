@@ -8,20 +8,23 @@ import { StorageFailure } from '../../storage/storage.ts';
 import type { MachineRow, MachineStore } from '../records/machine-store.ts';
 import { judgeDrain } from './judge-drain.ts';
 import { isDue } from './judge-schedule.ts';
+import type { MachineStarts } from './machine-starts.ts';
+import type { MachineStops } from './machine-stops.ts';
+import type { Restarts } from './pending-restarts.ts';
 
 export interface UpkeepDeps {
   readonly host: string;
-  readonly machines: Pick<MachineStore, 'listNotStopped' | 'listScheduled' | 'listSuspended'>;
+  readonly machines: Pick<MachineStore, 'listNotStopped' | 'listScheduled' | 'listSuspended' | 'listLeft'>;
   /** Reads whether the host is drained. */
   readonly readDrained: () => Promise<boolean>;
   /** How long a snapshot is kept; undefined: for ever. */
   readonly snapshotMaxAge_ms?: number | undefined;
   readonly discard: (id: string, cause: DiscardCause) => Promise<void>;
-  /** Ends a machine for maintenance. `isKept`: it is to run again when the host is not drained any more. */
-  readonly stop: (id: string, isKept: boolean) => Promise<void>;
-  readonly start: (id: string) => Promise<unknown>;
-  /** Boots a machine that is to run. Never rejects. */
-  readonly startAgain: (id: string) => Promise<void>;
+  readonly stops: Pick<MachineStops, 'stopForMaintenance' | 'endLeft'>;
+  readonly starts: Pick<MachineStarts, 'start' | 'startAgain'>;
+  readonly restarts: Pick<Restarts, 'isPending'>;
+  /** Destroys a machine, if it is there. */
+  readonly destroy: (id: string) => Promise<void>;
   readonly clock: Clock;
   readonly period_ms: number;
   readonly signal: AbortSignal;
@@ -40,7 +43,7 @@ export interface Upkeep {
 const AT_ONCE = 4;
 
 export function createUpkeep(deps: UpkeepDeps): Upkeep {
-  const { host, machines, clock, signal, log } = deps;
+  const { host, machines, stops, starts, clock, signal, log } = deps;
   let isDrained = false;
   let running: Promise<void> | undefined;
 
@@ -64,17 +67,22 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
     await each(own, async (row) => {
       const step = judgeDrain(row);
       if (step === 'discard') await deps.discard(row.id, 'maintenance');
-      if (step === 'stop' || step === 'stop and keep') await deps.stop(row.id, step === 'stop and keep');
+      if (step === 'stop' || step === 'stop and keep') await stops.stopForMaintenance(row.id, step === 'stop and keep');
     });
   }
 
-  /** Machines that a drain has stopped run again. */
-  async function reopen(): Promise<void> {
-    const own = (await machines.listNotStopped(host)).filter((row) => row.host === host);
-    await each(
-      own.filter(({ state, wanted }) => state === 'stopped' && wanted === 'running'),
-      (row) => deps.startAgain(row.id),
-    );
+  /**
+   * Machines run again that a drain has stopped, or whose restart failed between its stop and its start, and a stop, a destruction, or
+   * the removal of a snapshot that failed is tried again.
+   */
+  async function finish(): Promise<void> {
+    const left = await machines.listLeft(host);
+    await each(left, async ({ id, wanted, config, state, discarded }) => {
+      if (wanted === 'destroyed') await deps.destroy(id);
+      else if (wanted === 'stopped') await (config.external === true ? undefined : stops.endLeft(id));
+      else if (state === 'suspended' && discarded !== null) await deps.discard(id, discarded);
+      else if (state === 'stopped' && !isDrained && !deps.restarts.isPending(id)) await starts.startAgain(id);
+    });
   }
 
   async function keepUp(): Promise<void> {
@@ -84,7 +92,7 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
       await each(old, (row) => deps.discard(row.id, 'expired'));
     }
     const due = (await machines.listScheduled(host)).filter((row) => isDue(row, now_ms));
-    await each(due, (row) => deps.start(row.id));
+    await each(due, (row) => starts.start(row.id));
   }
 
   async function lookNow(): Promise<void> {
@@ -92,8 +100,8 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
       const wasDrained = isDrained;
       isDrained = await deps.readDrained();
       if (isDrained !== wasDrained) log.info({ host, drained: isDrained }, 'the host was drained or opened again');
+      await finish();
       if (isDrained) return await drain();
-      if (wasDrained) await reopen();
       await keepUp();
     } catch (err) {
       if (!signal.aborted && !(err instanceof StorageFailure)) log.error({ err }, 'the upkeep of machines has failed');

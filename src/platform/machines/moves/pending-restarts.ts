@@ -16,6 +16,8 @@ export interface Restarts extends Disposable {
   began(id: string): void;
   /** Starts the machine again after its delay. Does nothing while it waits already. */
   schedule(id: string): void;
+  /** Whether the machine waits to be started again. */
+  isPending(id: string): boolean;
   /** Cancels the restart. */
   cancel(id: string): void;
 }
@@ -54,6 +56,7 @@ export function createRestarts({ clock, random, boot }: RestartsOptions): Restar
         void boot(id);
       }, machine.backoff.next());
     },
+    isPending: (id) => machines.get(id)?.timer !== undefined,
     cancel(id) {
       clearTimeout(machines.get(id)?.timer);
       machines.delete(id);

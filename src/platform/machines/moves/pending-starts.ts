@@ -1,9 +1,10 @@
 // Machines that were started and whose agent has not reported yet: callers that wait for the first report, and the end of a machine
 // that does not report in time.
+import type { Log } from '../../../core/log.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import type { MachineDriver, StopOptions } from '../drivers/machine-driver.ts';
 import type { MachineStore } from '../records/machine-store.ts';
-import { awaitFirstReport, isStopRequested, toStartFailed } from './await-first-report.ts';
+import { awaitFirstReport, type FirstReportOptions, isStopRequested, toStartFailed } from './await-first-report.ts';
 
 export interface PendingStartsOptions {
   readonly machines: Pick<MachineStore, 'find'>;
@@ -14,6 +15,7 @@ export interface PendingStartsOptions {
   readonly onReported: (id: string, instance_id: string) => void;
   /** Runs when an awaited start has failed; the restart policy does not apply to it. */
   readonly onFailed: (id: string, error: RemoraError) => void;
+  readonly log: Pick<Log, 'error'>;
   readonly takeTurn: (id: string, step: () => Promise<void>) => Promise<void>;
 }
 
@@ -54,16 +56,28 @@ export function createPendingStarts(options: PendingStartsOptions): PendingStart
   const { driver, machines, deadline_ms, signal } = options;
   const byMachine = new Map<string, PendingStart>();
 
+  /** What has become of the start in the end; a machine that is late is ended, and where that fails it has one more deadline. */
+  async function awaitOutcome(asked: FirstReportOptions): Promise<'reported' | 'ended' | 'late'> {
+    for (;;) {
+      let outcome = await awaitFirstReport(asked);
+      if (outcome !== 'late') return outcome;
+      try {
+        await options.takeTurn(asked.id, async () => {
+          outcome = await awaitFirstReport({ ...asked, deadline_ms: 0 });
+          if (outcome === 'late') await driver.stop(asked.id, END);
+        });
+        return outcome;
+      } catch (error) {
+        if (signal.aborted) throw error;
+        options.log.error({ err: error, machine: asked.id }, 'a machine that does not report could not be ended');
+      }
+    }
+  }
+
   async function follow(id: string, instance_id: string, pending: PendingStart): Promise<void> {
     const asked = { machines, id, instance_id, deadline_ms, signal };
     try {
-      let outcome = await awaitFirstReport(asked);
-      if (outcome === 'late') {
-        await options.takeTurn(id, async () => {
-          outcome = await awaitFirstReport({ ...asked, deadline_ms: 0 });
-          if (outcome === 'late') await driver.stop(id, END);
-        });
-      }
+      const outcome = await awaitOutcome(asked);
       if (outcome === 'reported' || pending.hasReported) return options.onReported(id, instance_id);
       if (outcome === 'ended' && (await isStopRequested(asked))) throw new RemoraError('invalid_state', STOPPED);
       const error = toStartFailed(outcome, deadline_ms, driver.lastLines(id));

@@ -21,6 +21,8 @@ export interface CarryOn {
   readonly follow: (id: string, instance_id: string) => void;
   readonly boot: (id: string) => Promise<void>;
   readonly destroy: (id: string) => Promise<void>;
+  /** Throws away a snapshot that the record says is gone. */
+  readonly drop: (id: string) => Promise<void>;
 }
 
 export interface Reconciliation {
@@ -34,7 +36,7 @@ const STRAY: StopOptions = { signal: 'SIGKILL', timeout_ms: 0 };
 const BOOTS_AT_ONCE = 4;
 
 export function createReconciliation({ host, machines, driver, records }: ReconciliationOptions): Reconciliation {
-  const left: { readonly row: MachineRow; readonly next: ReconciliationPlan['next'] }[] = [];
+  const left: { readonly row: MachineRow; readonly next: ReconciliationPlan['next'] | 'drop' }[] = [];
 
   /** The state of the instance that the record names. Another instance of the same machine is ended. */
   async function toFound(
@@ -49,9 +51,11 @@ export function createReconciliation({ host, machines, driver, records }: Reconc
   async function settle(row: MachineRow, found: FoundInstance | undefined): Promise<void> {
     const { state, wanted, config } = row;
     const recorded = { state, wanted, policy: toRestartPolicy(config) };
-    const plan = planReconciliation(recorded, (await toFound(row, found)) ?? 'none');
+    const there = (await toFound(row, found)) ?? 'none';
+    const plan = planReconciliation(recorded, there);
     // The end of a snapshot that was thrown away is recorded already.
     const isKnown = row.state === 'suspended' && row.discarded !== null && plan.state === 'suspended';
+    if (isKnown && there === 'suspended') left.push({ row, next: 'drop' });
     if (plan.isOver && !isKnown) {
       const exit = { exit_code: null, signal: null, requested: wanted === 'stopped', at: toDateTime(Date.now()) };
       await records.end(row.id, exit, () => ({ wanted: toWanted(row, plan), isGivenUp: false }));
@@ -75,6 +79,7 @@ export function createReconciliation({ host, machines, driver, records }: Reconc
         if (next === 'boot') boots.push(row.id);
         if (next === 'follow') steps.follow(row.id, row.instance_id);
         if (next === 'thaw') await steps.thaw(row.id);
+        if (next === 'drop') await steps.drop(row.id);
         if (next === 'end') await steps.end(row.id);
         if (next === 'destroy') await steps.destroy(row.id);
       }

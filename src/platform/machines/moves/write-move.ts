@@ -32,6 +32,7 @@ export interface WrittenMove {
 const intentOf: Partial<Readonly<Record<Trigger, WantedState>>> = {
   start: 'running',
   suspend: 'suspended',
+  frozen: 'suspended',
   unfrozen: 'running',
 };
 

@@ -108,6 +108,11 @@ export interface MachineStore {
   list(organization_id: string, app: string, page: MachinePage): Promise<readonly MachineRow[]>;
   /** The machines of a host, and those that never had one, which are up, or are to run or to be destroyed. */
   listNotStopped(host: string): Promise<readonly MachineRow[]>;
+  /**
+   * The machines of a host with which something may be left to do: those that are stopped and are to run, those that are up and are to be
+   * stopped, those whose snapshot was thrown away, and those that are to be destroyed.
+   */
+  listLeft(host: string): Promise<readonly MachineRow[]>;
   /** The machines of a host that do not run and have a schedule. */
   listScheduled(host: string): Promise<readonly MachineRow[]>;
   /** The suspended machines of a host whose snapshot is from before a time, and is not discarded. */
@@ -190,6 +195,13 @@ export function createMachineStore(sql: Sql): MachineStore {
     async listNotStopped(host) {
       const text = `${select}
                     WHERE (m.state NOT IN (${IDLE_STATES}) OR m.wanted IN ('running', 'destroyed')) AND (m.host = $1 OR m.host IS NULL)`;
+      return (await sql.all<StoredMachine>(text, [host])).map(parseRow);
+    },
+    async listLeft(host) {
+      const text = `${select}
+                    WHERE m.host = $1 AND (m.wanted = 'destroyed' OR (m.state = 'suspended' AND m.discarded IS NOT NULL)
+                      OR (m.wanted = 'running' AND m.state = 'stopped')
+                      OR (m.wanted = 'stopped' AND m.state IN ('starting', 'running', 'suspending', 'suspended')))`;
       return (await sql.all<StoredMachine>(text, [host])).map(parseRow);
     },
     async listScheduled(host) {
