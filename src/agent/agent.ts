@@ -83,6 +83,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   const restart = createRestartRequest({ isStartedAgain: config.startedAgain, onRestart: options.onRestart });
   const parts = await createAgentParts(base, { ...options, restart }, { stack, files });
   listenForResumes(parts, base.runClock);
+  base.upstream.askBeforeHandshakes(() => mayHandshake(parts));
   const probe = createDiskProbe(config.stateDir);
   const edge = createAgentEdge(base, parts, { ...options, probe });
   // Deferred before the listeners open, so that one that cannot be opened leaves none of the others open.
@@ -122,6 +123,12 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       await kept.disposeAsync();
     },
   };
+}
+
+/** After a resume that may have cloned the machine none begins in a process that is about to end for that. */
+function mayHandshake({ resume }: AgentParts): boolean {
+  resume.check();
+  return resume.gate.closed !== 'resuming';
 }
 
 /** None where there is nobody to open a channel to. */

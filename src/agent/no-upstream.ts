@@ -13,6 +13,7 @@ export function createNoUpstream(): Upstream {
     overSocket: refuse,
     retire: async () => undefined,
     replace: async () => undefined,
+    askBeforeHandshakes: () => undefined,
     [Symbol.asyncDispose]: async () => undefined,
   };
 }

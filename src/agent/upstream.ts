@@ -1,6 +1,7 @@
 // The connections of the agent to the outside. After a resume all of them are replaced at once: a new pool is in place before
 // the old one is destroyed, so that no call can pick a dead connection.
 import type * as undici from 'undici';
+import { checkHandshakes } from '../http/checked-handshakes.ts';
 import { joinAnswerChunks } from '../http/join-answer-chunks.ts';
 import { Agent, buildConnector, Pool } from '../http/undici.ts';
 import { ConnectionsReplaced } from '../http/upstream-error.ts';
@@ -20,6 +21,8 @@ export interface Upstream extends AsyncDisposable {
   retire(): Promise<void>;
   /** Destroys every connection, also those in use; later calls use new ones. */
   replace(): Promise<void>;
+  /** Sets what is asked right before each TLS handshake, which fails where it answers false. */
+  askBeforeHandshakes(mayBegin: () => boolean): void;
 }
 
 /** HTTP/1.1 only: the streaming proxy passes raw headers on, which undici does not have for HTTP/2. */
@@ -41,8 +44,10 @@ export function createUpstream(options: UpstreamOptions = {}): Upstream {
   };
   const open = (socketPath?: string) => {
     const where = socketPath === undefined ? connect : { ...connect, socketPath };
-    return openConnections({ ...LIMITS, connect: joinAnswerChunks(buildConnector(where)) });
+    const connector = checkHandshakes(buildConnector(where), () => mayBegin());
+    return openConnections({ ...LIMITS, connect: joinAnswerChunks(connector) });
   };
+  let mayBegin = () => true;
   let main = open();
   let sockets = new Map<string, Connections>();
   /** Retired pools that still carry a call. */
@@ -79,6 +84,9 @@ export function createUpstream(options: UpstreamOptions = {}): Upstream {
       await Promise.all(
         old.map((connections) => connections.destroy(new ConnectionsReplaced('the machine was resumed'))),
       );
+    },
+    askBeforeHandshakes(ask) {
+      mayBegin = ask;
     },
     async [Symbol.asyncDispose]() {
       const all = [main, ...sockets.values(), ...retiring];

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
 import { createUpstream } from '../../src/agent/upstream.ts';
+import { listenForHellos } from '../support/client-hellos.ts';
 
 /** Answers every request with one line and no end. */
 async function openEndless() {
@@ -41,4 +42,24 @@ it('replaces a retired pool as well: what it still carried is broken off', async
   await upstream.retire();
   await upstream.replace();
   expect(String(await failed)).toMatch(/resumed/);
+});
+
+it('begins no TLS handshake that may not begin, also over a connection that is made already', async () => {
+  await using listener = await listenForHellos();
+  const upstream = openUpstream();
+  const asked: string[] = [];
+  let mayBegin = false;
+  upstream.askBeforeHandshakes(() => {
+    asked.push('asked');
+    return mayBegin;
+  });
+  const call = () =>
+    upstream.dispatcher
+      .request({ origin: `https://127.0.0.1:${listener.port}`, path: '/', method: 'GET' })
+      .then(String, (error: Error) => error.name);
+  expect(await call()).toBe('ConnectionsReplaced');
+  expect([asked, listener.connections, listener.hellos]).toEqual([['asked'], 1, []]);
+  mayBegin = true;
+  expect(await call()).not.toBe('ConnectionsReplaced');
+  expect([listener.connections, listener.hellos.length]).toEqual([2, 1]);
 });
