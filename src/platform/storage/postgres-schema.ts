@@ -265,4 +265,7 @@ ALTER TABLE hosts ADD COLUMN boot_id TEXT;
 ALTER TABLE hosts ADD COLUMN total_mb BIGINT;
 ALTER TABLE hosts ADD COLUMN resident_mb BIGINT;
 `,
+  `
+ALTER TABLE machines ADD COLUMN restored BIGINT NOT NULL DEFAULT 0;
+`,
 ];

@@ -273,4 +273,7 @@ ALTER TABLE hosts ADD COLUMN boot_id TEXT;
 ALTER TABLE hosts ADD COLUMN total_mb INTEGER;
 ALTER TABLE hosts ADD COLUMN resident_mb INTEGER;
 `,
+  `
+ALTER TABLE machines ADD COLUMN restored INTEGER NOT NULL DEFAULT 0;
+`,
 ];

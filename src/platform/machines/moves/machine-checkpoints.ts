@@ -8,7 +8,7 @@ import type { MachineRecords } from './machine-records.ts';
 
 export interface CheckpointsDeps {
   readonly host: string;
-  readonly machines: Pick<MachineStore, 'claim'>;
+  readonly machines: Pick<MachineStore, 'claim' | 'setRestored'>;
   readonly driver: Pick<MachineDriver, 'checkpoints' | 'state'>;
   readonly records: Pick<MachineRecords, 'ownRow' | 'movableRow'>;
   readonly mutex: KeyedMutex;
@@ -108,6 +108,8 @@ export function createCheckpointMoves(deps: CheckpointsDeps): CheckpointMoves {
         const comment = `before the restore of ${checkpoint_id}`;
         const kept = await checkpoints.make(id, { ...work, comment, is_auto: true, takeTurn: (step) => step() });
         work.onProgress(`what was there is kept as ${kept.id}`);
+        // First: a crash after it must not have the next boot throw them away.
+        await machines.setRestored(id);
         await prepared.putInPlace();
       });
     } finally {

@@ -52,7 +52,7 @@ export function createMachineConfigStore(sql: Sql): MachineConfigStore {
     async setVersion(id, { config, version, name, instance_id }, now_ms) {
       const text = JSON.stringify(config);
       await sql.run(
-        `UPDATE machines SET config = $1, version = $2, name = $3, instance_id = $4, booted = 0, updated_at = $5,
+        `UPDATE machines SET config = $1, version = $2, name = $3, instance_id = $4, booted = 0, restored = 0, updated_at = $5,
            config_updated_at = $5 WHERE id = $6`,
         [text, version, name, instance_id, now_ms, id],
       );

@@ -55,6 +55,8 @@ export interface MachineRow {
   readonly cordoned: boolean;
   /** It was made by the machines API: its sprite is in no list, and a stop resets its root file system. */
   readonly machine_only: boolean;
+  /** Its files are those of a checkpoint, and no boot since has brought it up: the next one keeps them. */
+  readonly restored: boolean;
   /** Why the snapshot of the suspended machine was thrown away; null while it is valid, and after the next boot. */
   readonly discarded: DiscardCause | null;
   /** Why the last boot was one without memory; null when there was none to be lost. */
@@ -89,6 +91,7 @@ export type NewMachine = Omit<
   | 'booted'
   | 'cordoned'
   | 'machine_only'
+  | 'restored'
   | 'lease_nonce'
   | 'lease_owner'
   | 'lease_description'
@@ -129,6 +132,8 @@ export interface MachineStore {
   /** Makes the machine one of this host. False when it belongs to another one. */
   claim(id: string, host: string): Promise<boolean>;
   setInstance(id: string, instance_id: string): Promise<void>;
+  /** The files of a checkpoint are put in place: the next boot keeps them. */
+  setRestored(id: string): Promise<void>;
   setRole(id: string, role: MachineRole, now_ms: number): Promise<void>;
   setAgentVersion(id: string, version: string): Promise<void>;
   delete(id: string): Promise<void>;
@@ -147,12 +152,14 @@ interface StoredMachine
     | 'booted'
     | 'cordoned'
     | 'machine_only'
+    | 'restored'
   > {
   readonly discarded: string | null;
   readonly boot_cause: string | null;
   readonly booted: number;
   readonly cordoned: number;
   readonly machine_only: number;
+  readonly restored: number;
   readonly config: string;
   readonly role: string | null;
   readonly state: string;
@@ -218,7 +225,8 @@ export function createMachineStore(sql: Sql): MachineStore {
     // A state that cannot be read counts as `stopped`, so that the machine can be started.
     async move(id, from, to, now_ms) {
       const text = `UPDATE machines SET state = $1, updated_at = CASE WHEN state = $1 THEN updated_at ELSE $4 END,
-                      state_since = CASE WHEN state = $1 THEN state_since ELSE $4 END
+                      state_since = CASE WHEN state = $1 THEN state_since ELSE $4 END,
+                      restored = CASE WHEN $1 = 'running' THEN 0 ELSE restored END
                     WHERE id = $2 AND CASE WHEN state IN (${KNOWN_STATES}) THEN state ELSE 'stopped' END = $3`;
       return (await sql.run(text, [to, id, from, now_ms])) > 0;
     },
@@ -236,6 +244,9 @@ export function createMachineStore(sql: Sql): MachineStore {
     },
     async setInstance(id, value) {
       await sql.run('UPDATE machines SET instance_id = $1, booted = 1 WHERE id = $2', [value, id]);
+    },
+    async setRestored(id) {
+      await sql.run('UPDATE machines SET restored = 1 WHERE id = $1', [id]);
     },
     async setRole(id, value, now_ms) {
       const text = `UPDATE machines SET role = $1, updated_at = $3 WHERE id = $2 AND (role IS NULL OR role <> $1)`;
@@ -266,6 +277,7 @@ function parseRow(stored: StoredMachine): MachineRow {
     booted: stored.booted !== 0,
     cordoned: stored.cordoned !== 0,
     machine_only: stored.machine_only !== 0,
+    restored: stored.restored !== 0,
     last_exit: machineExit.safeParse(parseJson(stored.last_exit)).data ?? null,
   };
 }

@@ -36,8 +36,12 @@ export function toMachineSpec(row: MachineRow): MachineSpec {
   };
 }
 
-/** Suspend does not reset the root file system, stop and a new version do: also where the snapshot of the suspended machine is gone. */
-function keepsRoot({ state, discarded }: MachineRow): boolean {
+/**
+ * Suspend does not reset the root file system, stop and a new version do: also where the snapshot of the suspended machine is gone. What a
+ * checkpoint has put there outlives the boot that follows.
+ */
+function keepsRoot({ state, discarded, restored }: MachineRow): boolean {
+  if (restored) return true;
   const isSuspended = state === 'suspended' || (state === 'starting' && discarded !== null);
   return isSuspended && discarded !== 'stopped' && discarded !== 'deploy';
 }
