@@ -1,9 +1,13 @@
 // Two platform processes on one PostgreSQL database: a call about a machine or a volume is answered wherever it comes in.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LEASE_HEADER } from '../../src/contract/machine-leases.ts';
 import { openFreePort } from '../support/free-port.ts';
+import { endLeftMachines } from '../support/left-machines.ts';
 import { openPlatformPair } from '../support/platform-pair.ts';
 import { isWithoutPostgres, openPostgresServer, type PostgresServer } from '../support/postgres-server.ts';
+import { runHere } from '../support/run-here.ts';
 
 describe.skipIf(isWithoutPostgres())('a machine of another platform process', () => {
   let server: PostgresServer;
@@ -54,5 +58,48 @@ describe.skipIf(isWithoutPostgres())('a machine of another platform process', ()
     expect((await ask('DELETE', `${machine}?force=true`)).json).toEqual({ ok: true });
     expect((await ask('DELETE', `/volumes/${volume}`)).status).toBe(200);
     expect(await at('/machines')).toEqual([]);
+  });
+
+  test('that is gone for good: a suspended machine starts here without its memory, and says that it has moved', async () => {
+    const database = await server.createDatabase();
+    const pair = await openPlatformPair(database);
+    const [owner, guest] = pair.platforms;
+    endLeftMachines(join(owner.dir, 'p'));
+    const made = await owner.call({ method: 'POST', path: '/v1/apps/acme/machines', body: { config: {} } });
+    const path = `/v1/apps/acme/machines/${made.json.id}`;
+    const wait = (state: string) => owner.call({ path: `${path}/wait?state=${state}` });
+    expect((await wait('started')).status).toBe(200);
+    expect((await owner.call({ method: 'POST', path: `${path}/suspend` })).status).toBe(200);
+    expect((await wait('suspended')).status).toBe(200);
+    owner.child.process.kill('SIGKILL');
+    await owner.child.ended;
+    const gone = readFileSync(join(owner.dir, 'p', 'host-id'), 'utf8').trim();
+    const own = readFileSync(join(guest.dir, 'p', 'host-id'), 'utf8').trim();
+    const run = (...words: string[]) => runHere(['host', ...words, '--dir', join(guest.dir, 'p')]);
+    expect(await run('forget', gone)).toMatchObject({ code: 0 });
+    expect((await guest.call({ path })).json).toMatchObject({ state: 'suspended' });
+    expect((await guest.call({ method: 'POST', path: `${path}/start` })).json).toEqual({
+      previous_state: 'suspended',
+      migrated: true,
+      new_host: own,
+      cold_start: 'migrate',
+    });
+    const { json } = await guest.call({ path: `${path}/events` });
+    const events = json.map(({ type, status, cause }: Readonly<Record<string, string>>) => [type, status, cause]);
+    expect(events.toReversed().slice(-3)).toEqual([
+      ['discard', 'suspended', 'migrate'],
+      ['start', 'starting', 'migrate'],
+      ['started', 'running', undefined],
+    ]);
+    // A drain of the host that it runs on now, by name.
+    expect(await run('drain', '--host', own)).toMatchObject({ code: 0 });
+    expect((await guest.call({ path })).json).toMatchObject({ state: 'stopped' });
+    const [newest, stop] = (await guest.call({ path: `${path}/events` })).json;
+    expect([newest, stop]).toMatchObject([
+      { type: 'exit' },
+      { type: 'stop', cause: 'maintenance', source: 'platform' },
+    ]);
+    expect(await run('undrain', '--host', own)).toMatchObject({ code: 0 });
+    expect((await guest.call({ path: `${path}/wait?state=started` })).status).toBe(200);
   });
 });

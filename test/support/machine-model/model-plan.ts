@@ -21,10 +21,10 @@ export type Word = (typeof words)[number];
 export const driverCalls = ['start', 'suspend', 'resume', 'dropSnapshot', 'stop', 'discard'] as const;
 export type DriverCall = (typeof driverCalls)[number];
 
-/** `fail`: the call throws and nothing has happened. `hang`: it never ends. `lose`: the instance ends under it. */
+/** `fail`: the call throws and nothing has happened. `full`: it does so because the disk is full. `hang`: it never ends. `lose`: the instance ends under it. */
 export interface Fault {
   readonly call: DriverCall;
-  readonly kind: 'fail' | 'hang' | 'lose';
+  readonly kind: 'fail' | 'full' | 'hang' | 'lose';
 }
 
 /** The platform dies at the `at`-th beginning or end of a call to storage or driver. Before the next one the world goes on. */

@@ -110,6 +110,7 @@ function createPlayedDriver(parts: DriverParts): MachineDriver {
       parts.onCall(`driver ${name} while ${stateOf(id)}${kind === undefined ? '' : `: ${kind}`}`);
       if (kind === 'hang') return await gate.hang();
       if (kind === 'fail') throw new RemoraError('internal', `the driver could not ${name}`);
+      if (kind === 'full') throw new RemoraError('storage_full', 'the disk of the machines is full');
       return await work(kind === 'lose');
     });
   }

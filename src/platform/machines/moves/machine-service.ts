@@ -121,6 +121,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     ...deps,
     records,
     snapshots,
+    waiters,
     mutex,
     delay_ms: deps.freezeDelay_ms,
     isStopping: (id) => stops.isStopping(id),
@@ -170,7 +171,6 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
   const reconciliation = createReconciliation({ host, machines, driver, records });
   const recordReport = createReportRecorder({ ...deps, pendingStarts, waiters });
   const destroy = (id: string) => checkpoints.without(id, () => stops.destroy(id));
-
   const discardSnapshot = toDiscardSnapshot(mutex, records, snapshots);
   const upkeep = createUpkeep({
     ...deps,

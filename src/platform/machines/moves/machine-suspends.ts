@@ -11,12 +11,14 @@ import { toMachineFacts } from '../records/machine-views.ts';
 import type { MachineRecords } from './machine-records.ts';
 import { createFreezes } from './pending-freezes.ts';
 import type { SnapshotUses } from './snapshot-uses.ts';
+import type { Waiters } from './state-waiters.ts';
 
 export interface SuspendsDeps {
   readonly machines: Pick<MachineStore, 'find'>;
   readonly driver: Pick<MachineDriver, 'suspend' | 'state'>;
   readonly records: Pick<MachineRecords, 'movableRow' | 'move'>;
   readonly snapshots: Pick<SnapshotUses, 'resume'>;
+  readonly waiters: Pick<Waiters, 'failSuspend'>;
   readonly mutex: KeyedMutex;
   readonly delay_ms: number;
   readonly isStopping: (id: string) => boolean;
@@ -53,7 +55,9 @@ export function createSuspends(deps: SuspendsDeps): MachineSuspends {
       // The record could not be written: the machine runs on.
       const row = await machines.find(id);
       if (driver.state(id) === 'suspended' && row !== undefined && !(await deps.snapshots.resume(row))) return;
-      await records.move(id, 'unfrozen', { message: toErrorMessage(error) });
+      const message = toErrorMessage(error);
+      await records.move(id, 'unfrozen', { message });
+      deps.waiters.failSuspend(id, message);
       log.error({ err: error, machine: id }, 'a machine could not be frozen; it runs on');
     }
   }

@@ -25,6 +25,8 @@ export interface Waiters {
   settle(id: string, now: Situation): void;
   /** Call it when the machine failed to start: it is not started again by itself, so it reaches no state but `stopped`. */
   fail(id: string, reason: RemoraError): void;
+  /** Call it when the machine could not be suspended: it runs on, and nothing tries again by itself. */
+  failSuspend(id: string, reason: string): void;
   /** Answers the waiters of the machine, or of all, with `error`: it will not move any more. */
   end(id: string | undefined, error: RemoraError): void;
 }
@@ -84,6 +86,10 @@ export function createWaiters(): Waiters {
         details: reason.details,
       });
       for (const waiter of [...(waiting.get(id) ?? [])]) if (waiter.wanted.state !== 'stopped') waiter.done(error);
+    },
+    failSuspend(id, reason) {
+      const error = new RemoraError('invalid_state', `the machine could not be suspended, and runs on: ${reason}`);
+      for (const waiter of [...(waiting.get(id) ?? [])]) if (waiter.wanted.state === 'suspended') waiter.done(error);
     },
     end(id, error) {
       const sets = id === undefined ? [...waiting.values()] : [waiting.get(id) ?? new Set<Waiter>()];

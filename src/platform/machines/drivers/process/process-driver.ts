@@ -8,6 +8,7 @@ import { sumResidentMemory_mb } from '../../../../linux/processes/resident-memor
 import { MACHINE_LOG, readLastLines } from '../last-lines.ts';
 import type { DriverState, MachineDriver, MachineSpec, StopOptions } from '../machine-driver.ts';
 import { signalLeader } from '../machine-process.ts';
+import { toStorageFull } from '../storage-full.ts';
 import { checkProcessConfig } from './check-config.ts';
 import { createProcessCheckpoints } from './checkpoints/process-checkpoints.ts';
 import { removeTree } from './checkpoints/remove-tree.ts';
@@ -117,7 +118,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
         noteFrozen(options.dir, id, instance);
       } catch (error) {
         thawMembers(instance);
-        throw error;
+        throw toStorageFull(error);
       }
       instance.state = 'suspended';
     },

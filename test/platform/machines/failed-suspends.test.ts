@@ -1,0 +1,54 @@
+// A suspend for which there is no room: the machine runs on, and its record, its events and those who wait say so.
+import { expect, onTestFinished, test } from 'vitest';
+import { createMachineHistory } from '../../../src/platform/machines/records/machine-history.ts';
+import { createMachineStore } from '../../../src/platform/machines/records/machine-store.ts';
+import { makeMachine } from '../../../src/platform/machines-api/make-machine.ts';
+import { createOrganizationStore } from '../../../src/platform/organizations/organization-store.ts';
+import { openSqliteStorage } from '../../../src/platform/storage/sqlite-storage.ts';
+import { createModelPlatform } from '../../support/machine-model/model-platform.ts';
+import { createPlayedHost } from '../../support/machine-model/played-host.ts';
+import { memoryDir } from '../../support/memory-dir.ts';
+
+test('a full disk leaves the machine awake and says so, and the next suspend works', async () => {
+  const storage = openSqliteStorage(memoryDir());
+  onTestFinished(() => storage[Symbol.asyncDispose]());
+  const organization = await createOrganizationStore(storage).create('acme', 1);
+  const place = { organization_id: organization.id, app: 'acme', host: 'h1' };
+  const made = { ...place, name: undefined, config: {}, cordoned: false, lease: undefined };
+  const { id } = await storage.transaction((sql) => makeMachine(sql, made, Date.now()));
+  const played = createPlayedHost(() => undefined);
+  const ignore = () => undefined;
+  const platform = createModelPlatform({ storage, host: 'h1', id, played, onMove: ignore, onStep: ignore });
+  const { service } = platform;
+  onTestFinished(() => service[Symbol.asyncDispose]());
+  await service.reconcile();
+  service.carryOn();
+  await service.start(id);
+
+  const suspended = () =>
+    service.wait(id, {
+      state: 'suspended',
+      instance_id: undefined,
+      timeout_ms: 20_000,
+      signal: new AbortController().signal,
+    });
+  played.fault = { call: 'suspend', kind: 'full' };
+  await service.suspend(id);
+  await expect(suspended()).rejects.toMatchObject({
+    code: 'invalid_state',
+    message: expect.stringMatching(/runs on: the disk of the machines is full/),
+  });
+  expect(await createMachineStore(storage).find(id)).toMatchObject({ state: 'running', wanted: 'running' });
+  expect(played.instances.get(id)?.state).toBe('running');
+  const [newest] = await createMachineHistory(storage).list(id, 1);
+  expect(newest).toMatchObject({
+    type: 'suspend_failed',
+    status: 'running',
+    source: 'platform',
+    message: expect.stringContaining('full'),
+  });
+
+  await service.suspend(id);
+  await suspended();
+  expect(played.instances.get(id)?.state).toBe('suspended');
+});
