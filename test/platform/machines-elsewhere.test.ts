@@ -64,7 +64,7 @@ describe.skipIf(isWithoutPostgres())('a machine of another platform process', ()
     const database = await server.createDatabase();
     const pair = await openPlatformPair(database);
     const [owner, guest] = pair.platforms;
-    endLeftMachines(join(owner.dir, 'p'));
+    for (const { dir } of [owner, guest]) endLeftMachines(join(dir, 'p'));
     const made = await owner.call({ method: 'POST', path: '/v1/apps/acme/machines', body: { config: {} } });
     const path = `/v1/apps/acme/machines/${made.json.id}`;
     const wait = (state: string) => owner.call({ path: `${path}/wait?state=${state}` });

@@ -15,6 +15,7 @@ import {
 import { toMachinesApiTable } from './machines-api.ts';
 import { toSandboxOperationTable, toSandboxRecordTable } from './sandbox-api.ts';
 import { toSettingTable } from './setting-table.ts';
+import { toSuspendRowTable } from './suspend-rows.ts';
 
 export interface Page {
   /** The path of the page from the top of the repository. */
@@ -46,7 +47,7 @@ export const pages: readonly Page[] = [
     path: 'src/platform/SANDBOX-API.md',
     parts: { operations: toSandboxOperationTable, records: toSandboxRecordTable },
   },
-  { path: 'src/platform/MACHINES-API.md', parts: { operations: toMachinesApiTable } },
+  { path: 'src/platform/MACHINES-API.md', parts: { operations: toMachinesApiTable, rows: toSuspendRowTable } },
   { path: 'src/contract/README.md', parts: { sources: toSourceTable } },
   {
     path: 'src/cli/README.md',

@@ -7,10 +7,15 @@ import { machineCommand, openTestPlatform } from '../../support/open-platform.ts
 
 const opened = openOnce(() => openTestPlatform({ agentCommand: machineCommand() }));
 
+function toMany(...actions: readonly string[]): readonly string[] {
+  return Array.from({ length: 20 }, (_, index) => actions[index % actions.length] ?? '');
+}
+
 test.each([
   ['two suspends', 'suspends', ['suspend', 'suspend'], ['suspended']],
   ['two starts', 'starts', ['start', 'start'], ['running']],
   ['a stop during a suspend', 'stop', ['suspend', 'stop'], ['stopped']],
+  ['twenty suspends and starts at once', 'twenty', toMany('suspend', 'start'), ['running', 'suspended']],
   ['a start during a suspend', 'start', ['suspend', 'start'], ['running', 'suspended']],
 ] as const)('%s', async (_, name, actions, ends) => {
   const machine = await machineOf(opened(), name);
