@@ -2,10 +2,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Secret } from '../../src/core/secret.ts';
-import { startAgent } from './agent-process.ts';
 import { atEnd } from './at-end.ts';
 import { eventually } from './eventually.ts';
 import { openPlatformPair, type PairedPlatform, type PlatformPair } from './platform-pair.ts';
+import { startRestartedAgent } from './restarted-agent.ts';
 import { openTcpDoor, type TcpDoor } from './tcp-door.ts';
 import { tempDir } from './temp-dir.ts';
 
@@ -49,7 +49,7 @@ export async function openConnectedPair(database: Secret, hasAddress = true, pro
   const dir = tempDir();
   mkdirSync(join(dir, 'state'), { mode: 0o700 });
   writeFileSync(join(dir, 'token'), made.json.token, { mode: 0o600 });
-  const agent = await startAgent(
+  const agent = await startRestartedAgent(
     {
       REMORA_BASE_URL: front.url,
       REMORA_TOKEN_FILE: join(dir, 'token'),
