@@ -3,15 +3,14 @@
 import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, readSync, rmSync, writeSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
-import { readMarkedProcesses } from '../../src/linux/processes/process-table.ts';
-import { INSTANCE_MARK } from '../../src/platform/machines/drivers/qemu/emulator/spawn-emulator.ts';
 import { openPlatform, type Platform } from '../../src/platform/platform.ts';
 import { callPlatform } from '../support/open-platform.ts';
 import { runRemora } from '../support/run-remora.ts';
 import { silentLog } from '../support/silent-log.ts';
+import { emulatorsBelow } from '../support/vm/emulators.ts';
 import { isWithoutMachines, makeTestImage } from '../support/vm/vm-image.ts';
 
 const KEY = 'sk-of-the-provider';
@@ -63,7 +62,7 @@ describe.skipIf(isWithoutMachines())('a machine with a whole Debian', () => {
       dir,
       keys: [new Secret('ab'.repeat(32))],
       listen: { host: '127.0.0.1', port: 0 },
-      qemu: { accel: 'tcg', hostMemory_mb: 1_024, imagesDir: dirname(image.dir), image: 'suite-6.12' },
+      qemu: { accel: 'tcg', hostMemory_mb: 1_024, imagesDir: dirname(image.dir), image: basename(image.dir) },
       catalogue: [
         {
           provider: 'echo',
@@ -117,7 +116,7 @@ describe.skipIf(isWithoutMachines())('a machine with a whole Debian', () => {
   test('goes on from its snapshot, notices that for certain, and calls the provider again', async () => {
     const boot = await inside('cat /proc/sys/kernel/random/boot_id');
     await suspend();
-    expect(readMarkedProcesses(INSTANCE_MARK)).toEqual([]);
+    expect(emulatorsBelow(dir)).toEqual([]);
     expect((await call('POST', '/start')).json).toEqual({ previous_state: 'suspended', migrated: false });
     expect(await askProvider()).toBe('you asked for /hello');
     expect(await inside('cat /proc/sys/kernel/random/boot_id')).toBe(boot);
@@ -151,7 +150,7 @@ describe.skipIf(isWithoutMachines())('a machine with a whole Debian', () => {
     ]);
     const deleted = await callPlatform(platform.url, { method: 'DELETE', token, path: '/v1/sprites/web' });
     expect(deleted.status).toBe(204);
-    expect(readMarkedProcesses(INSTANCE_MARK)).toEqual([]);
+    expect(emulatorsBelow(dir)).toEqual([]);
     expect(existsSync(join(dir, 'machines', id))).toBe(false);
     expect(readdirSync(join(dir, 'machines'))).toEqual([]);
   });

@@ -23,6 +23,11 @@ export async function readDevMachines({
   if (missing !== undefined) throw new RemoraError('not_configured', missing);
   const imagesDir = toImagesDir(resolve(env.REMORA_PLATFORM_DIR ?? DEFAULT_PLATFORM_DIR));
   const { findImage } = await import('../../platform/machines/drivers/qemu/image.ts');
-  await findImage(imagesDir, flags.image);
+  await findImage(imagesDir, { named: undefined, usual: flags.image }).catch((error: unknown) => {
+    if (!(error instanceof RemoraError)) throw error;
+    throw new RemoraError(error.code, `${error.message} (REMORA_PLATFORM_DIR; looked in ${imagesDir})`, {
+      cause: error,
+    });
+  });
   return { ...flags, imagesDir };
 }

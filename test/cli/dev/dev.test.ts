@@ -7,46 +7,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ask } from '../../support/ask.ts';
 import { type DevProcess, startDev } from '../../support/dev-process.ts';
+import { paste, pasteJson, pasteLines } from '../../support/paste.ts';
 import { readLines } from '../../support/read-lines.ts';
 import { runHere } from '../../support/run-here.ts';
 import { remoraPath, runRemora } from '../../support/run-remora.ts';
 import { tempDir } from '../../support/temp-dir.ts';
-
-type Json = Record<string, unknown>;
-
-/** Runs a pasted line in a shell, to its end, or until it has printed `lines` lines. */
-async function paste(command: string, lines = Number.POSITIVE_INFINITY): Promise<string> {
-  const child = spawn('sh', ['-c', `exec ${command}`], { stdio: ['ignore', 'pipe', 'pipe'] });
-  onTestFinished(() => {
-    child.kill('SIGKILL');
-  });
-  let output = '';
-  let errors = '';
-  const count = () => output.split('\n').filter((line) => line !== '').length;
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text;
-    if (count() >= lines) child.kill('SIGTERM');
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    errors += text;
-  });
-  await once(child, 'close');
-  expect(errors).toBe('');
-  return output;
-}
-
-async function pasteJson(command: string): Promise<Json> {
-  return JSON.parse(await paste(command));
-}
-
-async function pasteLines(command: string, lines: number): Promise<Json[]> {
-  const output = await paste(command, lines);
-  return output
-    .split('\n')
-    .filter((line) => line !== '')
-    .slice(0, lines)
-    .map((line) => JSON.parse(line));
-}
 
 function isRunning(pid: number): boolean {
   try {

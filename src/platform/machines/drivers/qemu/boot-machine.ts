@@ -54,7 +54,9 @@ async function prepareFiles(
     await endCopy(files);
     const keepsDisk = !spec.resetsRoot && before !== undefined && hasDisk(files);
     // A disk that is kept needs the image that it was made on, which is linked beside it.
-    const image = keepsDisk ? undefined : await findImage(host.imagesDir, spec.config.image ?? host.image);
+    const image = keepsDisk
+      ? undefined
+      : await findImage(host.imagesDir, { named: spec.config.image, usual: host.image });
     if (image !== undefined) await makeDisk(files, image, uid);
     const volumes = await linkVolumes(host.volumesDir, files, spec.volumes, uid);
     const { plan: kept, image_digest } = before ?? { plan: undefined, image_digest: '' };

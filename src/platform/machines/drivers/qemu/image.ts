@@ -5,26 +5,34 @@ import { join } from 'node:path';
 import { errorCode } from '../../../../core/error-code.ts';
 import { RemoraError } from '../../../../core/remora-error.ts';
 import type { ImageManifest } from '../../../images/image-manifest.ts';
-import { listImages, readImage } from '../../../images/image-store.ts';
+import { listImages } from '../../../images/image-store.ts';
 import type { MachineFiles } from './machine-files.ts';
 
 export interface MachineImage extends ImageManifest {
   readonly dir: string;
 }
 
-const HOW = 'make one with: remora image build';
+export interface WantedImage {
+  /** By the configuration of a machine. */
+  readonly named: string | undefined;
+  /** By the settings of the platform; the only one there is, or `default`, when absent. */
+  readonly usual: string | undefined;
+}
 
-/** Undefined `name`: the only one there is, or `default`. Throws `not_configured` with what to do when there is no such image, or none that is whole. */
-export async function findImage(imagesDir: string, name: string | undefined): Promise<MachineImage> {
+/** Throws `invalid_request` for one that the configuration names and that is not there, and `not_configured` with what the operator has to do. */
+export async function findImage(imagesDir: string, { named, usual }: WantedImage): Promise<MachineImage> {
   const all = await listImages(imagesDir);
-  const wanted = name ?? (all.length === 1 ? all[0]?.name : undefined) ?? 'default';
-  try {
-    const { manifest } = await readImage(imagesDir, wanted);
-    return { ...manifest, dir: join(imagesDir, wanted) };
-  } catch (error) {
-    if (!(error instanceof RemoraError)) throw error;
-    throw new RemoraError('not_configured', `${error.message}; ${HOW}`, { cause: error });
+  const wanted = named ?? usual ?? (all.length === 1 ? all[0]?.name : undefined) ?? 'default';
+  const found = all.find((each) => each.name === wanted);
+  if (found !== undefined && 'manifest' in found) return { ...found.manifest, dir: join(imagesDir, wanted) };
+  const there = all.length === 0 ? 'none' : all.map((each) => each.name).join(', ');
+  if (found !== undefined) {
+    const message = `the image ${wanted} cannot be used: ${found.fault}; make it again with: remora image build ${wanted}`;
+    throw new RemoraError('not_configured', message);
   }
+  const message = `there is no image ${wanted} on this host; there are: ${there}`;
+  if (named !== undefined) throw new RemoraError('invalid_request', `config.image: ${message}`);
+  throw new RemoraError('not_configured', `${message}; make one with: remora image build`);
 }
 
 /** Links the files of an image into the directory of a machine: they stay there when the image is deleted or made again. */
