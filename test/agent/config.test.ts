@@ -109,6 +109,12 @@ describe('the token', () => {
     expect(warned('https://api.test')).toEqual([]);
     expect(warned('http://127.0.0.1:4280')).toEqual([]);
     expect(warned('unix:/.fly/api')).toEqual([]);
+    const onLink = { REMORA_TOKEN: 't0', REMORA_PLAIN_HTTP_HOSTS: '10.77.0.1, gateway.link' };
+    const other = { ...onLink, REMORA_BASE_URL: 'http://10.77.0.1:4180', REMORA_MACHINES_API: 'http://10.77.0.10' };
+    expect(load({ env: other }).warnings.map(({ setting }) => setting)).toEqual(['machines_api']);
+    expect(() => load({ env: { REMORA_PLAIN_HTTP_HOSTS: 'http://a/' } })).toThrow(
+      'must be names or addresses of hosts',
+    );
   });
 
   const unreadable: [string, () => string, RegExp][] = [

@@ -150,6 +150,7 @@ test('token and variables are credentials, and neither is in the arguments', () 
   expect([...credentials.keys()]).toEqual(['remora-token', 'remora-env']);
   const lines = credentials.get('remora-env')?.reveal() ?? '';
   expect(lines).toContain('REMORA_BASE_URL="http://10.77.0.1:4180"\n');
+  expect(lines).toContain('REMORA_PLAIN_HTTP_HOSTS="10.77.0.1"\n');
   expect(lines).toContain('REMORA_MACHINE="m1"\n');
   expect(lines).toContain('GREETING="say \\"hi\\" for \\$5 \\\\ \\`x\\`"\n');
   expect(String(credentials.get('remora-token'))).toBe('[secret]');

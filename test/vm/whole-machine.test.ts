@@ -103,6 +103,8 @@ describe.skipIf(isWithoutMachines())('a machine with a whole Debian', () => {
     expect({ status, json }).toEqual({ status: 200, json: { previous_state: 'stopped', migrated: false } });
     expect(await lastEvents()).toMatchObject([{ type: 'started', source: 'machine' }, { type: 'start' }]);
     expect(await inside('systemctl is-system-running; systemctl --failed --no-legend')).toBe('running\n');
+    const ready = JSON.parse(await inside(`curl -sS ${IN_MACHINE} http://remora/v1/ready`));
+    expect(ready).toMatchObject({ warnings: [], parts: { settings: { state: 'ok' } } });
   });
 
   test('lets what runs in it use its agent, which adds a credential that the machine never has', async () => {

@@ -88,11 +88,13 @@ export function loadConfig(sources: ConfigSources): Config {
 }
 
 /** Warns of URLs over which the token would cross a network unencrypted. */
-function overPlainHttp({ baseUrl, machinesApi }: SettingValues): ConfigWarning[] {
+function overPlainHttp({ baseUrl, machinesApi, plainHttpHosts }: SettingValues): ConfigWarning[] {
   const api = machinesApi !== undefined && 'origin' in machinesApi ? machinesApi.origin : undefined;
   const addresses = { base_url: baseUrl, machines_api: api };
   return Object.entries(addresses).flatMap(([setting, address]) => {
-    if (address === undefined || !address.startsWith('http:') || isLoopback(new URL(address).hostname)) return [];
+    if (address === undefined || !address.startsWith('http:')) return [];
+    const { hostname } = new URL(address);
+    if (isLoopback(hostname) || plainHttpHosts.includes(hostname)) return [];
     return [{ setting, message: 'the token is sent over plain http; use an https URL' }];
   });
 }

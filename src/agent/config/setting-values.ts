@@ -57,6 +57,11 @@ export const ignoredPorts = words.transform((list, context) => {
   return z.NEVER;
 });
 
+export const hostList = words.refine(
+  (list) => list.every((host) => /^[A-Za-z0-9.:-]+$/.test(host)),
+  'must be names or addresses of hosts with commas between them, for example 10.77.0.1',
+);
+
 export const cgroupList = words.refine(
   (list) => list.every((path) => path.startsWith('/')),
   'must be paths of cgroups with commas between them, for example /system.slice/app.service',

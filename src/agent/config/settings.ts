@@ -7,6 +7,7 @@ import {
   cgroupList,
   duration,
   fileMode,
+  hostList,
   hostPort,
   ignoredPorts,
   machinesApi,
@@ -126,6 +127,13 @@ export const settings = {
     key: 'machines_api',
     summary: 'machines API, unix:/path or a URL (/.fly/api where it exists)',
     schema: machinesApi,
+  },
+  plainHttpHosts: {
+    env: 'REMORA_PLAIN_HTTP_HOSTS',
+    key: 'plain_http_hosts',
+    summary: 'hosts to which the token may go over plain http: those of a link that no other machine is on',
+    schema: hostList,
+    fallback: '',
   },
   nodeUrl: {
     env: 'REMORA_NODE_URL',

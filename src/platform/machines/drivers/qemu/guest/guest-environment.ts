@@ -20,6 +20,8 @@ export function toCredentials({ spec, token, hasNode }: GuestIdentity): Readonly
     ...spec.environment,
     REMORA_BASE_URL: platform,
     REMORA_MACHINES_API: platform,
+    // Nobody but the host is on the other end of its network.
+    REMORA_PLAIN_HTTP_HOSTS: HOST_ADDRESS,
     REMORA_SPRITE: spec.sprite,
     REMORA_APP: spec.app,
     REMORA_MACHINE: spec.id,
