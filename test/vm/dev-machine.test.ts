@@ -59,7 +59,7 @@ describe.skipIf(isWithoutMachines())('remora dev with a virtual machine', () => 
   test('suspend, wait, start: it comes back from its snapshot, and knows it', async () => {
     const status = dev.commandFor('what the agent says of itself');
     const before = await pasteJson(status);
-    expect(await pasteJson(dev.commandFor('the machine suspends itself'))).toEqual({ ok: true });
+    expect(await pasteJson(dev.commandFor('suspend the machine'))).toEqual({ ok: true });
     expect(await pasteJson(dev.commandFor('wait until it is suspended'))).toEqual({ ok: true });
     expect(emulatorsBelow(dir)).toEqual([]);
     expect(await pasteJson(dev.commandFor('wake it'))).toMatchObject({ previous_state: 'suspended' });

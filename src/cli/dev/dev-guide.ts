@@ -11,6 +11,8 @@ export interface DevPlaces {
   readonly platformLog: string;
   /** The path of the file for `curl -H @FILE`. */
   readonly headerFile: string;
+  /** The agent is in a virtual machine: each call of its socket is a program that runs there. */
+  readonly isVirtual: boolean;
   /** The id of a transaction that is still to come. */
   readonly nextTxid: string;
 }
@@ -46,6 +48,7 @@ export function toGuideLines(record: DevRecord, places: DevPlaces): GuideLine[] 
   const onPlatform = (path: string, ...words: string[]) =>
     toCommand(['curl', '-sS', ...words, '-H', `@${places.headerFile}`, record.platform_url + path]);
   const machine = `/v1/apps/${record.app}/machines/${record.machine}`;
+  const suspend = (ask: typeof local) => ask(`${machine}/suspend`, '-X', 'POST');
   const json = ['-H', 'content-type: application/json'];
   const why = { provider: 'sample', connector_id: 'sample', method: 'GET', path: '/admin/users' };
   return [
@@ -69,7 +72,9 @@ export function toGuideLines(record: DevRecord, places: DevPlaces): GuideLine[] 
     },
     { title: "the database node's own stream, until Ctrl-C", command: local('/events', '-N') },
     { title: 'every event of the agent, until Ctrl-C', command: local('/v1/events?since=0', '-N') },
-    { title: 'the machine suspends itself: no token', command: local(`${machine}/suspend`, '-X', 'POST') },
+    places.isVirtual
+      ? { title: 'suspend the machine, which a call of its socket keeps awake', command: suspend(onPlatform) }
+      : { title: 'the machine suspends itself: no token', command: suspend(local) },
     {
       title: 'wait until it is suspended; the agent sleeps, so this asks the platform',
       command: onPlatform(`${machine}/wait?state=suspended`),

@@ -173,6 +173,7 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
     agentLog,
     platformLog,
     headerFile,
+    isVirtual: qemu !== undefined,
     nextTxid: toHex(node, TXID_AHEAD),
   };
   const opened = stack.move();

@@ -59,11 +59,12 @@ export async function openMachineSocket({ path, door, onFailure }: MachineSocket
 /** Resolves when all that came was written to `local`. */
 async function carry(door: MachineSocketOptions['door'], local: Socket): Promise<void> {
   const gone = new AbortController();
+  const closed = new Promise<void>((resolve) => local.once('close', () => resolve()));
   local.once('close', () => gone.abort());
   try {
     const socket = await door.openWebSocket(target, gone.signal);
-    gone.signal.addEventListener('abort', () => socket.terminate(), { once: true });
     const over = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+    using _socket = { [Symbol.dispose]: () => socket.terminate() };
     const output = new SessionOutput(socket, { stdout: local, stderr: process.stderr });
     using _watched = watchConnection(
       socket,
@@ -75,8 +76,9 @@ async function carry(door: MachineSocketOptions['door'], local: Socket): Promise
     });
     socket.resume();
     void send(local, (frame) => new Promise((resolve) => socket.send(frame, () => resolve())));
-    await over;
-    await new Promise<void>((resolve) => local.end(resolve));
+    await Promise.race([over, closed]);
+    const written = new Promise<void>((resolve) => local.end(resolve));
+    await Promise.race([written, closed]);
   } catch (error) {
     // Who has hung up does not ask why it did not work.
     if (!gone.signal.aborted) throw error;

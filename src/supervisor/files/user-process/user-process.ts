@@ -8,7 +8,8 @@ import { RemoraError } from '../../../core/remora-error.ts';
 import { toCompileCacheVariable } from '../../../linux/compile-cache.ts';
 import type { UserProcessMessage, UserProcessOptions } from './user-process-message.ts';
 
-const START_MS = 15_000;
+/** An emulated processor that has other work takes most of it. */
+const START_MS = 60_000;
 
 export interface UserProcessSettings extends UserProcessOptions {
   /** How long it stays without a use. */
