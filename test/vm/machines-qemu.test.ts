@@ -1,11 +1,11 @@
-// The driver of virtual machines, with a machine whose system is one shell script: what it reaches, that nothing of it is lost, and what
-// is left after a failure at each step.
+// The driver of virtual machines, with a machine whose system is one shell script: what it reaches, and that nothing of it is lost.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { readVariable } from '../../src/linux/processes/process-table.ts';
+import { capLog } from '../../src/platform/machines/drivers/qemu/cap-log.ts';
 import { readNote } from '../../src/platform/machines/drivers/qemu/machine-note.ts';
 import { eventually } from '../support/eventually.ts';
 import { KILL, LIMIT_MS, openSmallMachine, type SmallMachine, smallSpec as spec } from '../support/vm/small-machine.ts';
@@ -117,60 +117,6 @@ describe.skipIf(isWithoutMachines())('a virtual machine', () => {
     expect(await machine.world.ask('read', 'note/')).toBe(cause);
   });
 
-  test.each([
-    ['pause the machine', 'running'],
-    ['save the state', 'running'],
-    ['write the memory to the disk', 'running'],
-    ['sum the memory', 'running'],
-    ['write the description', 'running'],
-    ['the snapshot counts', 'suspended'],
-    ['end the emulator', 'suspended'],
-  ])('is whole when the platform is killed in its suspend before: %s', async (step, state) => {
-    const before = await machine.world.tick();
-    expect(await machine.moveInProcess('suspend', step, 'platform')).toBeUndefined();
-    expect(await machine.openDriver()).toEqual([{ id: 'm1', instance_id: 'i1', state }]);
-    if (state === 'suspended') expect(await machine.driver.resume(spec)).toEqual({ outcome: 'resumed' });
-    expect(await machine.world.tick()).toBeGreaterThan(before);
-  });
-
-  test.each([
-    ['check the snapshot', 'suspended'],
-    ['start the emulator', 'suspended'],
-    ['remove the description', 'running'],
-    ['continue the machine', 'running'],
-  ])('is whole when the platform is killed in its resume before: %s', async (step, state) => {
-    const before = await machine.world.tick();
-    await machine.driver.suspend('m1');
-    expect(await machine.moveInProcess('resume', step, 'platform')).toBeUndefined();
-    expect(await machine.openDriver()).toEqual([{ id: 'm1', instance_id: 'i1', state }]);
-    if (state === 'suspended') expect(await machine.driver.resume(spec)).toEqual({ outcome: 'resumed' });
-    expect(await machine.world.tick()).toBeGreaterThan(before);
-  });
-
-  test.each([
-    ['save the state', { outcome: 'failed', state: 'stopped' }],
-    ['sum the memory', { outcome: 'failed', state: 'stopped' }],
-    ['end the emulator', { outcome: 'done', state: 'suspended' }],
-  ])('whose emulator is killed in its suspend before: %s, is %o', async (step, outcome) => {
-    await machine.world.ask('note killed', 'noted/');
-    expect(await machine.moveInProcess('suspend', step, 'emulator')).toEqual(outcome);
-    const [found] = await machine.openDriver();
-    expect(found?.state).toBe(outcome.state === 'stopped' ? 'over' : 'suspended');
-    if (outcome.state === 'stopped') await machine.boot();
-    else expect(await machine.driver.resume(spec)).toEqual({ outcome: 'resumed' });
-    expect(await machine.world.ask('read', 'note/')).toBe('killed');
-  });
-
-  test('whose emulator ends while it runs has ended, and is found so by the next platform', async () => {
-    process.kill(machine.pid(), 'SIGKILL');
-    await eventually(() => machine.exits.length === 1, LIMIT_MS);
-    expect(machine.exits[0]?.exit_code).toBeNull();
-    expect(machine.driver.state('m1')).toBe('stopped');
-    await machine.driver[Symbol.asyncDispose]();
-    expect(await machine.openDriver()).toEqual([{ id: 'm1', instance_id: 'i1', state: 'over' }]);
-    await machine.boot();
-  });
-
   test('that powers itself off has ended well, and one that restarts itself has not', async () => {
     for (const [word, exit_code] of [
       ['exit', 0],
@@ -191,6 +137,42 @@ describe.skipIf(isWithoutMachines())('a virtual machine', () => {
     expect(existsSync(machine.files.memory)).toBe(false);
     await machine.boot();
     expect(await machine.world.ask('read', 'note/')).toBe('stopped');
+  });
+
+  test('that answers nothing is suspended and stopped all the same', async () => {
+    await machine.world.ask('deaf', 'deafened');
+    await machine.driver.suspend('m1');
+    expect((await machine.driver.resume(spec)).outcome).toBe('resumed');
+    await machine.world.tick();
+    await machine.driver.stop('m1', { signal: 'SIGTERM', timeout_ms: 1_000 });
+    expect(machine.exits).toEqual([{ exit_code: 0, signal: null }]);
+    await machine.boot();
+  });
+
+  test('goes on printing at the beginning of a log that was cut', async () => {
+    const log = join(machine.files.dir, 'agent.log');
+    expect(machine.driver.lastLines('m1')).toContain('console of m1');
+    await capLog(log, 0);
+    await machine.world.ask('print hello', 'printed/');
+    expect(readFileSync(log, 'utf8').trim()).toBe('hello');
+    expect(readFileSync(`${log}.1`, 'utf8')).toContain('console of m1');
+  });
+
+  test('fills its own disk, and gets the error of that itself', async () => {
+    expect(await machine.world.ask('fill', 'filled/')).toBe('1');
+    expect(machine.lines.filter((line) => line.includes('full'))).toEqual([]);
+  });
+
+  test('is not continued on a host with less memory than it has, and is then still suspended', async () => {
+    await machine.driver.suspend('m1');
+    await machine.driver[Symbol.asyncDispose]();
+    await machine.openDriver({ hostMemory_mb: 64 });
+    await expect(machine.driver.resume(spec)).rejects.toMatchObject({ code: 'insufficient_memory' });
+    expect(machine.driver.state('m1')).toBe('suspended');
+    await machine.driver[Symbol.asyncDispose]();
+    await machine.openDriver();
+    expect((await machine.driver.resume(spec)).outcome).toBe('resumed');
+    await machine.world.tick();
   });
 
   test('begins with the disk of its image where a stop resets it, and keeps its volumes', async () => {

@@ -31,6 +31,7 @@ const moves: Readonly<Record<string, () => Promise<unknown>>> = {
   suspend: async () => await driver.suspend(spec.id),
   resume: async () => (await driver.resume(spec)).outcome,
   stop: async () => await driver.stop(spec.id, { signal: 'SIGTERM', timeout_ms: 30_000 }),
+  kill: async () => await driver.stop(spec.id, { signal: 'SIGKILL', timeout_ms: 0 }),
   dropSnapshot: async () => await driver.dropSnapshot(spec.id),
   checkpoint: async () =>
     (
@@ -43,7 +44,11 @@ const moves: Readonly<Record<string, () => Promise<unknown>>> = {
     ).id,
   restore: async () => {
     const work = { signal: new AbortController().signal, onProgress: ignore };
-    await using prepared = await driver.checkpoints.prepareRestore(spec.id, 'v0', work);
+    await using prepared = await driver.checkpoints.prepareRestore(
+      spec.id,
+      (await driver.checkpoints.list(spec.id)).at(-1)?.id ?? '',
+      work,
+    );
     await prepared.putInPlace();
   },
 };

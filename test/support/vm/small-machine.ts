@@ -45,7 +45,7 @@ export interface SmallMachine extends AsyncDisposable {
   readonly exits: InstanceEnd[];
   /** What the driver logged for people. */
   readonly lines: string[];
-  openDriver(): Promise<readonly FoundInstance[]>;
+  openDriver(more?: Partial<QemuDriverOptions>): Promise<readonly FoundInstance[]>;
   boot(more?: Partial<MachineSpec>): Promise<void>;
   pid(): number;
   /** Runs a move in a process that kills itself, or the emulator, at a step. Undefined when it has killed itself. */
@@ -74,12 +74,13 @@ export async function openSmallMachine(
   const files = new MachineFiles(join(options.dir, 'm1'));
   const log = (_: object, message: string) => void lines.push(message);
   let driver: MachineDriver | undefined;
-  const openDriver = async () => {
+  const openDriver = async (change: Partial<QemuDriverOptions> = {}) => {
     driver = createQemuDriver({
       machinesUrl: () => world.url,
       createToken: async () => new Secret('remora_tok'),
       log: { debug: () => undefined, info: log, warn: log, error: log },
       ...options,
+      ...change,
     });
     driver.onExit(async (_, end) => void exits.push(end));
     return await driver.findInstances();

@@ -13,6 +13,8 @@ import { runTool } from './run-tool.ts';
 
 const info = z.object({ 'virtual-size': z.number(), 'backing-filename': z.string().optional() });
 const NEXT = 'next.qcow2';
+/** A disk over a checkpoint, which is to take the place of the disk. */
+export const RESTORED = 'restore.qcow2';
 const FROZEN = /^v\d{1,15}\.qcow2$/;
 
 export interface DiskPlace {

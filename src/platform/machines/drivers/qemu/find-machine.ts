@@ -1,4 +1,6 @@
 // Finds the emulator of a note that an earlier platform process wrote, and finishes or undoes what that process was doing with it.
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { readBootId } from '../../../../linux/boot-id.ts';
 import { isAlive, type ProcessIdentity } from '../../../../linux/processes/process-identity.ts';
 import type { MarkedProcess } from '../../../../linux/processes/process-table.ts';
@@ -6,11 +8,11 @@ import type { FoundInstance } from '../machine-driver.ts';
 import { followProcess } from '../machine-process.ts';
 import { noteOf } from './boot-machine.ts';
 import { endCopy } from './copy-disk.ts';
-import { finishFreeze } from './disk-chain.ts';
+import { finishFreeze, RESTORED } from './disk-chain.ts';
 import { endEmulator } from './emulator/emulator-session.ts';
 import type { Instances } from './instances.ts';
 import type { MachineFiles } from './machine-files.ts';
-import { type MachineNote, writeNote } from './machine-note.ts';
+import { type MachineNote, renewNote } from './machine-note.ts';
 import { openWay } from './open-way.ts';
 import type { QemuHost } from './qemu-host.ts';
 import { connectQmp } from './qmp/connect-qmp.ts';
@@ -40,11 +42,12 @@ export async function findMachine(id: string, note: MachineNote, finding: Findin
     return { id, instance_id, state: 'running' };
   }
   await endCopy(files);
+  await rm(join(files.dir, RESTORED), { force: true });
   if (await finishFreeze(files)) await renewDiskStamps(files);
   if (hasSnapshot || note.phase === 'suspended') {
     // Without the description it is `lost`, which its next start says.
     const suspended: MachineNote = { ...note, pid: undefined, start_ticks: undefined, phase: 'suspended' };
-    writeNote(files.dir, suspended);
+    renewNote(files.dir, note, suspended);
     instances.addSuspended(id, suspended);
     return { id, instance_id, state: 'suspended' };
   }
@@ -70,7 +73,7 @@ async function adopt(id: string, { note, files, emulator, hasSnapshot }: Found, 
     if (PAUSED.includes(state)) await qmp.execute('cont');
     const session = { process: followProcess(emulator, finding.signal), qmp };
     const running: MachineNote = { ...noteOf(note, session), phase: 'running' };
-    writeNote(files.dir, running);
+    renewNote(files.dir, note, running);
     const way = await openWay({ host, id, session, note: running });
     finding.instances.begin(id, { ...session, files, note: running, way });
     return true;

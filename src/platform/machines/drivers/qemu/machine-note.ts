@@ -4,6 +4,7 @@ import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { z } from 'zod';
 import { readBootId } from '../../../../linux/boot-id.ts';
+import { toStorageFull } from '../storage-full.ts';
 import { emulatorPlan } from './emulator/emulator-plan.ts';
 import { MachineFiles } from './machine-files.ts';
 
@@ -29,6 +30,19 @@ export function writeNote(dir: string, fields: Omit<MachineNote, 'boot_id'>): vo
   rmSync(early, { force: true });
   writeFileSync(early, JSON.stringify({ ...fields, boot_id: readBootId() ?? '' }), { mode: 0o600, flag: 'wx' });
   renameSync(early, path);
+}
+
+/**
+ * Writes what was found, where it is not what the note says already. On a full disk the note stays as it is, which leads the next platform
+ * to the same.
+ */
+export function renewNote(dir: string, before: MachineNote, found: Omit<MachineNote, 'boot_id'>): void {
+  if (JSON.stringify(note.parse({ ...found, boot_id: readBootId() ?? '' })) === JSON.stringify(before)) return;
+  try {
+    writeNote(dir, found);
+  } catch (error) {
+    if (toStorageFull(error) === error) throw error;
+  }
 }
 
 /** Undefined when there is none that can be read. */

@@ -15,7 +15,7 @@ import {
   writeCopied,
 } from './checkpoint-records.ts';
 import { copyDisk, endCopy } from './copy-disk.ts';
-import { finishFreeze, freezeDisk, makeOverlay, readCurrent, removeUnused } from './disk-chain.ts';
+import { finishFreeze, freezeDisk, makeOverlay, RESTORED, readCurrent, removeUnused } from './disk-chain.ts';
 import { askToSync } from './guest/host-port.ts';
 import type { Instances } from './instances.ts';
 import { readNote } from './machine-note.ts';
@@ -23,7 +23,6 @@ import { hasDisk } from './prepare-machine.ts';
 import type { QemuHost } from './qemu-host.ts';
 import { renewDiskStamps } from './snapshots/disk-stamps.ts';
 
-const RESTORE = 'restore.qcow2';
 const SYNC_MS = 3_000;
 
 export function createQemuCheckpoints(host: QemuHost, instances: Pick<Instances, 'get'>): MachineCheckpoints {
@@ -83,9 +82,9 @@ export function createQemuCheckpoints(host: QemuHost, instances: Pick<Instances,
       if (!(await find(id, checkpoint_id)).is_healthy) {
         throw new RemoraError('conflict', `the checkpoint ${checkpoint_id} cannot be read; restore another one`);
       }
-      const prepared = join(files.dir, RESTORE);
+      const prepared = join(files.dir, RESTORED);
       const frozen = `${checkpoint_id}.qcow2`;
-      await makeOverlay({ files, uid: readNote(files.dir)?.uid }, frozen, RESTORE, frozen);
+      await makeOverlay({ files, uid: readNote(files.dir)?.uid }, frozen, RESTORED, frozen);
       onProgress('a disk over the checkpoint is made');
       return {
         async putInPlace() {

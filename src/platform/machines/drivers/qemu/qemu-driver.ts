@@ -116,7 +116,7 @@ export function createQemuDriver(options: QemuDriverOptions): MachineDriver {
     },
     async stop(id, stop) {
       const instance = instances.get(id);
-      if (instance !== undefined) await stopEmulator(instance, stop);
+      if (instance !== undefined) await stopEmulator(instance, stop, host.stepOf(id));
       else if (await drop(id)) await instances.tellEnd(id);
     },
     async discard(id) {
@@ -142,7 +142,7 @@ export function createQemuDriver(options: QemuDriverOptions): MachineDriver {
     async [Symbol.asyncDispose]() {
       const ending = options.endMachines ? instances.list() : [];
       await Promise.allSettled(underWay);
-      await Promise.all(ending.map(([, instance]) => stopEmulator(instance, SHUTDOWN)));
+      await Promise.all(ending.map(([id, instance]) => stopEmulator(instance, SHUTDOWN, host.stepOf(id))));
       closing.abort();
       logs[Symbol.dispose]();
       await letGo(options, instances);

@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises';
 import type { MachineSpec, SnapshotFault } from '../machine-driver.ts';
 import { noteOf, startEmulator } from './boot-machine.ts';
-import { endEmulator, loadState } from './emulator/emulator-session.ts';
+import { type EmulatorSession, endEmulator, loadState } from './emulator/emulator-session.ts';
 import type { NewInstance } from './instances.ts';
 import type { MachineFiles } from './machine-files.ts';
 import { type MachineNote, writeNote } from './machine-note.ts';
@@ -14,7 +14,8 @@ import { removeSnapshotManifest } from './snapshots/snapshot-manifest.ts';
 
 /**
  * Resolves with the machine, which runs, or with what is wrong with its snapshot; nothing of it runs then. The snapshot is none any more
- * once the machine may write into it: a crash after that is a loss, and never a machine of two times.
+ * once the machine may write into it: a crash after that is a loss, and never a machine of two times. Throws what keeps the emulator or the way to the
+ * platform from being opened; the snapshot is then as it was.
  */
 export async function resumeMachine(
   host: QemuHost,
@@ -32,9 +33,21 @@ export async function resumeMachine(
   const note: MachineNote = { ...before, phase: 'suspended', plan: snapshot.plan };
   onStep('start the emulator');
   const session = await startEmulator({ host, files, note, isIncoming: true });
+  // Both take a moment; the machine goes on when both are over.
+  const opening = openWay({ host, id: spec.id, session, note });
+  // It is awaited below; until then its failure is nobody's.
+  opening.catch(() => undefined);
   try {
-    // Both take a moment; the machine runs when both are over.
-    const [way] = await Promise.all([openWay({ host, id: spec.id, session, note }), loadState(session)]);
+    await loadState(session);
+  } catch (error) {
+    opening.then((way) => way[Symbol.dispose]()).catch(() => undefined);
+    return await giveUp(host, spec.id, session, error);
+  }
+  const way = await opening.catch(async (error: unknown) => {
+    await endEmulator(session.process);
+    throw error;
+  });
+  try {
     onStep('remove the description');
     await removeSnapshotManifest(files);
     const running = { ...noteOf(note, session), phase: 'running' } as const;
@@ -43,10 +56,15 @@ export async function resumeMachine(
     await session.qmp.execute('cont');
     return { ...session, files, note: running, way };
   } catch (error) {
-    await endEmulator(session.process);
-    host.log.error({ err: error, machine: spec.id }, 'a snapshot that is whole cannot be continued from');
-    return 'corrupted';
+    way[Symbol.dispose]();
+    return await giveUp(host, spec.id, session, error);
   }
+}
+
+async function giveUp(host: QemuHost, id: string, session: EmulatorSession, error: unknown): Promise<SnapshotFault> {
+  await endEmulator(session.process);
+  host.log.error({ err: error, machine: id }, 'a snapshot that is whole cannot be continued from');
+  return 'corrupted';
 }
 
 /** Throws the snapshot of a machine away. Its disk stays. */

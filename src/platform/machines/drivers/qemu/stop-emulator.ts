@@ -6,12 +6,17 @@ import type { Instance } from './instances.ts';
 
 const QUIT_MS = 2_000;
 
-/** Resolves after the listeners of the exit have run. A machine is asked in one way, whatever `signal` names; `SIGKILL` asks nobody. */
-export async function stopEmulator(instance: Instance, { signal, timeout_ms }: StopOptions): Promise<void> {
+/** `onStep` runs before each step. Resolves after the listeners of the exit have run. A machine is asked in one way, whatever `signal` names; `SIGKILL` asks nobody. */
+export async function stopEmulator(
+  instance: Instance,
+  { signal, timeout_ms }: StopOptions,
+  onStep: (step: string) => void,
+): Promise<void> {
   const { over } = instance;
   const isGentle = signal !== 'SIGKILL' && timeout_ms > 0;
+  if (isGentle) onStep('ask the machine to end');
   using _asked = isGentle ? await askToPowerOff(instance.files.dir).catch(() => undefined) : undefined;
-  const quit = setTimeout(() => void end(instance).catch(() => undefined), isGentle ? timeout_ms : 0);
+  const quit = setTimeout(() => void end(instance, onStep).catch(() => undefined), isGentle ? timeout_ms : 0);
   try {
     await over;
   } finally {
@@ -20,7 +25,8 @@ export async function stopEmulator(instance: Instance, { signal, timeout_ms }: S
 }
 
 /** `quit` lets the emulator write what it holds for the disk. */
-async function end({ qmp, process, over }: Instance): Promise<void> {
+async function end({ qmp, process, over }: Instance, onStep: (step: string) => void): Promise<void> {
+  onStep('end the emulator');
   await qmp.execute('quit').catch(() => undefined);
   const timer = setTimeout(() => void endEmulator(process).catch(() => undefined), QUIT_MS);
   await over.finally(() => clearTimeout(timer));

@@ -7,6 +7,7 @@ import { type ProcessIdentity, readIdentity } from '../../../../../linux/process
 import { signalProcess } from '../../../../../linux/processes/signal-process.ts';
 import type { InstanceEnd } from '../../machine-driver.ts';
 import type { MachineProcess } from '../../machine-process.ts';
+import { toStorageFull } from '../../storage-full.ts';
 import { type MachineFiles, PORT_SOCKET, QMP_SOCKET } from '../machine-files.ts';
 import { openInheritedListener } from './inherited-listener.ts';
 import { toLaunchLine } from './launch-line.ts';
@@ -32,7 +33,7 @@ export interface EmulatorSpawn {
   readonly onSpawned: (identity: ProcessIdentity) => void;
 }
 
-/** Resolves when the process runs; whether it becomes the emulator is seen at its control socket. Throws `internal`. */
+/** Resolves when the process runs; whether it becomes the emulator is seen at its control socket. Throws `storage_full` and `internal`. */
 export async function spawnEmulator(options: EmulatorSpawn): Promise<MachineProcess> {
   const { files, state } = options;
   await using control = await openInheritedListener(files.dir, QMP_SOCKET);
@@ -66,6 +67,8 @@ export async function spawnEmulator(options: EmulatorSpawn): Promise<MachineProc
     if (identity === undefined) throw new Error('the child has no pid');
     return { ...identity, ended };
   } catch (cause) {
+    const full = toStorageFull(cause);
+    if (full !== cause) throw full;
     throw new RemoraError('internal', 'the emulator of the machine could not be started', { cause });
   } finally {
     for (const descriptor of opened) closeSync(descriptor);
