@@ -16,7 +16,7 @@ export interface SmallWorld extends AsyncDisposable {
   order(word: string): void;
 }
 
-const LIMIT_MS = Number(process.env.DRVLIM ?? 120_000);
+const LIMIT_MS = 120_000;
 
 export async function openSmallWorld(): Promise<SmallWorld> {
   const told: string[] = [];
