@@ -114,7 +114,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   ],
   'platform/organizations': ['platform/storage'],
   'platform/fencing': ['platform/storage'],
-  'platform/hosts': ['platform/storage'],
+  'platform/usage': ['platform/storage', 'platform/tokens'],
+  'platform/hosts': ['platform/storage', 'platform/usage'],
   'platform/tokens': [
     'platform/fencing',
     'platform/organizations',
@@ -171,6 +172,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/organizations',
     'platform/storage',
     'platform/tokens',
+    'platform/usage',
   ],
   'platform/machines/moves': [
     'platform/fencing',
@@ -299,6 +301,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/storage',
     'platform/tokens',
     'platform/upstream',
+    'platform/usage',
     'platform/vault',
   ],
 };

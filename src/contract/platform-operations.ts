@@ -13,6 +13,7 @@ import { machineChangeOperations } from './machine-changes.ts';
 import { machineHistoryOperations } from './machine-history.ts';
 import { machineLeaseOperations } from './machine-leases.ts';
 import { machineMetadataOperations } from './machine-metadata.ts';
+import { machineUsageOperations } from './machine-usage.ts';
 import { machineOperations } from './machines.ts';
 import { networkPolicyOperations } from './network-policy.ts';
 import { oauthOperations } from './oauth.ts';
@@ -58,6 +59,7 @@ export const platformOperations = {
   ...machineChangeOperations,
   ...machineLeaseOperations,
   ...machineMetadataOperations,
+  ...machineUsageOperations,
   ...volumeOperations,
   ...channelOperations,
   ...serviceOperations,

@@ -27,6 +27,7 @@ import * as machineChanges from './machine-changes.ts';
 import * as machineConfig from './machine-config.ts';
 import * as machineLeases from './machine-leases.ts';
 import * as machineMetadata from './machine-metadata.ts';
+import * as machineUsage from './machine-usage.ts';
 import * as machines from './machines.ts';
 import * as networkPolicy from './network-policy.ts';
 import * as oauth from './oauth.ts';
@@ -62,6 +63,7 @@ const modules: readonly Readonly<Record<string, unknown>>[] = [
   machineChanges,
   machineLeases,
   machineMetadata,
+  machineUsage,
   volumes,
   resumeReports,
   portNotices,

@@ -179,7 +179,7 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
     async forgetHost(host) {
       const known = await hosts().list();
       if (!known.some((each) => each.host === host)) throw new RemoraError('not_found', `there is no host ${host}`);
-      await hosts().forget(host);
+      await hosts().forget(host, Date.now());
     },
     async [Symbol.asyncDispose]() {
       await connecting?.[Symbol.asyncDispose]();

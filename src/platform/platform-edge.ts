@@ -44,6 +44,7 @@ import { toCallRates } from './tokens/call-rate.ts';
 import { createReadPassedPrincipal } from './tokens/passed-principal.ts';
 import { isCaller, type Principal } from './tokens/principal.ts';
 import { createRecheckToken } from './tokens/recheck-token.ts';
+import { createMachineUsageHandlers } from './usage/machine-usage-handlers.ts';
 import type { Vault } from './vault/vault.ts';
 
 export interface PlatformEdgeDeps extends MachineParts, Pick<GatewayParts, 'connecting' | 'gateway'> {
@@ -191,6 +192,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       reconnectSpread_ms: options.reconnectSpread_ms ?? 0,
       log,
     }),
+    ...createMachineUsageHandlers(storage, clock),
     ...createNoticeHandlers({
       notices,
       watches,

@@ -68,6 +68,7 @@ readMachineMetadataKey 401:unauthorized served 403:forbidden 403:forbidden serve
 setMachineMetadataKey 401:unauthorized served served served served 404:not_found
 putMachineMetadataKey 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 deleteMachineMetadataKey 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+readMachineUsage 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 listVolumes 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 createVolume 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 readVolume 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found

@@ -54,7 +54,7 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
     const organization = await createOrganizationStore(storage).create('acme', 1);
     const sprites = createSpriteStore(storage);
     const machines = createMachineStore(storage);
-    const machineService = { destroy: async (id: string) => await machines.delete(id) };
+    const machineService = { destroy: async (id: string) => await machines.delete(id, 1) };
     const service = createSpriteService({
       storage,
       sprites,
@@ -442,7 +442,7 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
       expect(await hosts.list()).toMatchObject([
         { host, machines: 1, address: null, version: null, seen_at: null, resident_mb: null },
       ]);
-      await hosts.forget(host ?? '');
+      await hosts.forget(host ?? '', 1);
       expect(await machines.find(id)).toMatchObject({ host: null, state: 'stopped' });
       expect(await hosts.list()).toEqual([]);
       expect(await machines.claim(id, 'h9')).toBe(true);

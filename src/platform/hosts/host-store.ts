@@ -1,5 +1,7 @@
 // The platform processes on one database, each known by the machines that are its own and by the vault keys it was started with.
+
 import type { Storage } from '../storage/storage.ts';
+import { createUsageLedger } from '../usage/usage-ledger.ts';
 
 export interface PlatformHost {
   readonly host: string;
@@ -23,19 +25,22 @@ export type HostSign = Omit<PlatformHost, 'machines' | 'seen_at'>;
 export interface HostStore {
   list(): Promise<readonly PlatformHost[]>;
   /** Stops its machines in the record and lets any host start them; what they had on its disk is lost, snapshots too. */
-  forget(host: string): Promise<void>;
+  forget(host: string, now_ms: number): Promise<void>;
   /** Records a sign of life. */
   sign(sign: HostSign, now_ms: number): Promise<void>;
   /** The address of a process and the ids of the vault keys that it was started with. */
   find(host: string): Promise<{ readonly address: string | null; readonly key_ids: readonly string[] }>;
 }
 
+const MOVED = "state NOT IN ('suspended', 'created', 'failed', 'stopped')";
+
 const forgetMachines = `
 UPDATE machines SET host = NULL,
   discarded = CASE WHEN state IN ('suspended', 'suspending') THEN 'migrate' ELSE discarded END,
   wanted = CASE WHEN state IN ('suspended', 'suspending') THEN 'suspended' ELSE 'stopped' END,
   state = CASE WHEN state IN ('suspended', 'suspending') THEN 'suspended'
-               WHEN state IN ('created', 'failed') THEN state ELSE 'stopped' END
+               WHEN state IN ('created', 'failed') THEN state ELSE 'stopped' END,
+  state_since = CASE WHEN ${MOVED} THEN $2 ELSE state_since END
 WHERE host = $1`;
 
 export function createHostStore(storage: Pick<Storage, 'all' | 'one' | 'run' | 'transaction'>): HostStore {
@@ -48,11 +53,17 @@ export function createHostStore(storage: Pick<Storage, 'all' | 'one' | 'run' | '
          FROM (SELECT host FROM running_keys UNION SELECT host FROM machines WHERE host IS NOT NULL) h
          LEFT JOIN machines m ON m.host = h.host LEFT JOIN hosts s ON s.host = h.host GROUP BY h.host ORDER BY h.host`,
       ),
-    forget: (host) =>
+    forget: (host, now_ms) =>
       storage.transaction(async (sql) => {
         const ofHost = 'SELECT sprite_id FROM machines WHERE host = $1';
         await sql.run(`DELETE FROM sprite_ports WHERE sprite_id IN (${ofHost})`, [host]);
-        await sql.run(forgetMachines, [host]);
+        const ledger = createUsageLedger(sql);
+        const moved = await sql.all<{ id: string }>(`SELECT id FROM machines WHERE host = $1 AND ${MOVED}`, [host]);
+        for (const { id } of moved) {
+          const before = await ledger.stateOf(id);
+          if (before !== undefined) await ledger.endState(before, now_ms);
+        }
+        await sql.run(forgetMachines, [host, now_ms]);
         for (const table of ['running_keys', 'channels', 'hosts']) {
           await sql.run(`DELETE FROM ${table} WHERE host = $1`, [host]);
         }

@@ -9,7 +9,7 @@ import { randomHex } from '../../core/urandom.ts';
 import { toAppTurn } from '../apps/app-turn.ts';
 import type { MachineVolumes } from '../machines/drivers/machine-volumes.ts';
 import { REGION } from '../machines/records/machine-defaults.ts';
-import { createVolumeStore, type VolumeRow } from '../machines/records/volume-store.ts';
+import { createVolumeStore, type VolumeRow, type VolumeState } from '../machines/records/volume-store.ts';
 import type { Storage } from '../storage/storage.ts';
 
 export interface NewVolumeOptions {
@@ -55,6 +55,10 @@ export function createVolumeService(deps: VolumeServiceDeps): VolumeService {
     return row;
   }
 
+  /** With the usage that ends. */
+  const move = (id: string, to: VolumeState, size_gb?: number) =>
+    storage.transaction((sql) => createVolumeStore(sql).move(id, 'created', to, clock.wall_ms(), size_gb));
+
   async function finish({ id, state, size_gb }: VolumeRow): Promise<void> {
     switch (state) {
       case 'created':
@@ -77,7 +81,7 @@ export function createVolumeService(deps: VolumeServiceDeps): VolumeService {
   function remove({ id }: VolumeRow): Promise<VolumeRow> {
     return mutex.run(id, async () => {
       const row = await again(id);
-      if (!(await volumes.move(id, 'created', 'destroying', clock.wall_ms()))) throw toBusy(row);
+      if (!(await move(id, 'destroying'))) throw toBusy(row);
       await finish({ ...row, state: 'destroying' });
       return { ...row, state: 'destroying' };
     });
@@ -125,7 +129,7 @@ export function createVolumeService(deps: VolumeServiceDeps): VolumeService {
         if (size_gb <= row.size_gb) {
           throw new RemoraError('conflict', `the volume has ${row.size_gb} GB; it can be made larger only`);
         }
-        if (!(await volumes.move(id, 'created', 'extending', clock.wall_ms(), size_gb))) throw toBusy(row);
+        if (!(await move(id, 'extending', size_gb))) throw toBusy(row);
         const isSeen = await files.extend(id, size_gb);
         await volumes.move(id, 'extending', 'created', clock.wall_ms());
         return { row: await again(id), isSeen: isSeen || row.machine_id === null };

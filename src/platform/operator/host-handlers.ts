@@ -79,7 +79,7 @@ export function createHostHandlers(deps: HostHandlerDeps): Handlers<typeof hostO
       }
       const known = await hosts.list();
       if (!known.some((each) => each.host === host)) throw new RemoraError('not_found', `there is no host ${host}`);
-      await hosts.forget(host);
+      await hosts.forget(host, clock.wall_ms());
       await drains.undrain(host);
     },
   };

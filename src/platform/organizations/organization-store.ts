@@ -35,7 +35,15 @@ const SLUG = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const columns = 'id, slug, running_limit, warm_limit, creation_limit';
 
 /** What goes with an organization. */
-const owned = ['tokens', 'oauth_states', 'gateway_usage', 'destroyed_machines', 'apps'] as const;
+const owned = [
+  'tokens',
+  'oauth_states',
+  'gateway_usage',
+  'machine_usage',
+  'volume_usage',
+  'destroyed_machines',
+  'apps',
+] as const;
 const isUsed = `
 SELECT EXISTS (SELECT 1 FROM sprites WHERE organization_id = $1)
     OR EXISTS (SELECT 1 FROM volumes WHERE organization_id = $1)

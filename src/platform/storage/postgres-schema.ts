@@ -268,4 +268,22 @@ ALTER TABLE hosts ADD COLUMN resident_mb BIGINT;
   `
 ALTER TABLE machines ADD COLUMN restored BIGINT NOT NULL DEFAULT 0;
 `,
+  `
+ALTER TABLE volumes ADD COLUMN sized_at BIGINT NOT NULL DEFAULT 0;
+CREATE TABLE machine_usage (
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  day TEXT COLLATE "C" NOT NULL,
+  app TEXT COLLATE "C" NOT NULL,
+  state TEXT COLLATE "C" NOT NULL,
+  ms BIGINT NOT NULL,
+  PRIMARY KEY (organization_id, day, app, state)
+);
+CREATE TABLE volume_usage (
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  day TEXT COLLATE "C" NOT NULL,
+  app TEXT COLLATE "C" NOT NULL,
+  gb_ms BIGINT NOT NULL,
+  PRIMARY KEY (organization_id, day, app)
+);
+`,
 ];

@@ -276,4 +276,22 @@ ALTER TABLE hosts ADD COLUMN resident_mb INTEGER;
   `
 ALTER TABLE machines ADD COLUMN restored INTEGER NOT NULL DEFAULT 0;
 `,
+  `
+ALTER TABLE volumes ADD COLUMN sized_at INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE machine_usage (
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  day TEXT NOT NULL,
+  app TEXT NOT NULL,
+  state TEXT NOT NULL,
+  ms INTEGER NOT NULL,
+  PRIMARY KEY (organization_id, day, app, state)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE volume_usage (
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  day TEXT NOT NULL,
+  app TEXT NOT NULL,
+  gb_ms INTEGER NOT NULL,
+  PRIMARY KEY (organization_id, day, app)
+) STRICT, WITHOUT ROWID;
+`,
 ];

@@ -148,6 +148,6 @@ export async function runPlan({ storage, organization_id }: ModelStorage, plan: 
     return undefined;
   } finally {
     if (platform.now !== undefined) await end(platform.now);
-    await machines.delete(id);
+    await machines.delete(id, Date.now());
   }
 }

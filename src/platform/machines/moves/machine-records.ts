@@ -128,7 +128,9 @@ export function createMachineRecords(deps: MachineRecordsDeps): MachineRecords {
     },
     checkPlace: (row) => storage.transaction((sql) => createMachineLimits(sql).checkRunning(row)),
     async correct(row, state) {
-      if (row.state === state || !(await machines.move(row.id, row.state, state, clock.wall_ms()))) return;
+      const now_ms = clock.wall_ms();
+      const write = () => storage.transaction((sql) => createMachineStore(sql).move(row.id, row.state, state, now_ms));
+      if (row.state === state || !(await write())) return;
       await notifyMoved(row, state);
     },
     async want(row, wanted, type, cause) {

@@ -1,21 +1,25 @@
 // Ends of machines on request: a stop, which is recorded before the machine has ended, and a deletion.
+import type { Clock } from '../../../core/clock.ts';
 import type { KeyedMutex } from '../../../core/keyed-mutex.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
+import type { Storage } from '../../storage/storage.ts';
 import type { MachineDriver, StopOptions } from '../drivers/machine-driver.ts';
-import type { MachineStore, WantedState } from '../records/machine-store.ts';
+import { createMachineStore, type MachineStore, type WantedState } from '../records/machine-store.ts';
 import type { MachineRecords } from './machine-records.ts';
 import type { Restarts } from './pending-restarts.ts';
 import type { Waiters } from './state-waiters.ts';
 
 export interface StopsDeps {
+  readonly storage: Pick<Storage, 'transaction'>;
   /** The id of this platform process. */
   readonly host: string;
-  readonly machines: Pick<MachineStore, 'find' | 'want' | 'claim' | 'delete'>;
+  readonly machines: Pick<MachineStore, 'find' | 'want' | 'claim'>;
   readonly driver: Pick<MachineDriver, 'stop' | 'discard' | 'dropSnapshot' | 'state'>;
   readonly records: Pick<MachineRecords, 'ownRow' | 'movableRow' | 'move' | 'want' | 'discard' | 'judge'>;
   readonly restarts: Pick<Restarts, 'cancel'>;
   readonly waiters: Pick<Waiters, 'settle' | 'end'>;
   readonly mutex: KeyedMutex;
+  readonly clock: Pick<Clock, 'wall_ms'>;
   readonly onEvent: (machine_id: string) => void;
   /** Cancels a freeze that is pending. */
   readonly callOffFreeze: (id: string) => void;
@@ -101,7 +105,7 @@ export function createStops(deps: StopsDeps): MachineStops {
       await mutex.run(id, async () => {
         await endNow(id, 'destroyed');
         await driver.discard(id);
-        await machines.delete(id);
+        await deps.storage.transaction((sql) => createMachineStore(sql).delete(id, deps.clock.wall_ms()));
       });
       deps.onEvent(id);
       deps.waiters.settle(id, { state: 'destroyed', instance_id: row.instance_id });

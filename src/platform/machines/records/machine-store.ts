@@ -10,6 +10,7 @@ import {
   machineStatus,
 } from '../../../contract/machines.ts';
 import type { Sql } from '../../storage/storage.ts';
+import { createUsageLedger } from '../../usage/usage-ledger.ts';
 
 /** The state that was asked for last, stored before anything is done. A machine that ended by itself or with its host is started again only when this is `running`. */
 const wantedStates = ['running', 'suspended', 'stopped', 'destroyed'] as const;
@@ -136,7 +137,7 @@ export interface MachineStore {
   setRestored(id: string): Promise<void>;
   setRole(id: string, role: MachineRole, now_ms: number): Promise<void>;
   setAgentVersion(id: string, version: string): Promise<void>;
-  delete(id: string): Promise<void>;
+  delete(id: string, now_ms: number): Promise<void>;
 }
 
 interface StoredMachine
@@ -172,7 +173,10 @@ const IDLE_STATES = "'created', 'stopped', 'failed'";
 
 const select = 'SELECT m.*, s.name AS sprite, s.machine_only FROM machines m JOIN sprites s ON s.id = m.sprite_id';
 
+/** `sql` is that of a transaction where a machine is moved, ended or deleted: its usage is counted with it. */
 export function createMachineStore(sql: Sql): MachineStore {
+  const ledger = createUsageLedger(sql);
+
   async function count(organization_id: string, states: readonly MachineStatus[], or: string): Promise<number> {
     const places = states.map((_, index) => `$${index + 2}`).join(', ');
     const text = `SELECT count(*) AS count FROM machines WHERE organization_id = $1 AND (state IN (${places}) ${or})`;
@@ -228,12 +232,17 @@ export function createMachineStore(sql: Sql): MachineStore {
                       state_since = CASE WHEN state = $1 THEN state_since ELSE $4 END,
                       restored = CASE WHEN $1 = 'running' THEN 0 ELSE restored END
                     WHERE id = $2 AND CASE WHEN state IN (${KNOWN_STATES}) THEN state ELSE 'stopped' END = $3`;
-      return (await sql.run(text, [to, id, from, now_ms])) > 0;
+      const before = from === to ? undefined : await ledger.stateOf(id);
+      const isMoved = (await sql.run(text, [to, id, from, now_ms])) > 0;
+      if (isMoved && before !== undefined) await ledger.endState(before, now_ms);
+      return isMoved;
     },
     async end(id, to, exit, wanted, now_ms) {
       const text = `UPDATE machines SET state = $1, last_exit = $2, wanted = $3, updated_at = $4,
                       state_since = CASE WHEN state = $1 THEN state_since ELSE $4 END WHERE id = $5`;
+      const before = await ledger.stateOf(id);
       await sql.run(text, [to, JSON.stringify(exit), wanted, now_ms, id]);
+      if (before !== undefined && before.state !== to) await ledger.endState(before, now_ms);
     },
     async want(id, wanted) {
       await sql.run('UPDATE machines SET wanted = $1 WHERE id = $2', [wanted, id]);
@@ -255,7 +264,9 @@ export function createMachineStore(sql: Sql): MachineStore {
     async setAgentVersion(id, value) {
       await sql.run('UPDATE machines SET agent_version = $1 WHERE id = $2', [value, id]);
     },
-    async delete(id) {
+    async delete(id, now_ms) {
+      const before = await ledger.stateOf(id);
+      if (before !== undefined) await ledger.endState(before, now_ms);
       await sql.run('DELETE FROM machines WHERE id = $1', [id]);
     },
   };

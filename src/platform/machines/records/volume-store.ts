@@ -1,6 +1,7 @@
 // The volumes of every organization, each with the machine whose configuration names it.
 import type { Volume } from '../../../contract/volumes.ts';
 import type { Sql } from '../../storage/storage.ts';
+import { createUsageLedger } from '../../usage/usage-ledger.ts';
 
 export type VolumeState = Volume['state'];
 
@@ -29,7 +30,7 @@ export interface VolumeStore {
   /** Those of a host whose last move did not end. */
   listUnfinished(host: string): Promise<readonly VolumeRow[]>;
   count(organization_id: string): Promise<number>;
-  /** False when the volume is not in the state `from`, or a machine has it and `to` is `destroying`. */
+  /** Only inside a transaction where it ends or gets another size. False when the volume is not in the state `from`, or a machine has it and `to` is `destroying`. */
   move(id: string, from: VolumeState, to: VolumeState, now_ms: number, size_gb?: number): Promise<boolean>;
   rename(id: string, name: string, now_ms: number): Promise<void>;
   delete(id: string): Promise<void>;
@@ -61,9 +62,14 @@ export function createVolumeStore(sql: Sql): VolumeStore {
       return (await sql.one<{ readonly count: number }>(text, [organization_id]))?.count ?? 0;
     },
     async move(id, from, to, now_ms, size_gb) {
-      const text = `UPDATE volumes SET state = $1, updated_at = $2, size_gb = CASE WHEN $3 > 0 THEN $3 ELSE size_gb END
+      const text = `UPDATE volumes SET state = $1, updated_at = $2, size_gb = CASE WHEN $3 > 0 THEN $3 ELSE size_gb END,
+                      sized_at = CASE WHEN $3 > 0 THEN $2 ELSE sized_at END
                     WHERE id = $4 AND state = $5 AND ($1 <> 'destroying' OR machine_id IS NULL)`;
-      return (await sql.run(text, [to, now_ms, size_gb ?? 0, id, from])) > 0;
+      const ledger = createUsageLedger(sql);
+      const before = to === 'destroying' || size_gb !== undefined ? await ledger.sizeOf(id) : undefined;
+      const isMoved = (await sql.run(text, [to, now_ms, size_gb ?? 0, id, from])) > 0;
+      if (isMoved && before !== undefined) await ledger.endSize(before, now_ms);
+      return isMoved;
     },
     async rename(id, name, now_ms) {
       await sql.run('UPDATE volumes SET name = $1, updated_at = $2 WHERE id = $3', [name, now_ms, id]);
