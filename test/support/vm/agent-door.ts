@@ -10,10 +10,16 @@ export interface AgentAnswer {
   readonly json: any;
 }
 
+export interface AskOptions {
+  readonly method?: string;
+  readonly body?: unknown;
+  readonly limit_ms?: number;
+}
+
 export interface AgentDoor {
   readonly url: string;
   /** Asks once. Throws when there is no answer. */
-  ask(path: string, options?: { readonly method?: string; readonly body?: unknown }): Promise<AgentAnswer>;
+  ask(path: string, options?: AskOptions): Promise<AgentAnswer>;
   /** Asks until it answers with 2xx. */
   get(path: string): Promise<AgentAnswer>;
   /** Every event that is kept after this one, in order, as soon as `isWhole` says so. */
@@ -27,10 +33,10 @@ const PAUSE_MS = 200;
 
 export function openAgentDoor(port: number): AgentDoor {
   const url = `http://127.0.0.1:${port}`;
-  const ask: AgentDoor['ask'] = async (path, { method = 'GET', body } = {}) => {
+  const ask: AgentDoor['ask'] = async (path, { method = 'GET', body, limit_ms = CALL_LIMIT_MS } = {}) => {
     const answer = await fetch(url + path, {
       method,
-      signal: AbortSignal.timeout(CALL_LIMIT_MS),
+      signal: AbortSignal.timeout(limit_ms),
       headers: { connection: 'close', ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });

@@ -26,16 +26,20 @@ export interface GoldenGuest {
   restore(): Promise<RunningGuest>;
   /** Suspends a guest and brings it back; its world goes on. */
   again(running: RunningGuest): Promise<RunningGuest>;
+  /** The same without its memory: it boots from its disk. Resolves when its agent answers. */
+  bootAgain(running: RunningGuest): Promise<RunningGuest>;
 }
 
 export interface GoldenOptions {
   readonly environment?: Readonly<Record<string, string>>;
-  /** What is done in the guest before it is saved. */
+  /** What is done in the guest before it is saved, and given time. */
   readonly prepare?: (running: RunningGuest, stream: NodeConnection) => Promise<void>;
+  /** Right before it is saved. */
+  readonly beforeSave?: (running: RunningGuest, doors: Doors) => Promise<void>;
 }
 
 /** The agent has work of its own for a while after its start: it fetches, looks for ports, and keeps compiled code. */
-const SETTLE_MS = 15_000;
+const SETTLE_MS = 8_000;
 const BOOT_LIMIT_MS = 300_000;
 const AWAY_MS = 6_000;
 
@@ -57,8 +61,9 @@ export async function bootGolden(series: KernelSeries, options: GoldenOptions = 
   const stream = await world.node.next(BOOT_LIMIT_MS);
   stream.open();
   await agent.get('/v1/ready');
-  await sleep(SETTLE_MS);
   await options.prepare?.(running, stream);
+  await sleep(SETTLE_MS);
+  await options.beforeSave?.(running, doors);
   const { json: status } = await agent.get('/v1/status');
   const saved = await guest.suspend();
   const saved_ms = Date.now();
@@ -85,6 +90,13 @@ export async function bootGolden(series: KernelSeries, options: GoldenOptions = 
       const since_ms = Date.now();
       doors.open(around);
       return comeBack(around, from, since_ms);
+    },
+    async bootAgain({ guest: before, ...around }) {
+      const disk = await before.suspend();
+      doors.open(around);
+      const booted = toRunning(around, await startGuest({ dir: tempDir(), atEnd, image, disk }));
+      await booted.agent.get('/v1/ready');
+      return booted;
     },
   };
 }

@@ -52,6 +52,8 @@ export interface GuestOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Comes back from these files, which are copied first. */
   readonly from?: Snapshot;
+  /** Boots from a copy of this disk, with what was read at its own boot. */
+  readonly disk?: Snapshot;
   /** The emulator is to start, with its files in place; at a restore, the machine is to go on. */
   readonly onStep?: (step: 'start' | 'run') => void;
 }
@@ -64,10 +66,13 @@ export async function startGuest({
   token = new Secret(''),
   environment = {},
   from,
+  disk,
   onStep,
 }: GuestOptions): Promise<Guest> {
   const file = (name: string) => join(dir, name);
-  if (from === undefined) {
+  if (disk !== undefined) {
+    for (const name of ['disk.qcow2', ...credentials]) copyFileSync(join(disk.dir, name), file(name));
+  } else if (from === undefined) {
     const create = [
       'create',
       '-q',
@@ -80,13 +85,13 @@ export async function startGuest({
       file('disk.qcow2'),
     ];
     execFileSync('qemu-img', create);
-    execFileSync('fallocate', ['-l', `${MEMORY_MB}M`, file('memory')]);
     writeFileSync(file('remora-token'), token.reveal(), { mode: 0o600 });
     const lines = Object.entries(environment).map(([name, value]) => `${name}="${value}"\n`);
     writeFileSync(file('remora-env'), lines.join(''), { mode: 0o600 });
   } else {
     for (const name of snapshotFiles) copyFileSync(join(from.dir, name), file(name), constants.COPYFILE_FICLONE);
   }
+  if (from === undefined) execFileSync('fallocate', ['-l', `${MEMORY_MB}M`, file('memory')]);
   const [shell = 0, bare = 0, socket = 0] = await Promise.all(Array.from({ length: 3 }, openFreePort));
   const ports = { shell, bare, socket };
   onStep?.('start');

@@ -1,9 +1,15 @@
 // The images of the suite: as `remora image build` makes them, with a root shell and a bare responder added.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildImage } from '../../../src/platform/images/build/build-image.ts';
+import { agentSources } from '../../../src/platform/images/build/production-packages.ts';
+import { digestTree } from '../../../src/platform/images/build/tree-digest.ts';
+import { imageManifest, MANIFEST } from '../../../src/platform/images/image-manifest.ts';
+import { sumFile } from '../../../src/platform/images/sum-file.ts';
 import { loudly } from '../loudly.ts';
+import { withFileLock } from './file-lock.ts';
 import type { GuestImage } from './guest.ts';
 
 /** The series of the kernels: one without the driver of the generation device, and one with it. */
@@ -11,10 +17,11 @@ export type KernelSeries = '6.1' | '6.12';
 
 const TOOLS = ['debootstrap', 'busybox', 'cpio', 'depmod', 'mke2fs', 'xz', 'qemu-img', 'qemu-system-x86_64'];
 const CACHE = process.env.REMORA_IMAGE_CACHE ?? '/var/cache/remora-images';
+const FILES = new URL('./files', import.meta.url).pathname;
 const top = new URL('../../../', import.meta.url).pathname.replace(/\/$/, '');
 
-/** Each tree of sources has images of its own, and so has each worker of a suite: an image is replaced while disks lie on it. */
-const OWNER = `${createHash('sha256').update(top).digest('hex').slice(0, 8)}-${process.env.VITEST_POOL_ID ?? '0'}`;
+/** Each tree of sources has images of its own: disks lie on them. */
+const imagesDir = join(CACHE, 'suite', createHash('sha256').update(top).digest('hex').slice(0, 8));
 
 /** For `describe.skipIf`: says what is missing here for a virtual machine. */
 export function isWithoutMachines(): boolean {
@@ -25,9 +32,35 @@ export function isWithoutMachines(): boolean {
 
 /** Takes minutes the first time, and again when the agent has changed. */
 export async function makeTestImage(series: KernelSeries): Promise<GuestImage> {
-  const imagesDir = join(CACHE, 'suite', OWNER);
-  const name = `suite-${series}`;
-  const { boot } = await buildImage({
+  mkdirSync(imagesDir, { recursive: true, mode: 0o700 });
+  return await withFileLock(join(imagesDir, 'lock'), async () => {
+    const name = `suite-${series}`;
+    const stamp = join(imagesDir, `${name}.made-of`);
+    const parts = await digestParts();
+    const kept = readBoot(name, stamp, parts);
+    if (kept !== undefined) return { dir: join(imagesDir, name), ...kept };
+    rmSync(stamp, { force: true });
+    const { boot } = await build(name, series);
+    writeFileSync(stamp, parts);
+    return { dir: join(imagesDir, name), ...boot };
+  });
+}
+
+/** Of everything in this tree that goes into an image, apart from packages, which the lock file names. */
+async function digestParts(): Promise<string> {
+  const trees = [...agentSources.map((path) => join(top, path)), FILES];
+  const digests = await Promise.all(trees.map((path) => (statSync(path).isFile() ? sumFile(path) : digestTree(path))));
+  return digests.join('\n');
+}
+
+/** Of the image that was made before; undefined when it is made of other parts. */
+function readBoot(name: string, stamp: string, parts: string): Omit<GuestImage, 'dir'> | undefined {
+  if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== parts) return undefined;
+  return imageManifest.parse(JSON.parse(readFileSync(join(imagesDir, name, MANIFEST), 'utf8'))).boot;
+}
+
+function build(name: string, series: KernelSeries) {
+  return buildImage({
     imagesDir,
     cacheDir: CACHE,
     name,
@@ -36,10 +69,9 @@ export async function makeTestImage(series: KernelSeries): Promise<GuestImage> {
     kernel: series,
     size_mb: 2_048,
     packages: [],
-    add: new URL('./files', import.meta.url).pathname,
+    add: FILES,
     fresh: false,
     step: (text) => process.stderr.write(`image ${name}: ${text}\n`),
     now: () => new Date(),
   });
-  return { dir: join(imagesDir, name), ...boot };
 }
