@@ -33,7 +33,7 @@ const PAUSE_MS = 200;
 
 export function openAgentDoor(port: number): AgentDoor {
   const url = `http://127.0.0.1:${port}`;
-  const ask: AgentDoor['ask'] = async (path, { method = 'GET', body, limit_ms = CALL_LIMIT_MS } = {}) => {
+  const ask: AgentDoor['ask'] = async (path, { method = 'GET', body, limit_ms = LIMIT_MS } = {}) => {
     const answer = await fetch(url + path, {
       method,
       signal: AbortSignal.timeout(limit_ms),
@@ -46,7 +46,7 @@ export function openAgentDoor(port: number): AgentDoor {
   };
   const get: AgentDoor['get'] = (path) =>
     eventually(async () => {
-      const answer = await ask(path).catch(() => undefined);
+      const answer = await ask(path, { limit_ms: CALL_LIMIT_MS }).catch(() => undefined);
       if (answer !== undefined && answer.status >= 200 && answer.status < 300) return answer;
       await sleep(PAUSE_MS);
       return undefined;
