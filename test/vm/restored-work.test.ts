@@ -8,12 +8,14 @@ import { bootGolden, type RunningGuest } from '../support/vm/golden-guest.ts';
 import { openTerminal } from '../support/vm/guest-terminal.ts';
 import { CONNECTOR_PATH } from '../support/vm/guest-world.ts';
 import { isWithoutMachines } from '../support/vm/vm-image.ts';
-import { awaitResumed, ofType, readUptime_s } from '../support/vm/watch-restores.ts';
+import { awaitResumed, listGenerations, ofType, readUptime_s } from '../support/vm/watch-restores.ts';
 
 const BOOT_LIMIT_MS = 600_000;
 const LIMIT_MS = 120_000;
 const TEN_LIMIT_MS = 420_000;
 const ROUNDS = 10;
+/** Less than a restore that left a megabyte behind each time would add. */
+const GROWTH_MB = 7;
 const DB = 'app.db';
 const COUNTER = 'n=0; while :; do n=$((n + 1)); echo line $n; sleep 1; done';
 const ECHO = 'while read -r line; do echo got $line; done';
@@ -82,17 +84,19 @@ describe.skipIf(isWithoutMachines())('what runs in a machine', { timeout: LIMIT_
         Array.from({ length: ROUNDS }, (_, n) => `/round-${n + 1}`),
       );
       const kept = (await running.agent.get(`/v1/replication/${DB}/transactions`)).json;
-      process.stderr.write(`${JSON.stringify({ weights, kept, gaps: ofType(events, 'replication_gap') })}\n`);
+      expect(
+        kept.transactions.map(({ seq, txID }: { seq: number; txID: string }) => [seq, Number.parseInt(txID, 16)]),
+      ).toEqual(Array.from({ length: ROUNDS + 1 }, (_, n) => [n + 1, n + 1]));
       expect(ofType(events, 'replication_gap')).toEqual([]);
       expect(running.node.arrivals_ms).toHaveLength(ROUNDS);
 
       const ran_s = (await readUptime_s(running)) - began.uptime_s;
       expect(Math.abs(began.hold_s - (await hold_s()) - ran_s)).toBeLessThan(3);
       expect(new Set(weights.map(({ pid }) => pid)).size).toBe(1);
-      const [, second, ...later] = weights;
+      const [, , settled, ...later] = weights;
       for (const { descriptors, resident_mb } of later) {
-        expect(Math.abs(descriptors - Number(second?.descriptors))).toBeLessThanOrEqual(4);
-        expect(resident_mb - Number(second?.resident_mb)).toBeLessThan(16);
+        expect(Math.abs(descriptors - Number(settled?.descriptors))).toBeLessThan(later.length);
+        expect(resident_mb - Number(settled?.resident_mb)).toBeLessThan(GROWTH_MB);
       }
 
       expect(await readService(running)).toEqual(service);
@@ -115,11 +119,12 @@ describe.skipIf(isWithoutMachines())('what runs in a machine', { timeout: LIMIT_
     const stream = await again.node.next(LIMIT_MS);
     stream.open();
     const resumed = await awaitResumed(again);
-    process.stderr.write(`${JSON.stringify(await again.agent.events(0, () => true))}\n`);
-    process.stderr.write(
-      `${JSON.stringify(golden().doors.platform.passages.map((p) => [...p.sent.matchAll(/^(?:GET|POST|PUT) .*$|^remora-generation.*$/gm)].map(String)))}\n`,
+    const reports = golden().doors.platform.passages.flatMap(
+      ({ sent }) => sent.match(/^POST .*\/resumed HTTP/gm) ?? [],
     );
-    expect(resumed).toHaveLength(1);
+    expect(reports).toHaveLength(1);
+    expect([...new Set(listGenerations(golden().doors.platform.passages))]).toEqual([2]);
+    expect(resumed).toMatchObject([{ generation: 2, cause: 'restore', certainty: 'certain' }]);
     expect((await again.agent.get('/v1/status')).json.generation).toBe(2);
   });
 
@@ -139,9 +144,9 @@ describe.skipIf(isWithoutMachines())('what runs in a machine', { timeout: LIMIT_
     expect(await readSessions(cold)).toEqual([]);
     const { json } = await cold.agent.get('/v1/status');
     expect(json.details.resume.boot_id).not.toBe(before.status.details.resume.boot_id);
-    expect(json.generation).toBe(before.status.generation + 1);
+    expect(json.generation).toBe(before.status.generation);
     expect(json.details.report).toMatchObject({ ok: true });
-    expect(ofType(await cold.agent.events(0, () => true), 'resumed')).toHaveLength(1);
+    expect(await cold.guest.run(`journalctl -u remora -o cat --no-pager | grep -c '"msg":"resumed"'`)).toBe('0\n');
     expect(await cold.agent.ask(`${CONNECTOR_PATH}/cold`)).toMatchObject({ text: 'ok' });
   });
 });
