@@ -19,7 +19,7 @@ export interface AttemptParts {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly upstream: ExchangeUpstream;
-  /** What goes upstream: the same in each try. */
+  /** What goes upstream. */
   readonly headers: string[];
   readonly body: CallerBody;
 }

@@ -16,6 +16,8 @@ export interface ExchangeUpstream {
   /** Path and query, sent byte for byte. */
   readonly path: string;
   readonly headers: HeaderPolicy;
+  /** Called before the second try, whose headers are its result: the machine may have been resumed since the first. Throws as the first try does. */
+  readonly headersOfSecondTry?: () => Promise<HeaderPolicy>;
   /** The kind of upstream, as messages name it. */
   readonly from: UpstreamKind;
   /** Cuts the exchange. Before the answer has begun the reason is thrown, if it is a RemoraError. */

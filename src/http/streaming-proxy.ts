@@ -28,7 +28,9 @@ export async function streamExchange(
   const parts = { request, response, upstream, headers, body };
   const first = await new ExchangeAttempt(parts).run(true);
   if (first !== 'not_sent') return first;
-  const second = await new ExchangeAttempt(parts).run(false);
+  const policy = await upstream.headersOfSecondTry?.();
+  const again = policy === undefined ? parts : { ...parts, headers: policy.request(request.rawHeaders) };
+  const second = await new ExchangeAttempt(again).run(false);
   if (second !== 'not_sent') return second;
   throw new RemoraError('upstream_failed', `the ${upstream.from} could not be reached`);
 }

@@ -17,6 +17,7 @@ import { openDatabase, type Sqlite } from '../../src/sqlite/open.ts';
 import { serveEdge } from './serve-edge.ts';
 import { tempDir } from './temp-dir.ts';
 
+const IDENTITY = { 'remora-generation': '1', 'remora-incarnation': 'ab'.repeat(16) };
 export const SPRITE_TOKEN = 'canary-sprite-token-4711';
 
 export interface GatewayAgent {
@@ -38,6 +39,7 @@ export interface GatewayAgentOptions extends Partial<GatewayConfig> {
   readonly databasePath?: string;
   readonly clock?: Clock;
   readonly gate?: () => Promise<void>;
+  readonly identity?: () => Readonly<Record<string, string>>;
   readonly auditLink?: AuditLink;
 }
 
@@ -45,7 +47,14 @@ export async function openGatewayAgent(
   baseUrl: string | undefined,
   more: GatewayAgentOptions = {},
 ): Promise<GatewayAgent> {
-  const { databasePath = join(tempDir(), 'agent.db'), clock = systemClock, gate, auditLink, ...config } = more;
+  const {
+    databasePath = join(tempDir(), 'agent.db'),
+    clock = systemClock,
+    gate,
+    identity = () => IDENTITY,
+    auditLink,
+    ...config
+  } = more;
   const { db } = openDatabase(databasePath, { migrations: storeMigrations });
   const lines: string[] = [];
   const events: { type: string }[] = [];
@@ -88,7 +97,7 @@ export async function openGatewayAgent(
       logMaxAge_ms: 3_600_000,
       ...config,
     },
-    identity: () => ({ 'remora-generation': '1', 'remora-incarnation': 'ab'.repeat(16) }),
+    identity,
     ...(gate === undefined ? {} : { gate }),
     ...(auditLink === undefined ? {} : { auditLink }),
   });

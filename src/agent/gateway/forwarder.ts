@@ -116,6 +116,10 @@ export function createForwarder(options: ForwarderOptions): Forward {
       origin,
       path: basePath + withoutCapability(request.url ?? ''),
       headers: presentHeaders(),
+      async headersOfSecondTry() {
+        await options.gate();
+        return presentHeaders();
+      },
       from: 'platform',
       signal: call.signal,
       headersTimeout_ms: options.settings.headersTimeout_ms + PLATFORM_GRACE_MS,

@@ -57,6 +57,36 @@ describe('at a resume, a call that was sent and has no answer', () => {
   });
 });
 
+it('a call that is sent once more waits at the gate, and names the machine that it is by then', async () => {
+  let isWaiting = true;
+  const platform = await openStandInPlatform({
+    connectors,
+    onGateway: (_request, response) => void (isWaiting ? undefined : response.end('ok')),
+  });
+  const gate = Promise.withResolvers<void>();
+  let identity = { 'remora-generation': '1' };
+  let isAtGate = false;
+  const agent = await openGatewayAgent(platform.url, {
+    identity: () => identity,
+    async gate() {
+      if (isWaiting) return;
+      isAtGate = true;
+      await gate.promise;
+    },
+  });
+  const waiting = ask(agent.path, { target });
+  await soon(() => expect(platform.calls).toHaveLength(1));
+  isWaiting = false;
+  await agent.upstream.replace();
+  await soon(() => expect(isAtGate).toBe(true));
+  expect(platform.calls).toHaveLength(1);
+  identity = { 'remora-generation': '2' };
+  gate.resolve();
+  expect((await waiting).status).toBe(200);
+  const generations = platform.calls.map(({ rawHeaders }) => rawHeaders[rawHeaders.indexOf('remora-generation') + 1]);
+  expect(generations).toEqual(['1', '2']);
+});
+
 it('an answer that had begun breaks off', async () => {
   const platform = await openStandInPlatform({ connectors, onGateway: (_request, response) => response.write('part') });
   const agent = await openGatewayAgent(platform.url);
