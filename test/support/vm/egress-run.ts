@@ -1,6 +1,6 @@
 // A host with virtual machines that have a way out, in a network of its own: what one of them reaches of an internet that is another network,
 // and what is left at each end. Runs in a network namespace with nothing in it, and prints what it found. Argument: an empty directory.
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -22,6 +22,9 @@ const OTHER = '100.127.255.255';
 
 const found: Record<string, unknown> = {};
 const children: ChildProcess[] = [];
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
 const run = (line: string) => execFileSync('sh', ['-ec', line], { encoding: 'utf8' });
 
 /** A network with a listener on all of its addresses, as the internet or as another machine. */
@@ -43,6 +46,10 @@ async function openNetwork(cable: string, here: string, there: string, more: rea
   await up;
   for (const each of [there, ...more]) run(`ip route add ${each}/32 dev ${cable} src ${here}`);
 }
+
+/** A connection of the emulator's own, if it were subverted. */
+const toEmulatorLine = (pid: number, address: string, port = PORT) =>
+  `5 nsenter --net --target ${pid} -- bash -c`.split(' ').concat(`echo > /dev/tcp/${address}/${port}`);
 
 const answers = async (address: string) =>
   await fetch(`http://${address}:${PORT}/`, { signal: AbortSignal.timeout(5_000) }).then(
@@ -70,10 +77,12 @@ const spec = { ...smallSpec, environment: {} };
   found.platform = await reach('10.77.0.1', 4180);
   found.internet = await reach(INTERNET);
   found.seenAs = await world.ask(`fetch ${INTERNET} ${PORT}`, 'fetched/');
-  found.refused = [];
-  for (const address of [HOST, OTHER, ...elsewhere, '10.77.0.1', '127.0.0.1', '224.0.0.1']) {
-    if ((await reach(address)) !== 'closed') (found.refused as string[]).push(address);
-  }
+  const refused = [HOST, OTHER, ...elsewhere, '10.77.0.1', '127.0.0.1', '224.0.0.1'];
+  found.reached = await world.ask(`sweep ${PORT} ${[INTERNET, ...refused].join(' ')}`, 'swept/');
+  found.fromEmulator = [INTERNET, ...elsewhere].filter(
+    (address) => spawnSync('timeout', toEmulatorLine(machine.pid(), address)).status === 0,
+  );
+  found.emulatorToPlatform = spawnSync('timeout', toEmulatorLine(machine.pid(), '10.77.0.1', 4180)).status;
   found.spoofed = await world.ask(`spoof ${INTERNET} ${PORT}`, `spoofed/${INTERNET}/${PORT}/`);
   found.afterSpoof = await reach(INTERNET);
 
@@ -109,6 +118,6 @@ const spec = { ...smallSpec, environment: {} };
 }
 onHost.closeAllConnections();
 onHost.close();
-for (const child of children) child.kill('SIGKILL');
 found.directory = existsSync(machinesDir);
 console.log(JSON.stringify(found));
+process.exit();

@@ -16,7 +16,7 @@ export const closedRanges = [
 /** Of one machine: more would fill the host's table of connections. */
 const CONNECTIONS = 4_096;
 
-/** `own`: the addresses of the host. The machine speaks with its one address alone, and no IPv6. */
+/** `own`: the addresses of the host. The machine speaks with its one address alone, and no IPv6; its emulator speaks to nobody but it. */
 export function toMachineRules(own: readonly string[]): string {
   return `
 table ip remora {
@@ -35,6 +35,10 @@ table ip remora {
     iifname "${TAP}" ip daddr @closed reject with icmp admin-prohibited
     iifname "${TAP}" oifname "${UPLINK}" ct state new ct count over ${CONNECTIONS} drop
     iifname "${TAP}" oifname "${UPLINK}" accept
+  }
+  chain output {
+    type filter hook output priority filter; policy drop;
+    oifname { "lo", "${TAP}" } accept
   }
   chain translate {
     type nat hook postrouting priority srcnat; policy accept;
