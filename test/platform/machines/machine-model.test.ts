@@ -4,6 +4,6 @@ import { expect, test } from 'vitest';
 import { runModel } from '../../support/machine-model/run-many.ts';
 
 test('record, driver and waiters agree after any operations, crashes and faults', async () => {
-  const wrong = await runModel({ runs: 150, atOnce: 75 });
+  const wrong = await runModel({ runs: 100, atOnce: 50 });
   if (wrong !== undefined) expect.fail(wrong);
 }, 180_000);

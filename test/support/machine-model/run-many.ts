@@ -21,14 +21,19 @@ export async function runModel({
   atOnce,
   seed = process.env.REMORA_MODEL_SEED,
 }: ModelRuns): Promise<string | undefined> {
+  const seeds = seed === undefined ? Array.from({ length: runs }, () => randomHex(4)) : [seed];
+  return await runPlans(seeds.map(drawPlan), atOnce);
+}
+
+/** What `runModel` does, with plans that are given. */
+export async function runPlans(plans: readonly Plan[], atOnce: number): Promise<string | undefined> {
   await using storage = openSqliteStorage(memoryDir());
   const { id: organization_id } = await createOrganizationStore(storage).create('acme', 1);
   const place: ModelStorage = { storage, organization_id };
-  const seeds = seed === undefined ? Array.from({ length: runs }, () => randomHex(4)) : [seed];
+  const left = [...plans];
   let failed: { readonly plan: Plan; readonly said: string } | undefined;
   const worker = async () => {
-    for (let next = seeds.pop(); next !== undefined && failed === undefined; next = seeds.pop()) {
-      const plan = drawPlan(next);
+    for (let plan = left.pop(); plan !== undefined && failed === undefined; plan = left.pop()) {
       const said = await runPlan(place, plan);
       if (said !== undefined) failed ??= { plan, said };
     }

@@ -16,6 +16,9 @@ export interface ModelStorage {
   readonly organization_id: string;
 }
 
+/** `cut`: the platform died under it and was replaced. `disturbed`: what follows may be something else than what was asked for. */
+type Course = 'plain' | 'cut' | 'disturbed';
+
 const SETTLE_MS = 15_000;
 const WAIT_MS = 60_000;
 const HANG_MS = 30;
@@ -73,8 +76,7 @@ export async function runPlan({ storage, organization_id }: ModelStorage, plan: 
     current.service.wait(id, wanted).then(over, over);
   }
 
-  /** Whether the platform was replaced, or a start failed: what follows is not what was asked for. */
-  async function carryOut(current: ModelPlatform, step: Step): Promise<boolean> {
+  async function carryOut(current: ModelPlatform, step: Step): Promise<Course> {
     played.fault = step.fault;
     played.isSilent = step.isSilent === true;
     current.gate.arm(step.cut?.at);
@@ -98,14 +100,14 @@ export async function runPlan({ storage, organization_id }: ModelStorage, plan: 
     if (!isHung) {
       current.gate.arm(undefined);
       // A machine with much other work may be late with its report.
-      return answered?.includes('start_failed') === true;
+      return answered?.includes('start_failed') === true ? 'disturbed' : 'plain';
     }
     await end(current);
     if (step.cut?.meanwhile === 'crash') await played.end(id, { exit_code: 7, signal: null });
     if (step.cut?.meanwhile === 'reboot') played.reboot();
     trace.push(`    the platform died${step.cut === undefined ? '' : `, then ${step.cut.meanwhile}`}`);
     await open();
-    return true;
+    return step.cut?.meanwhile === 'nothing' ? 'cut' : 'disturbed';
   }
 
   async function end(current: ModelPlatform): Promise<void> {
@@ -130,18 +132,19 @@ export async function runPlan({ storage, organization_id }: ModelStorage, plan: 
       if (before === undefined || current === undefined) break;
       const wasDrained = (await drains.drainedSince(host)) !== undefined;
       trace.push(`  ${index + 1}. ${before.state}, to be ${before.wanted}: ${JSON.stringify(step)}`);
-      const isDisturbed = await carryOut(current, step);
+      const course = await carryOut(current, step);
       const wrong = (await settle()) ?? played.violations[0];
       if (wrong !== undefined) return await toFailure(wrong);
       const untold = findUntoldBoot((await history.list(id, 100)).toReversed());
       if (untold !== undefined) return await toFailure(untold);
       const [word] = step.ask;
-      const isPlain = step.ask.length === 1 && step.fault === undefined && step.isSilent === undefined && !isDisturbed;
+      const isAlone = step.ask.length === 1 && step.fault === undefined && step.isSilent === undefined;
       // One that ended is started again whenever its time has come.
       const isPending = before.state === 'stopped' && before.wanted === 'running' && word !== 'undrain';
-      if (!isPlain || isPending || word === undefined) continue;
+      if (!isAlone || isPending || word === undefined || course === 'disturbed') continue;
       const now = (await machines.find(id))?.state ?? 'gone';
-      const expected = toExpected(word, before, wasDrained);
+      // What was not begun when the platform died was not done; what was is done whole.
+      const expected = [...toExpected(word, before, wasDrained), ...(course === 'cut' ? [before.state] : [])];
       if (!expected.includes(now))
         return await toFailure(`after ${word} it is ${now}, and not ${expected.join(' or ')}`);
     }
