@@ -12,6 +12,7 @@ import type { QemuSettings } from '../../platform/machines/drivers/qemu/qemu-set
 import { createPlatformLog } from '../../platform/observability/platform-log.ts';
 import { openPlatform } from '../../platform/platform.ts';
 import { openDoor } from '../inside/sprite-door.ts';
+import { INSTALLED_SOCKET } from '../socket-path.ts';
 import { awaitAgent } from './await-agent.ts';
 import { type DatabaseNode, openDatabaseNode } from './database-node/database-node.ts';
 import { openDevDir, openSocketPlace } from './dev-dir.ts';
@@ -192,7 +193,7 @@ async function openSocketOf(stack: AsyncDisposableStack, { path, url, token, pri
   const prefix = `/v1/sprites/${sprite}`;
   const door = stack.use(openDoor({ sprite, origin: url, socketPath: undefined, prefix, token, headers: {} }));
   const onFailure = (error: unknown) => print(`the agent in the machine cannot be reached: ${toErrorMessage(error)}`);
-  stack.use(await openMachineSocket({ path, door, onFailure }));
+  stack.use(await openMachineSocket({ path, agentPath: INSTALLED_SOCKET, door, onFailure }));
 }
 
 /** Settles as `promise` does, or rejects as soon as `signal` is aborted. */
