@@ -32,7 +32,7 @@ describe.skipIf(isWithoutMachines())('a virtual machine', () => {
   ])('is whole when the platform is killed in its suspend before: %s', async (step, state) => {
     const before = await machine.world.tick();
     expect(await machine.moveInProcess('suspend', step, 'platform')).toBeUndefined();
-    expect(await machine.openDriver()).toEqual([{ id: 'm1', instance_id: 'i1', state }]);
+    expect(await machine.openDriver()).toEqual([{ id: 'm1', instance_id: spec.instance_id, state }]);
     if (state === 'suspended') expect(await machine.driver.resume(spec)).toEqual({ outcome: 'resumed' });
     expect(await machine.world.tick()).toBeGreaterThan(before);
   });
@@ -46,7 +46,7 @@ describe.skipIf(isWithoutMachines())('a virtual machine', () => {
     const before = await machine.world.tick();
     await machine.driver.suspend('m1');
     expect(await machine.moveInProcess('resume', step, 'platform')).toBeUndefined();
-    expect(await machine.openDriver()).toEqual([{ id: 'm1', instance_id: 'i1', state }]);
+    expect(await machine.openDriver()).toEqual([{ id: 'm1', instance_id: spec.instance_id, state }]);
     if (state === 'suspended') expect(await machine.driver.resume(spec)).toEqual({ outcome: 'resumed' });
     expect(await machine.world.tick()).toBeGreaterThan(before);
   });
@@ -71,7 +71,7 @@ describe.skipIf(isWithoutMachines())('a virtual machine', () => {
     expect(machine.exits[0]?.exit_code).toBeNull();
     expect(machine.driver.state('m1')).toBe('stopped');
     await machine.driver[Symbol.asyncDispose]();
-    expect(await machine.openDriver()).toEqual([{ id: 'm1', instance_id: 'i1', state: 'over' }]);
+    expect(await machine.openDriver()).toEqual([{ id: 'm1', instance_id: spec.instance_id, state: 'over' }]);
     await machine.boot();
   });
 
@@ -82,7 +82,7 @@ describe.skipIf(isWithoutMachines())('a virtual machine', () => {
     await machine.world.ask(`note ${step.split(' ')[0]}`, 'noted/');
     await machine.driver.suspend('m1');
     expect(await machine.moveInProcess('resume', step, 'emulator')).toEqual(outcome);
-    expect(await machine.openDriver()).toEqual([{ id: 'm1', instance_id: 'i1', state: 'over' }]);
+    expect(await machine.openDriver()).toEqual([{ id: 'm1', instance_id: spec.instance_id, state: 'over' }]);
     expect(existsSync(machine.files.memory)).toBe(false);
     await machine.boot();
     expect(await machine.world.ask('read', 'note/')).toBe(step.split(' ')[0]);
@@ -96,7 +96,7 @@ describe.skipIf(isWithoutMachines())('a virtual machine', () => {
     await machine.driver.stop('m1', KILL);
     const said = await machine.moveInProcess('start', step, victim);
     if (victim === 'emulator') expect(said).toEqual({ outcome: 'failed', state: 'stopped' });
-    expect(await machine.openDriver()).toEqual([{ id: 'm1', instance_id: 'i1', state }]);
+    expect(await machine.openDriver()).toEqual([{ id: 'm1', instance_id: spec.instance_id, state }]);
     if (state === 'running') await machine.world.tick();
     else await machine.boot();
   });
@@ -106,7 +106,7 @@ describe.skipIf(isWithoutMachines())('a virtual machine', () => {
     async (step) => {
       const before = await machine.world.tick();
       expect(await machine.moveInProcess(step.startsWith('ask') ? 'stop' : 'kill', step, 'platform')).toBeUndefined();
-      expect(await machine.openDriver()).toEqual([{ id: 'm1', instance_id: 'i1', state: 'running' }]);
+      expect(await machine.openDriver()).toEqual([{ id: 'm1', instance_id: spec.instance_id, state: 'running' }]);
       expect(await machine.world.tick()).toBeGreaterThan(before);
     },
   );
@@ -122,7 +122,7 @@ describe.skipIf(isWithoutMachines())('a virtual machine', () => {
       const before = await machine.world.tick();
       await machine.driver.suspend('m1');
       await machine.moveInProcess(move, step, 'platform');
-      expect(await machine.openDriver()).toEqual([{ id: 'm1', instance_id: 'i1', state: 'suspended' }]);
+      expect(await machine.openDriver()).toEqual([{ id: 'm1', instance_id: spec.instance_id, state: 'suspended' }]);
       expect(await machine.driver.checkpoints.list('m1')).toHaveLength(count);
       expect(existsSync(join(machine.files.dir, 'restore.qcow2'))).toBe(false);
       expect((await machine.driver.resume(spec)).outcome).toBe('resumed');

@@ -32,7 +32,7 @@ describe.skipIf(isWithoutMachines())('a virtual machine', () => {
     const arguments_ = readFileSync(`/proc/${pid}/cmdline`, 'latin1');
     expect(arguments_).not.toContain('remora_tok');
     expect(readFileSync(`/proc/${pid}/environ`, 'latin1')).not.toContain('remora_tok');
-    expect(readVariable(pid ?? 0, 'REMORA_EMULATOR_OF')).toBe('i1');
+    expect(readVariable(pid ?? 0, 'REMORA_EMULATOR_OF')).toBe(spec.instance_id);
     expect(statSync(join(machine.files.credentials, 'remora-token')).mode & 0o777).toBe(0o600);
     expect(machine.driver.lastLines('m1')).toContain('console of m1');
   });

@@ -1,6 +1,6 @@
 // A host with virtual machines that have a way out, in a network of its own: what one of them reaches of an internet that is another network,
 // and what is left at each end. Runs in a network namespace with nothing in it, and prints what it found. Argument: an empty directory.
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -29,7 +29,10 @@ const run = (line: string) => execFileSync('sh', ['-ec', line], { encoding: 'utf
 
 /** A network with a listener on all of its addresses, as the internet or as another machine. */
 async function openNetwork(cable: string, here: string, there: string, more: readonly string[] = []): Promise<void> {
-  const listen = `require('http').createServer((q, r) => r.end(q.socket.remoteAddress)).listen(${PORT}, '0.0.0.0', () => console.log('up'))`;
+  const listen = `let datagrams = 0
+    require('dgram').createSocket('udp4').on('message', () => { datagrams += 1; }).bind(${PORT})
+    require('http').createServer((q, r) => r.end(q.url === '/datagrams' ? String(datagrams) : q.socket.remoteAddress))
+      .listen(${PORT}, '0.0.0.0', () => console.log('up'))`;
   const script = `ip link set lo up; read -r _; ${[there, ...more].map((each) => `ip addr add ${each}/32 dev lo; `).join('')}
     ip link set in0 up; ip route add default dev in0; exec "$0" -e "$1"`;
   const child = spawn('unshare', ['--net', 'sh', '-ec', script, process.execPath, listen], {
@@ -47,12 +50,8 @@ async function openNetwork(cable: string, here: string, there: string, more: rea
   for (const each of [there, ...more]) run(`ip route add ${each}/32 dev ${cable} src ${here}`);
 }
 
-/** A connection of the emulator's own, if it were subverted. */
-const toEmulatorLine = (pid: number, address: string, port = PORT) =>
-  `5 nsenter --net --target ${pid} -- bash -c`.split(' ').concat(`echo > /dev/tcp/${address}/${port}`);
-
-const answers = async (address: string) =>
-  await fetch(`http://${address}:${PORT}/`, { signal: AbortSignal.timeout(5_000) }).then(
+const answers = async (address: string, path = '') =>
+  await fetch(`http://${address}:${PORT}/${path}`, { signal: AbortSignal.timeout(5_000) }).then(
     (response) => response.text(),
     () => 'nothing',
   );
@@ -63,7 +62,7 @@ await openNetwork(OTHER_CABLE, '100.127.255.254', OTHER);
 const onHost = createServer((_, response) => response.end('host'));
 onHost.listen(PORT, '0.0.0.0');
 await once(onHost, 'listening');
-found.reachedFromHost = await Promise.all([INTERNET, HOST, OTHER, ...elsewhere].map(answers));
+found.reachedFromHost = await Promise.all([INTERNET, HOST, OTHER, ...elsewhere].map((address) => answers(address)));
 
 const machinesDir = join(process.argv[2] ?? '', 'machines');
 const spec = { ...smallSpec, environment: {} };
@@ -79,10 +78,13 @@ const spec = { ...smallSpec, environment: {} };
   found.seenAs = await world.ask(`fetch ${INTERNET} ${PORT}`, 'fetched/');
   const refused = [HOST, OTHER, ...elsewhere, '10.77.0.1', '127.0.0.1', '224.0.0.1'];
   found.reached = await world.ask(`sweep ${PORT} ${[INTERNET, ...refused].join(' ')}`, 'swept/');
-  found.fromEmulator = [INTERNET, ...elsewhere].filter(
-    (address) => spawnSync('timeout', toEmulatorLine(machine.pid(), address)).status === 0,
-  );
-  found.emulatorToPlatform = spawnSync('timeout', toEmulatorLine(machine.pid(), '10.77.0.1', 4180)).status;
+  // The emulator's own, if it were subverted, and one of the host.
+  run(`nsenter --net --target ${machine.pid()} -- bash -c 'echo x > /dev/udp/${INTERNET}/${PORT}' || true`);
+  run(`bash -c 'echo x > /dev/udp/${INTERNET}/${PORT}'`);
+  found.datagrams = await eventually(async () => {
+    const count = await answers(INTERNET, 'datagrams');
+    return count !== '0' && count;
+  });
   found.spoofed = await world.ask(`spoof ${INTERNET} ${PORT}`, `spoofed/${INTERNET}/${PORT}/`);
   found.afterSpoof = await reach(INTERNET);
 

@@ -1,5 +1,6 @@
 // The driver of virtual machines with one machine whose system is a shell script, in a directory of its own.
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +24,8 @@ export const KILL = { signal: 'SIGKILL', timeout_ms: 0 } as const;
 export const smallSpec: MachineSpec = {
   id: 'm1',
   app: 'acme',
-  instance_id: 'i1',
+  // Drivers look for their emulators among all of the host: those of another test are not theirs.
+  instance_id: randomUUID(),
   region: 'local',
   private_ip: 'fdaa::1',
   memory_mb: 96,

@@ -95,7 +95,8 @@ function mayGoOn(state: string, hasSnapshot: boolean): boolean {
 }
 
 /** A note without a pid means that the platform was killed during the spawn: the emulator is then the marked process that leads a group. */
-function toEmulator({ pid, start_ticks, instance_id }: MachineNote, table: readonly MarkedProcess[]) {
+function toEmulator({ pid, start_ticks, instance_id, phase }: MachineNote, table: readonly MarkedProcess[]) {
+  if (phase === 'over') return undefined;
   const known = pid === undefined || start_ticks === undefined ? undefined : { pid, start_ticks };
   const marked = table.find((each) => each.mark === instance_id && each.pid === each.group);
   const emulator: ProcessIdentity | undefined = known ?? marked;
