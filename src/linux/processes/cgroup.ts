@@ -13,6 +13,8 @@ export interface Cgroup {
   hold(still: boolean): void;
   /** Whether every process is held still. */
   isHeld(): boolean;
+  /** How many of its processes the kernel has killed for want of memory; undefined where it does not count them. */
+  oomKills(): number | undefined;
   /** Kills every process at once, also those that are being started. */
   kill(): void;
   /** Removes the group where no process is left in it. */
@@ -27,6 +29,7 @@ export function createCgroup(path: string): Cgroup {
     pids: () => pidsBelow(path),
     hold: (still) => void write(path, 'cgroup.freeze', Number(still)),
     isHeld: () => read(path, 'cgroup.events').includes('frozen 1'),
+    oomKills: () => parseOomKills(read(path, 'memory.events')),
     kill: () => void write(path, 'cgroup.kill', 1),
     remove: () => removeBelow(path),
   };
@@ -59,6 +62,12 @@ export function listCgroups(prefix: string): readonly Cgroup[] {
 /** Undefined unless `path` leads to a group of that name, so that a path from a file cannot name the group of others. */
 export function findCgroup(path: string, name: string): Cgroup | undefined {
   return basename(path) === name && existsSync(join(path, 'cgroup.kill')) ? createCgroup(path) : undefined;
+}
+
+/** The line `oom_kill 1` of memory.events; undefined when it is not there. */
+export function parseOomKills(events: string): number | undefined {
+  const count = /^oom_kill (\d+)$/m.exec(events)?.[1];
+  return count === undefined ? undefined : Number(count);
 }
 
 function findOwnCgroup(): string | undefined {

@@ -11,6 +11,7 @@ test('a group that waits for its first process is kept, and one that has lost it
     pids: () => groups.get(path) ?? [],
     hold: () => undefined,
     isHeld: () => false,
+    oomKills: () => undefined,
     kill: () => undefined,
     remove: () => void groups.delete(path),
   });

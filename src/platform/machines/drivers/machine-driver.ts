@@ -44,6 +44,8 @@ export type DriverState = 'running' | 'suspended' | 'stopped';
 export interface InstanceEnd {
   readonly exit_code: number | null;
   readonly signal: string | null;
+  /** The kernel has killed a process of it for want of memory; absent where nobody knows. */
+  readonly oom_killed?: boolean;
 }
 
 /**

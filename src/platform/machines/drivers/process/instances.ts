@@ -49,9 +49,12 @@ export function createInstances(signal: AbortSignal, startAgain: StartAgain): In
       if (signal.aborted) return;
       leader = await startAgain(machine_id, instance, { exit, env });
     }
+    // The group is removed with the last process.
+    const kills = instance.cgroup?.oomKills();
     await endMembers(instance);
     instances.delete(machine_id);
-    for (const listener of listeners) await listener(machine_id, exit);
+    const end = kills === undefined ? exit : { ...exit, oom_killed: kills > 0 };
+    for (const listener of listeners) await listener(machine_id, end);
   }
 
   return {
