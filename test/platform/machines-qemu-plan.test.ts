@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { MachineConfig } from '../../src/contract/machine-config.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { checkQemuConfig } from '../../src/platform/machines/drivers/qemu/check-config.ts';
+import { checkEgress } from '../../src/platform/machines/drivers/qemu/egress/check-egress.ts';
 import { chooseLink, toCableName, toScope } from '../../src/platform/machines/drivers/qemu/egress/egress-addresses.ts';
 import { toMachineRules } from '../../src/platform/machines/drivers/qemu/egress/egress-rules.ts';
 import { toNameServers } from '../../src/platform/machines/drivers/qemu/egress/name-servers.ts';
@@ -102,6 +103,11 @@ test('a way out is a tap of the emulator’s user, behind rules that are there b
   expect(order).toEqual(order.toSorted((a, b) => a - b));
   expect(order[0]).toBeGreaterThan(0);
   expect(script).toContain(', 45.79.0.1 }');
+});
+
+test('a host that lacks something for a way out says what, first of all the right', () => {
+  const isRoot = process.getuid?.() === 0;
+  expect(checkEgress(() => false)).toMatch(isRoot ? /apt-get install nftables$/ : /needs the user root/);
 });
 
 test('the name servers of a machine with a way out are those of the host that it reaches', () => {
