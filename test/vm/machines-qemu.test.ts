@@ -190,11 +190,11 @@ describe.skipIf(isWithoutMachines())('a virtual machine', () => {
     }
   });
 
-  test('that finds no image, or one that is none, does not start, and says how to make one', async () => {
+  test('that finds no image, or one that is none, does not start, and says which there are', async () => {
     await machine.driver.stop('m1', KILL);
     const more = { resetsRoot: true, config: { image: 'none-such' } };
     await expect(machine.driver.start({ ...spec, ...more })).rejects.toThrow(
-      /there is no image none-such.*remora image build/,
+      /there is no image none-such on this host; there are: small/,
     );
     mkdirSync(join(machine.imagesDir, 'broken'));
     for (const file of ['kernel', 'initrd', 'base.qcow2'])
