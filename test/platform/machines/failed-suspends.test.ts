@@ -18,7 +18,15 @@ test('a full disk leaves the machine awake and says so, and the next suspend wor
   const { id } = await storage.transaction((sql) => makeMachine(sql, made, Date.now()));
   const played = createPlayedHost(() => undefined);
   const ignore = () => undefined;
-  const platform = createModelPlatform({ storage, host: 'h1', id, played, onMove: ignore, onStep: ignore });
+  const platform = createModelPlatform({
+    storage,
+    host: 'h1',
+    id,
+    played,
+    startDeadline_ms: 60_000,
+    onMove: ignore,
+    onStep: ignore,
+  });
   const { service } = platform;
   onTestFinished(() => service[Symbol.asyncDispose]());
   await service.reconcile();

@@ -25,12 +25,12 @@ export interface ModelPlatformOptions {
   readonly host: string;
   readonly id: string;
   readonly played: PlayedHost;
+  readonly startDeadline_ms: number;
   readonly onMove: (state: string) => void;
   readonly onStep: (line: string) => void;
 }
 
 const UPKEEP_MS = 100;
-const START_DEADLINE_MS = 1_000;
 
 export function createModelPlatform(options: ModelPlatformOptions): ModelPlatform {
   const { host, id, played } = options;
@@ -48,7 +48,7 @@ export function createModelPlatform(options: ModelPlatformOptions): ModelPlatfor
     readDrained: async () => (await drains.drainedSince(host)) !== undefined,
     upkeepPeriod_ms: UPKEEP_MS,
     freezeDelay_ms: 0,
-    startDeadline_ms: START_DEADLINE_MS,
+    startDeadline_ms: options.startDeadline_ms,
     random: () => 0,
     log: silentLog,
   });

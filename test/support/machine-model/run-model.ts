@@ -19,13 +19,19 @@ export interface ModelStorage {
 /** `cut`: the platform died under it and was replaced. `disturbed`: what follows may be something else than what was asked for. */
 type Course = 'plain' | 'cut' | 'disturbed';
 
-const SETTLE_MS = 15_000;
+/** Looks and not a time: a machine with much other work may stand still for long. */
+const LOOKS = 2_000;
+const LOOK_MS = 6;
+/** Only a plan in which agents are silent waits for the end of their time. */
+const DEADLINE_MS = 60_000;
+const SILENT_DEADLINE_MS = 1_000;
 const WAIT_MS = 60_000;
 const HANG_MS = 30;
 
 /** Resolves with what went wrong, and with the run as it was; undefined when nothing did. */
 export async function runPlan({ storage, organization_id }: ModelStorage, plan: Plan): Promise<string | undefined> {
   const trace: string[] = [];
+  const hasSilent = plan.steps.some(({ isSilent }) => isSilent === true);
   const host = `h${randomHex(8)}`;
   const played = createPlayedHost((line) => trace.push(`    ${line}`));
   const machines = createMachineStore(storage);
@@ -43,6 +49,7 @@ export async function runPlan({ storage, organization_id }: ModelStorage, plan: 
       host,
       id,
       played,
+      startDeadline_ms: hasSilent ? SILENT_DEADLINE_MS : DEADLINE_MS,
       onMove: (state) => trace.push(`    is ${state}`),
       onStep: (line) => line.endsWith(': cut') && trace.push(`    ${line}`),
     });
@@ -60,11 +67,10 @@ export async function runPlan({ storage, organization_id }: ModelStorage, plan: 
   }
 
   async function settle(): Promise<string | undefined> {
-    const end = performance.now() + SETTLE_MS;
-    for (;;) {
+    for (let looks = 1; ; looks += 1) {
       const wrong = await look();
-      if (wrong === undefined || performance.now() > end) return wrong;
-      await sleep(4);
+      if (wrong === undefined || looks === LOOKS) return wrong;
+      await sleep(LOOK_MS);
     }
   }
 
@@ -138,7 +144,7 @@ export async function runPlan({ storage, organization_id }: ModelStorage, plan: 
       const untold = findUntoldBoot((await history.list(id, 100)).toReversed());
       if (untold !== undefined) return await toFailure(untold);
       const [word] = step.ask;
-      const isAlone = step.ask.length === 1 && step.fault === undefined && step.isSilent === undefined;
+      const isAlone = step.ask.length === 1 && step.fault === undefined && !hasSilent;
       // One that ended is started again whenever its time has come.
       const isPending = before.state === 'stopped' && before.wanted === 'running' && word !== 'undrain';
       if (!isAlone || isPending || word === undefined || course === 'disturbed') continue;
