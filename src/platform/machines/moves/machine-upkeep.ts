@@ -46,6 +46,7 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
   const { host, machines, stops, starts, clock, signal, log } = deps;
   let isDrained = false;
   let running: Promise<void> | undefined;
+  let finishing: Promise<void> | undefined;
 
   /** One that fails is logged, and tried again at the next look. */
   async function each(rows: readonly MachineRow[], step: (row: MachineRow) => Promise<unknown>): Promise<void> {
@@ -85,6 +86,20 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
     });
   }
 
+  /** Not a part of a look: a boot may take minutes, and a drain must not wait for it. */
+  function finishMeanwhile(): void {
+    if (finishing !== undefined) return;
+    finishing = finish()
+      .catch(tell)
+      .finally(() => {
+        finishing = undefined;
+      });
+  }
+
+  function tell(err: unknown): void {
+    if (!signal.aborted && !(err instanceof StorageFailure)) log.error({ err }, 'the upkeep of machines has failed');
+  }
+
   async function keepUp(): Promise<void> {
     const now_ms = clock.wall_ms();
     if (deps.snapshotMaxAge_ms !== undefined) {
@@ -100,11 +115,11 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
       const wasDrained = isDrained;
       isDrained = await deps.readDrained();
       if (isDrained !== wasDrained) log.info({ host, drained: isDrained }, 'the host was drained or opened again');
-      await finish();
+      finishMeanwhile();
       if (isDrained) return await drain();
       await keepUp();
     } catch (err) {
-      if (!signal.aborted && !(err instanceof StorageFailure)) log.error({ err }, 'the upkeep of machines has failed');
+      tell(err);
     }
   }
 
