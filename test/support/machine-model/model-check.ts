@@ -22,7 +22,8 @@ export function findDisagreement(facts: ModelFacts): string | undefined {
   }
   if (waited.includes(row.state)) return `somebody waits for ${row.state}, which it is`;
   if (row.wanted === 'destroyed') return 'it is to be destroyed, and is there';
-  if (row.wanted === 'stopped' && driver !== 'stopped') return `it is to be stopped, and is ${driver}`;
+  const isUp = driver !== 'stopped' || row.state === 'suspended';
+  if (row.wanted === 'stopped' && isUp) return `it is to be stopped, is ${driver}, and recorded as ${row.state}`;
   return judgeState(row, driver, facts);
 }
 
