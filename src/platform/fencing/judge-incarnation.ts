@@ -19,8 +19,9 @@ export function judgeIncarnation(known: KnownIncarnation | undefined, claimed: C
     case 'none':
       return 'unconfirmed';
     case 'pending':
-      if (hash === undefined) return 'unconfirmed';
-      return nonces.hashes.includes(hash) ? 'confirms' : 'conflict';
+      // Another nonce is of the boot before this one, which the platform has forgotten and the disk has not: the machine has it until an
+      // answer to its report arrives. It shows as little as none.
+      return hash !== undefined && nonces.hashes.includes(hash) ? 'confirms' : 'unconfirmed';
     case 'confirmed':
       return hash === nonces.hash ? 'same' : 'conflict';
     default:
