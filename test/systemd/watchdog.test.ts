@@ -113,12 +113,13 @@ describe.skipIf(isWithoutSystemd())('an agent that systemd watches', () => {
     } finally {
       send('SIGCONT', pids);
     }
-    // systemd may look at its clock before the agent has said a word; then the agent drains and is started again.
+    // systemd may look at its clock before the agent has turned once; then the agent drains and is started again, and has nothing to notice.
     const answers = await Promise.all(Array.from({ length: 5 }, health));
     expect(new Set(answers)).toEqual(new Set(['{"status":"ok"}\n']));
     expect(await box.run(`${curl} http://localhost/v1/tasks/build`)).toContain('"name":"build"');
-    expect(await journal()).toMatch(/"cause":"process_stopped".*"msg":"resumed"/);
-    expect(await restarts()).toBeLessThanOrEqual(before + 1);
+    const [after, told] = [await restarts(), await journal()];
+    expect(after).toBeLessThanOrEqual(before + 1);
+    if (after === before) expect(told).toMatch(/"cause":"process_stopped".*"msg":"resumed"/);
     expect(await kills()).toBe(killsBefore);
   });
 });
