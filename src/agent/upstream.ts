@@ -19,7 +19,7 @@ export interface Upstream extends AsyncDisposable {
   overSocket(path: string): undici.Dispatcher;
   /** Closes idle connections; later calls use new ones. It does not wait for calls in flight, because a stream may never end. */
   retire(): Promise<void>;
-  /** Destroys every connection, also those in use; later calls use new ones. */
+  /** Later calls use new connections when it returns; resolves when the old ones are destroyed, also those in use. */
   replace(): Promise<void>;
   /** Sets what is asked right before each TLS handshake, which fails where it answers false. */
   askBeforeHandshakes(mayBegin: () => boolean): void;
