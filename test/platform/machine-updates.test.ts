@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { createKeyedMutex } from '../../src/core/keyed-mutex.ts';
 import { createUpdates, type UpdatesDeps } from '../../src/platform/machines/moves/machine-updates.ts';
-import type { MachineRow } from '../../src/platform/machines/records/machine-store.ts';
+import type { MachineRow } from '../../src/platform/machines/records/machine-row.ts';
 
 const base = { id: 'm1', version: 'v1', instance_id: 'i1', wanted: 'running', discarded: null };
 

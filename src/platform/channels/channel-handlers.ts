@@ -10,7 +10,8 @@ import { judgeIncarnation } from '../fencing/judge-incarnation.ts';
 import type { ClaimedIncarnation } from '../fencing/known-incarnation.ts';
 import { parseIncarnationHeaders } from '../fencing/parse-incarnation-headers.ts';
 import { findMachineFor, type MachinePath } from '../machines/records/find-machine.ts';
-import type { MachineRow, MachineStore } from '../machines/records/machine-store.ts';
+import type { MachineRow } from '../machines/records/machine-row.ts';
+import type { MachineStore } from '../machines/records/machine-store.ts';
 import { isCaller, type Principal } from '../tokens/principal.ts';
 import type { Channels } from './channels.ts';
 

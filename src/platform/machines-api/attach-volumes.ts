@@ -2,7 +2,7 @@
 import type { MachineConfig } from '../../contract/machine-config.ts';
 import { refuseField } from '../../core/refuse-field.ts';
 import { RemoraError } from '../../core/remora-error.ts';
-import type { MachineRow } from '../machines/records/machine-store.ts';
+import type { MachineRow } from '../machines/records/machine-row.ts';
 import { createVolumeStore, type VolumeRow } from '../machines/records/volume-store.ts';
 import type { Sql } from '../storage/storage.ts';
 

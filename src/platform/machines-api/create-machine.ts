@@ -3,7 +3,7 @@ import { type CreateMachineRequest, machineChangeOperations } from '../../contra
 import type { Machine } from '../../contract/machines.ts';
 import type { Call } from '../../http/handler.ts';
 import { toAppTurn } from '../apps/app-turn.ts';
-import type { MachineRow } from '../machines/records/machine-store.ts';
+import type { MachineRow } from '../machines/records/machine-row.ts';
 import { toMachineRecord } from '../machines/records/machine-views.ts';
 import { organizationOf, type Principal, tokenOf } from '../tokens/principal.ts';
 import { findMounted } from './attach-volumes.ts';

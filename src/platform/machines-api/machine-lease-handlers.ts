@@ -5,7 +5,7 @@ import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { MachineAccess } from '../machines/access/machine-access.ts';
 import { createMachineConfigStore } from '../machines/records/machine-config-store.ts';
-import type { MachineRow } from '../machines/records/machine-store.ts';
+import type { MachineRow } from '../machines/records/machine-row.ts';
 import type { Sql } from '../storage/storage.ts';
 import { type Principal, tokenOf } from '../tokens/principal.ts';
 import { toLease } from './to-lease.ts';

@@ -10,7 +10,8 @@ import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { MachineAccess, MachineCall } from '../machines/access/machine-access.ts';
 import { createMachineConfigStore } from '../machines/records/machine-config-store.ts';
-import { createMachineStore, type MachineRow } from '../machines/records/machine-store.ts';
+import type { MachineRow } from '../machines/records/machine-row.ts';
+import { createMachineStore } from '../machines/records/machine-store.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Principal } from '../tokens/principal.ts';
 

@@ -2,7 +2,8 @@
 import type { ListMachinesRequest, Machine } from '../../contract/machines.ts';
 import { nextSlice } from '../../core/next-slice.ts';
 import type { DestroyedMachines } from './records/destroyed-machines.ts';
-import type { MachineRow, MachineStore } from './records/machine-store.ts';
+import type { MachineRow } from './records/machine-row.ts';
+import type { MachineStore } from './records/machine-store.ts';
 import { toMachineRecord } from './records/machine-views.ts';
 
 export interface ListMachinesDeps {

@@ -7,7 +7,7 @@ import { type Clock, toDateTime } from '../../core/clock.ts';
 import { withDeadline } from '../../core/with-deadline.ts';
 import type { ChannelSession } from '../channels/channel-session.ts';
 import type { Channels } from '../channels/channels.ts';
-import type { MachineRow } from '../machines/records/machine-store.ts';
+import type { MachineRow } from '../machines/records/machine-row.ts';
 import type { SpriteRow } from '../sprites/sprite-store.ts';
 
 export interface CheckSpriteDeps {

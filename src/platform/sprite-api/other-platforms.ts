@@ -16,7 +16,7 @@ import type { Upgrade } from '../../http/upgrade.ts';
 import type { HostPasses } from '../hosts/host-passes.ts';
 import type { HostStore } from '../hosts/host-store.ts';
 import type { CallOwner, CallToOwner } from '../machines/access/machine-access.ts';
-import type { MachineRow } from '../machines/records/machine-store.ts';
+import type { MachineRow } from '../machines/records/machine-row.ts';
 import { isCaller, type Principal } from '../tokens/principal.ts';
 import { readPassedAnswer } from './read-passed-answer.ts';
 

@@ -7,7 +7,7 @@ import type { ChannelRecords } from '../channels/channel-records.ts';
 import type { ChannelSession } from '../channels/channel-session.ts';
 import type { Channels } from '../channels/channels.ts';
 import type { MachineService } from '../machines/moves/machine-service.ts';
-import type { MachineRow } from '../machines/records/machine-store.ts';
+import type { MachineRow } from '../machines/records/machine-row.ts';
 import type { Principal } from '../tokens/principal.ts';
 import type { OtherPlatforms } from './other-platforms.ts';
 import { findTrustedMachine, type TrustedMachineDeps } from './trusted-machine.ts';

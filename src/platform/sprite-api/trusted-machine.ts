@@ -1,6 +1,7 @@
 // From a sprite's name to its machine, if what is inside may be reached.
 import { RemoraError } from '../../core/remora-error.ts';
-import type { MachineRow, MachineStore } from '../machines/records/machine-store.ts';
+import type { MachineRow } from '../machines/records/machine-row.ts';
+import type { MachineStore } from '../machines/records/machine-store.ts';
 import type { SpriteService } from '../sprites/sprite-service.ts';
 import type { Principal } from '../tokens/principal.ts';
 

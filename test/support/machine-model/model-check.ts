@@ -1,6 +1,6 @@
 // What must hold of a machine of the model when nothing is under way: its record, its driver and those who wait for it say the same.
 import type { MachineEvent } from '../../../src/contract/machine-events.ts';
-import type { MachineRow } from '../../../src/platform/machines/records/machine-store.ts';
+import type { MachineRow } from '../../../src/platform/machines/records/machine-row.ts';
 import type { Word } from './model-plan.ts';
 import type { PlayedInstance } from './played-host.ts';
 

@@ -8,7 +8,8 @@ import type { Clock } from '../../../core/clock.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import type { Principal } from '../../tokens/principal.ts';
 import { findMachineFor, type MachinePath } from '../records/find-machine.ts';
-import type { MachineRow, MachineStore } from '../records/machine-store.ts';
+import type { MachineRow } from '../records/machine-row.ts';
+import type { MachineStore } from '../records/machine-store.ts';
 import type { MachineRates } from './machine-rates.ts';
 
 export interface MachineCall {

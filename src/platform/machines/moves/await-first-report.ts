@@ -3,7 +3,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RemoraError } from '../../../core/remora-error.ts';
 import { StorageFailure } from '../../storage/storage.ts';
-import type { MachineRow, MachineStore } from '../records/machine-store.ts';
+import type { MachineRow } from '../records/machine-row.ts';
+import type { MachineStore } from '../records/machine-store.ts';
 
 const LOOK_MS = 25;
 /** How many lines of the log the message quotes; the details of the error have more. */

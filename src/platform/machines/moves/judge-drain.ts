@@ -1,5 +1,5 @@
 // What a drain of its host does with a machine. Pure.
-import type { MachineRow } from '../records/machine-store.ts';
+import type { MachineRow } from '../records/machine-row.ts';
 import { toRestartPolicy } from '../records/machine-views.ts';
 
 /** `stop and keep`: it runs again when the host is not drained any more. */

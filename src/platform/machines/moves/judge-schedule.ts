@@ -1,5 +1,5 @@
 // When a machine is started by its schedule: a period after its last boot, or after it was made. Pure.
-import type { MachineRow } from '../records/machine-store.ts';
+import type { MachineRow } from '../records/machine-row.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -3,7 +3,8 @@ import type { KeyedMutex } from '../../../core/keyed-mutex.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import type { CheckpointWork, DriverCheckpoint } from '../drivers/machine-checkpoints.ts';
 import type { MachineDriver } from '../drivers/machine-driver.ts';
-import type { MachineStore, WantedState } from '../records/machine-store.ts';
+import type { WantedState } from '../records/machine-row.ts';
+import type { MachineStore } from '../records/machine-store.ts';
 import type { MachineRecords } from './machine-records.ts';
 
 export interface CheckpointsDeps {

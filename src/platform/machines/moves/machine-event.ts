@@ -2,7 +2,7 @@
 import type { DiscardCause, MachineEvent, MachineEventType } from '../../../contract/machine-events.ts';
 import type { MachineExit, MachineStatus } from '../../../contract/machines.ts';
 import type { NewMachineEvent } from '../records/machine-history.ts';
-import type { MachineRow } from '../records/machine-store.ts';
+import type { MachineRow } from '../records/machine-row.ts';
 import type { Transition, Trigger } from './machine-states.ts';
 
 export interface EventFields {

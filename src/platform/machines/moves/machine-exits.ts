@@ -6,7 +6,7 @@ import type { Log } from '../../../core/log.ts';
 import { StorageFailure } from '../../storage/storage.ts';
 import type { InstanceEnd, MachineDriver } from '../drivers/machine-driver.ts';
 import { judgeExit } from '../records/judge-restart.ts';
-import type { MachineRow } from '../records/machine-store.ts';
+import type { MachineRow } from '../records/machine-row.ts';
 import type { EndVerdict, MachineRecords } from './machine-records.ts';
 import type { Transition } from './machine-states.ts';
 

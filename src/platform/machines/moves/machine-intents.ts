@@ -4,7 +4,7 @@ import type { RestartPolicy } from '../../../contract/machine-config.ts';
 import type { MachineStatus } from '../../../contract/machines.ts';
 import type { FoundInstance } from '../drivers/machine-driver.ts';
 import { judgeRestart } from '../records/judge-restart.ts';
-import type { WantedState } from '../records/machine-store.ts';
+import type { WantedState } from '../records/machine-row.ts';
 
 export interface RecordedMachine {
   readonly state: MachineStatus;

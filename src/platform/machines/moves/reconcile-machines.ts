@@ -2,7 +2,8 @@
 // and finishes moves that were begun.
 import { toDateTime } from '../../../core/clock.ts';
 import type { FoundInstance, MachineDriver, StopOptions } from '../drivers/machine-driver.ts';
-import type { MachineRow, MachineStore, WantedState } from '../records/machine-store.ts';
+import type { MachineRow, WantedState } from '../records/machine-row.ts';
+import type { MachineStore } from '../records/machine-store.ts';
 import { toRestartPolicy } from '../records/machine-views.ts';
 import { planReconciliation, type ReconciliationPlan } from './machine-intents.ts';
 import type { MachineRecords } from './machine-records.ts';

@@ -2,7 +2,8 @@
 import type { Clock } from '../../../core/clock.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { createMachineHistory } from '../records/machine-history.ts';
-import { createMachineStore, type MachineRow, type MachineStore } from '../records/machine-store.ts';
+import type { MachineRow } from '../records/machine-row.ts';
+import { createMachineStore, type MachineStore } from '../records/machine-store.ts';
 import { toMoveEvents } from './machine-event.ts';
 import type { OnMove } from './machine-move.ts';
 import { findTransition, type Transition } from './machine-states.ts';

@@ -1,7 +1,7 @@
 // Uses of the snapshots of machines: going on from one, and throwing one away. The end of a frozen instance that comes of it is no crash.
 import type { DiscardCause } from '../../../contract/machine-events.ts';
 import type { InstanceEnd, MachineDriver } from '../drivers/machine-driver.ts';
-import type { MachineRow } from '../records/machine-store.ts';
+import type { MachineRow } from '../records/machine-row.ts';
 import { toMachineSpec } from '../records/machine-views.ts';
 import type { MachineRecords } from './machine-records.ts';
 

@@ -5,7 +5,8 @@ import { createIncarnationStore } from '../../fencing/incarnation-store.ts';
 import type { Sql } from '../../storage/storage.ts';
 import { createMachineHistory } from '../records/machine-history.ts';
 import { createMachineLimits } from '../records/machine-limits.ts';
-import { createMachineStore, type MachineRow, type WantedState } from '../records/machine-store.ts';
+import type { MachineRow, WantedState } from '../records/machine-row.ts';
+import { createMachineStore } from '../records/machine-store.ts';
 import { type EventFields, toMoveEvents } from './machine-event.ts';
 import type { Transition, Trigger } from './machine-states.ts';
 

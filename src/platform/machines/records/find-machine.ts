@@ -1,7 +1,8 @@
 // Finds the machine that a path names, for the caller who may use it.
 import { RemoraError } from '../../../core/remora-error.ts';
 import { checkOwnSprite, organizationOf, type Principal } from '../../tokens/principal.ts';
-import type { MachineRow, MachineStore } from './machine-store.ts';
+import type { MachineRow } from './machine-row.ts';
+import type { MachineStore } from './machine-store.ts';
 
 export interface MachinePath {
   readonly app_name: string;

@@ -4,7 +4,8 @@ import type { MachineStatus } from '../../../contract/machines.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import { createOrganizationStore } from '../../organizations/organization-store.ts';
 import type { Sql } from '../../storage/storage.ts';
-import { createMachineStore, type MachineRow } from './machine-store.ts';
+import type { MachineRow } from './machine-row.ts';
+import { createMachineStore } from './machine-store.ts';
 
 export interface MachineLimits {
   /** Throws `concurrent_sprite_limit_exceeded` when one more machine may not run. One that counts as running already may. */

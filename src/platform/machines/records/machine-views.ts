@@ -5,7 +5,7 @@ import { toDateTime } from '../../../core/clock.ts';
 import type { MachineFacts } from '../../../core/machine/suspend-eligibility.ts';
 import type { MachineSpec } from '../drivers/machine-driver.ts';
 import { DEFAULT_RESTART } from './judge-restart.ts';
-import type { MachineRow } from './machine-store.ts';
+import type { MachineRow } from './machine-row.ts';
 
 export const DEFAULT_MEMORY_MB = 256;
 
