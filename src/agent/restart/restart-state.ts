@@ -1,7 +1,7 @@
 // The restart state: what one process of the agent leaves to the next one, because it is not in the database.
 import { z } from 'zod';
 import { lastResume, lastSuspend } from '../../contract/local/machine.ts';
-import { resumeCause, resumeCertainty, resumeSignal, stepResult } from '../../contract/local/resume.ts';
+import { resumedFields, stepResult } from '../../contract/local/resume.ts';
 import { holdMode, holdName } from '../../contract/local/tasks.ts';
 import { machineIncarnation } from '../../contract/resume-reports.ts';
 
@@ -22,17 +22,7 @@ const resume = z.object({
   last: lastResume.optional(),
   /** The detector's counts when the restart began, so that the next process notices a restore that happens on the way. */
   counts: z.record(z.string(), z.number()).optional(),
-  recent: z
-    .object({
-      cause: resumeCause,
-      certainty: resumeCertainty,
-      signals: z.array(resumeSignal),
-      gap_ms: z.number().nullable(),
-      wall_skew_ms: z.number().nullable(),
-      restores: z.int().positive(),
-      age_ms: z.number(),
-    })
-    .optional(),
+  recent: resumedFields.omit({ steps: true }).extend({ age_ms: z.number() }).optional(),
   /** Present while a recovery is under way: its steps before the gate, which the next process does not repeat. */
   recovery: z.array(stepResult).optional(),
 });

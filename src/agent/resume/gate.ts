@@ -18,7 +18,7 @@ export interface Gate extends Disposable {
   open(reason: GateReason): void;
   /** Undefined when open. */
   readonly closed: GateReason | undefined;
-  /** Throws `error` at whoever waits and will wait: the gate does not open in this process any more. */
+  /** Callers that wait, now and later, get `error`: the gate does not open in this process any more. */
   refuse(error: RemoraError): void;
   /**
    * Resolves at once when open, else as soon as it opens. Throws RemoraError `suspending` or `resuming`, with a time to try again,
