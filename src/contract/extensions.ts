@@ -1,6 +1,7 @@
 // Extension resources at a provider: what the platform sends and what the provider answers (Extensions API, Provisioning
 // request, Provisioning response and Provider endpoints).
 import { z } from 'zod';
+import { costsAnswer, costsRequest } from './extension-costs.ts';
 import { extensionResource, machineEvent } from './extension-webhooks.ts';
 import { defineOperation } from './operation.ts';
 import { queryInteger } from './query-values.ts';
@@ -127,6 +128,17 @@ export const providerOperations = {
     access,
     body: machineEvent,
     answer: { kind: 'empty', status: 204 },
+    errors: ['invalid_request', 'unauthorized'],
+  }),
+  readCosts: defineOperation({
+    method: 'GET',
+    path: '/billing',
+    summary: 'What the extensions have cost in a period; signed',
+    source: 'Extensions API, What the service does (path not shown)',
+    tag,
+    access,
+    query: costsRequest.extend(signedQuery.shape),
+    answer: { kind: 'json', status: 200, schema: costsAnswer },
     errors: ['invalid_request', 'unauthorized'],
   }),
 } as const;
