@@ -126,7 +126,7 @@ export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
       const row = await find(organization, name);
       const machine = await machines.findBySprite(row.id);
       if (machine !== undefined) await deps.machineService.destroy(machine.id);
-      if (!(await sprites.delete(row.id))) throw notFound();
+      if (!(await sprites.delete(row.id)) && !row.machine_only) throw notFound();
       changes.publish({ type: 'sprite_changed', sprite_id: row.id });
     },
     async findFor(principal, name) {

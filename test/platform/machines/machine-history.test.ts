@@ -1,4 +1,6 @@
 // The events of a machine as a list and as a stream, what an exit says, and the restarts that have an end.
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { openOnce } from '../../support/at-end.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -111,4 +113,18 @@ test('a machine that is to be destroyed after its end is gone then', async () =>
   const machine = await machineOf(crashing, 'once', { restart: { policy: 'no' }, auto_destroy: true });
   await machine.post('start');
   await eventually(async () => (await crashing.call({ path: machine.path })).status === 404);
+});
+
+test('a machine of its own that destroys itself leaves no sprite behind', async () => {
+  const crashing = openedCrashing();
+  const config = { restart: { policy: 'no' }, auto_destroy: true };
+  const made = { path: '/v1/apps/acme/machines', body: { config, skip_launch: true } };
+  const { json } = await crashing.call({ method: 'POST', ...made });
+  const db = new Database(join(crashing.dir, 'platform.db'), { readonly: true });
+  const sprites = () => db.prepare('SELECT count(*) AS count FROM sprites WHERE name = ?').get(json.id);
+  expect(sprites()).toEqual({ count: 1 });
+  await crashing.call({ method: 'POST', path: `${made.path}/${json.id}/start` });
+  await eventually(async () => (await crashing.call({ path: `${made.path}/${json.id}` })).status === 404);
+  expect(sprites()).toEqual({ count: 0 });
+  db.close();
 });

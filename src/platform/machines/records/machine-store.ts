@@ -152,6 +152,11 @@ export function createMachineStore(sql: Sql): MachineStore {
     async delete(id, now_ms) {
       const before = await ledger.stateOf(id);
       if (before !== undefined) await ledger.endState(before, now_ms);
+      // The sprite that a machine without one has for its agent goes with it, whatever ends the machine.
+      await sql.run(
+        'DELETE FROM sprites WHERE machine_only = 1 AND id IN (SELECT sprite_id FROM machines WHERE id = $1)',
+        [id],
+      );
       await sql.run('DELETE FROM machines WHERE id = $1', [id]);
     },
   };
