@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { buildImage } from '../../src/platform/images/build/build-image.ts';
 import { toProductionPackages } from '../../src/platform/images/build/production-packages.ts';
 import { digestTree } from '../../src/platform/images/build/tree-digest.ts';
 import { DISK_LIMIT_BYTES } from '../../src/platform/images/check-disk.ts';
@@ -10,6 +11,7 @@ import { toPackages } from '../../src/platform/images/debian-packages.ts';
 import { deleteImage, listImages, readImage } from '../../src/platform/images/image-store.ts';
 import { importImage } from '../../src/platform/images/import-image.ts';
 import { KERNEL_HEAD_BYTES, readKernelVersion } from '../../src/platform/images/kernel-version.ts';
+import { openLock } from '../../src/sqlite/lock.ts';
 import { openOnce } from '../support/at-end.ts';
 import { loudly } from '../support/loudly.ts';
 import { runHere } from '../support/run-here.ts';
@@ -168,3 +170,22 @@ describe.skipIf(isWithoutTools)('importing', () => {
     await deleteImage(imagesDir, 'half');
   });
 });
+
+it.skipIf(loudly(process.geteuid?.() !== 0, 'only root builds images'))(
+  'is built by one process at a time',
+  async () => {
+    const cacheDir = join(tempDir(), 'cache');
+    mkdirSync(cacheDir, { mode: 0o700 });
+    using _other = openLock(join(cacheDir, 'build.lock'));
+    const where = { imagesDir: tempDir(), cacheDir, name: 'second', source: '.', suite: 'bookworm', kernel: '6.1' };
+    const rest = {
+      size_mb: 1024,
+      packages: [],
+      add: undefined,
+      fresh: false,
+      step: () => undefined,
+      now: () => new Date(),
+    };
+    await expect(buildImage({ ...where, ...rest })).rejects.toMatchObject({ code: 'conflict' });
+  },
+);

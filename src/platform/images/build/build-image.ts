@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { RemoraError } from '../../../core/remora-error.ts';
 import { makeDirectory } from '../../../linux/make-directory.ts';
 import { whyNotOwnDirectory } from '../../../linux/own-directory.ts';
+import { openLock } from '../../../sqlite/lock.ts';
 import { toPackages } from '../debian-packages.ts';
 import { DEFAULT_APPEND, IMAGE_FILES, type ImageManifest, imageManifest, MANIFEST } from '../image-manifest.ts';
 import { checkImageName, makeEarlyDir, placeImage } from '../image-store.ts';
@@ -42,7 +43,8 @@ export interface BuildOptions {
 
 const packageFile = z.object({ version: z.string() });
 
-/** Needs root. Throws `not_configured` with the tool that is missing, and `internal` with what a tool said. An image of the name is replaced. */
+/** Needs root. Throws `not_configured` with the tool that is missing, `conflict` while another process builds
+ * with the same cache, and `internal` with what a tool said. An image of the name is replaced. */
 export async function buildImage(options: BuildOptions): Promise<ImageManifest> {
   const { imagesDir, cacheDir, name, step } = options;
   checkImageName(name);
@@ -51,6 +53,8 @@ export async function buildImage(options: BuildOptions): Promise<ImageManifest> 
   makeDirectory(cacheDir, 0o700);
   const why = whyNotOwnDirectory(cacheDir);
   if (why !== undefined) throw new RemoraError('not_configured', why);
+  // Two builds would put the same directories of the cache in place.
+  using _building = openLock(join(cacheDir, 'build.lock'));
   const base = await makeBaseTree(options);
   const kernel = await fetchKernel({ ...options, base, series: options.kernel });
   const work = await mkdtemp(join(cacheDir, 'work-'));
