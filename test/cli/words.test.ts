@@ -174,6 +174,12 @@ describe.each(doors)('%s', (_door, open) => {
     expect((await run('organization', 'show')).out).toBe('acme  running 2  warm any  creations default');
     expect((await run('usage', 'list', '--json')).out).toBe('{"usage":[]}');
     expect((await run('usage', 'list', '--since', 'january')).code).toBe(2);
+    expect((await run('usage', 'machines', '--until', 'january')).code).toBe(2);
+    const made = { config: {}, skip_launch: true };
+    await platform.call({ method: 'POST', path: '/v1/apps/acme/machines', body: made });
+    expect((await run('usage', 'machines')).out).toMatch(
+      /^DAY .*HOW MUCH\n\d{4}-\d\d-\d\d +acme +machines \w+ +[\d.]+ s/,
+    );
   });
 });
 

@@ -26,7 +26,7 @@ export const kinds: readonly (readonly [name: string, summary: string])[] = [
   ['app', 'list, create, delete: the names under which an organization has its machines'],
   ['machine', 'list, show, create, update, start, stop, restart, suspend, wait, logs, lease, cordon, destroy, adopt'],
   ['token', 'list, create, delete'],
-  ['usage', 'list: what was called through the gateway'],
+  ['usage', 'list: what was called through the gateway; machines: how long machines were in each state'],
   ['organization', 'show; on the machine of the platform also list, create, update, delete'],
   ['host', 'list, drain, undrain, forget: the platform processes on one database'],
 ];

@@ -92,4 +92,13 @@ export const ownCommands: readonly Word[] = [
     },
     load: async () => (await import('./organization-commands.ts')).listUsage,
   },
+  {
+    name: 'usage machines',
+    summary: 'how long machines were in each state, and what their volumes took, by day and app',
+    flags: {
+      since: { type: 'string', value: 'DAY', summary: 'first day, such as 2026-01-31 (thirty days ago)' },
+      until: { type: 'string', value: 'DAY', summary: 'last day (today)' },
+    },
+    load: async () => (await import('./organization-commands.ts')).listMachineUsage,
+  },
 ];

@@ -91,12 +91,7 @@ export async function forgetHost(invocation: Invocation): Promise<number> {
 
 export async function listUsage(invocation: Invocation): Promise<number> {
   const { text } = invocation;
-  const day = (flag: 'since' | 'until') => {
-    const given = text(flag);
-    if (given === undefined || gatewayUsageRequest.shape[flag].safeParse(given).success) return given;
-    throw new UsageError(`--${flag} takes a day such as 2026-01-31, not ${given}`);
-  };
-  const query = { since: day('since'), until: day('until'), connector_id: text('connector'), sprite: text('sprite') };
+  const query = { ...toDays(invocation), connector_id: text('connector'), sprite: text('sprite') };
   const answer = await askPlatform(invocation, (client) => client.call('readGatewayUsage', { query }));
   return print(invocation, answer, [
     ['DAY', 'CONNECTOR', 'PROVIDER', 'CALLS', 'REFUSED', 'SENT', 'RECEIVED', 'TOKENS IN', 'TOKENS OUT'],
@@ -109,6 +104,25 @@ export async function listUsage(invocation: Invocation): Promise<number> {
       ),
     ]),
   ]);
+}
+
+export async function listMachineUsage(invocation: Invocation): Promise<number> {
+  const query = toDays(invocation);
+  const answer = await askPlatform(invocation, (client) => client.call('readMachineUsage', { query }));
+  return print(invocation, answer, [
+    ['DAY', 'APP', 'WHAT', 'HOW MUCH'],
+    ...answer.machines.map((row) => [row.day, row.app, `machines ${row.state}`, `${row.seconds} s`]),
+    ...answer.volumes.map((row) => [row.day, row.app, 'volumes', `${row.gb_seconds} GB s`]),
+  ]);
+}
+
+function toDays({ text }: Invocation) {
+  const day = (flag: 'since' | 'until') => {
+    const given = text(flag);
+    if (given === undefined || gatewayUsageRequest.shape[flag].safeParse(given).success) return given;
+    throw new UsageError(`--${flag} takes a day such as 2026-01-31, not ${given}`);
+  };
+  return { since: day('since'), until: day('until') };
 }
 
 function toLine({ name, running_limit, warm_limit, creation_limit }: OrganizationRecord): string[] {
