@@ -123,6 +123,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/storage',
   ],
   'platform/apps': ['platform/organizations', 'platform/storage', 'platform/tokens'],
+  'platform/users': ['platform/organizations', 'platform/storage', 'platform/tokens'],
   'platform/vault': ['platform/storage'],
   'platform/machines/drivers': [],
   'platform/machines/drivers/process/checkpoints/tree': [],
@@ -271,6 +272,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/sprites',
     'platform/storage',
     'platform/tokens',
+    'platform/users',
   ],
   platform: [
     'platform/apps',
@@ -302,6 +304,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/tokens',
     'platform/upstream',
     'platform/usage',
+    'platform/users',
     'platform/vault',
   ],
 };

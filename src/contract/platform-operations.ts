@@ -30,6 +30,7 @@ import { spriteWatchOperations } from './sprite-watch.ts';
 import { spriteOperations } from './sprites.ts';
 import { tokenOperations } from './tokens.ts';
 import { upgradeOperations } from './upgrade.ts';
+import { userOperations } from './users.ts';
 import { volumeOperations } from './volumes.ts';
 
 export const platformOperations = {
@@ -75,5 +76,6 @@ export const platformOperations = {
   ...portNoticeOperations,
   ...tokenOperations,
   ...organizationOperations,
+  ...userOperations,
   ...hostOperations,
 } as const satisfies PlatformOperations;

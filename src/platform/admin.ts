@@ -28,6 +28,8 @@ import type { SpriteService } from './sprites/sprite-service.ts';
 import type { SpriteRow, SpriteStore } from './sprites/sprite-store.ts';
 import type { Storage } from './storage/storage.ts';
 import type { NewToken, TokenRow, TokenStore } from './tokens/token-store.ts';
+import type { NewMember, UserService, UserWithPassword } from './users/user-service.ts';
+import type { User, UserStore } from './users/user-store.ts';
 
 /** A sprite by the slug of its organization and its name. */
 export interface SpriteName {
@@ -86,6 +88,11 @@ export interface PlatformAdmin {
   listTokens(organization: string): Promise<readonly TokenRow[]>;
   /** Throws `not_found` when the organization has no such token. */
   revokeToken(organization: string, id: string): Promise<void>;
+  /** Throws `already_exists` for a taken email address. */
+  createUser(user: NewMember): Promise<UserWithPassword>;
+  findUser(email: string): Promise<User | undefined>;
+  /** By id or email address. */
+  resetPassword(user: string): Promise<UserWithPassword>;
   createSprite(sprite: NewAdminSprite): Promise<Sprite>;
   /** Replaces the URL settings, and the labels when given. */
   updateSprite(name: SpriteName, change: UpdateSpriteRequest): Promise<Sprite>;
@@ -109,6 +116,8 @@ export interface AdminDeps {
   readonly storage: Pick<Storage, 'transaction'>;
   readonly organizations: OrganizationStore;
   readonly tokens: TokenStore;
+  readonly users: Pick<UserStore, 'findByEmail'>;
+  readonly userService: Pick<UserService, 'create' | 'resetPassword'>;
   readonly sprites: SpriteStore;
   readonly machines: MachineStore;
   readonly spriteService: SpriteService;
@@ -163,6 +172,9 @@ export function createAdmin(deps: AdminDeps): PlatformAdmin {
       if (await deps.tokens.revoke((await organizationOf(organization)).id, id)) return;
       throw new RemoraError('not_found', `${organization} has no token ${id}`);
     },
+    createUser: (user) => deps.userService.create(user),
+    findUser: (email) => deps.users.findByEmail(email),
+    resetPassword: (user) => deps.userService.resetPassword(user),
     async createSprite({ organization: slug, ...sprite }) {
       const organization = await organizationOf(slug);
       return toSpriteRecord(await deps.spriteService.create(organization, sprite), organization, deps.around);

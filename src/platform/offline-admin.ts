@@ -23,6 +23,7 @@ import { createOfflineMachineService } from './machines/moves/offline-machine-se
 import { createMachineStore } from './machines/records/machine-store.ts';
 import { createVolumeStore } from './machines/records/volume-store.ts';
 import { createOfflineVolumeService } from './machines-api/offline-volume-service.ts';
+import { openUsers } from './open-users.ts';
 import { createOfflineEdge } from './operator/offline-edge.ts';
 import { OPERATOR_LISTENER } from './operator/operator-socket.ts';
 import { createOrganizationStore } from './organizations/organization-store.ts';
@@ -69,12 +70,7 @@ export interface OfflineAdmin extends AsyncDisposable {
 /** Throws `not_found` where there is no platform, and what `openStorage` throws. */
 export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<OfflineAdmin> {
   const { database } = options;
-  if (database === undefined && !existsSync(join(options.dir, SQLITE_FILE))) {
-    throw new RemoraError(
-      'not_found',
-      `there is no platform in ${options.dir}; start it once, or name another directory`,
-    );
-  }
+  if (database === undefined) checkIsThere(options.dir);
   await using stack = new AsyncDisposableStack();
   const storage = stack.use(await openStorage(options.dir, database));
   const clock = systemClock;
@@ -90,6 +86,7 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
   const around = { urlTemplate: SPRITE_URL, environment_version: null };
   const connectors = createConnectorStore(storage);
   const catalogue = createCatalogue(options.catalogue);
+  const userParts = openUsers({ storage, organizations, clock });
   const platformUrl = () => options.platformUrl;
 
   function toConnecting() {
@@ -118,6 +115,7 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
     storage,
     organizations,
     tokens,
+    ...userParts,
     sprites,
     machines,
     spriteService,
@@ -147,6 +145,7 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
         apps: createAppService({ storage, clock }),
         sprites,
         tokens,
+        ...userParts,
         machines,
         machineService,
         spriteService,
@@ -186,6 +185,11 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
       await owned.disposeAsync();
     },
   };
+}
+
+function checkIsThere(dir: string): void {
+  if (existsSync(join(dir, SQLITE_FILE))) return;
+  throw new RemoraError('not_found', `there is no platform in ${dir}; start it once, or name another directory`);
 }
 
 /** Rotates every source. What has a seal of an earlier version and stays closed is named as unreadable too, each once. */

@@ -21,6 +21,7 @@ import type { GatewayParts } from './open-gateway.ts';
 import type { HostParts } from './open-hosts.ts';
 import type { MachineParts } from './open-machines.ts';
 import type { Stores } from './open-stores.ts';
+import type { UserParts } from './open-users.ts';
 import { createAdministration } from './operator/administration.ts';
 import { OPERATOR_LISTENER } from './operator/operator-socket.ts';
 import type { PlatformOptions } from './platform-options.ts';
@@ -50,6 +51,7 @@ import type { Vault } from './vault/vault.ts';
 export interface PlatformEdgeDeps extends MachineParts, Pick<GatewayParts, 'connecting' | 'gateway'> {
   readonly options: PlatformOptions;
   readonly stores: Stores;
+  readonly userParts: UserParts;
   readonly vault: Vault;
   readonly fencing: Fencing;
   readonly channels: Channels;
@@ -200,6 +202,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       findSprite: spriteService.findFor,
     }),
     ...createAdministration({
+      ...deps.userParts,
       storage,
       organizations,
       apps,

@@ -19,6 +19,7 @@ import { openHosts } from './open-hosts.ts';
 import { openListeners } from './open-listeners.ts';
 import { openMachines } from './open-machines.ts';
 import { openStores } from './open-stores.ts';
+import { openUsers } from './open-users.ts';
 import { createPlatformAddresses } from './platform-addresses.ts';
 import { createPlatformEdge } from './platform-edge.ts';
 import type { PlatformOptions } from './platform-options.ts';
@@ -72,6 +73,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const hostParts = stack.use(await openHosts({ options, stores, vault, clock, capacity: machineService.capacity }));
   const { records } = hostParts.others ?? {};
   const channels = stack.use(openChannels(stores.incarnations, changes, records, log, clock));
+  const userParts = openUsers({ ...stores, clock });
   const gatewayDeps = { options, stores, catalogue, vault, changes, metrics, platformUrl, clock };
   const { connecting, gateway } = stack.use(await openGateway(gatewayDeps));
   const edge = createPlatformEdge({
@@ -83,6 +85,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     hostParts,
     changes,
     ...machineParts,
+    userParts,
     connecting,
     gateway,
     metrics,
@@ -103,6 +106,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
 
   const admin = createAdmin({
     ...stores,
+    ...userParts,
     spriteService,
     connectorService: connecting.service,
     machineService,

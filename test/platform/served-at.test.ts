@@ -132,6 +132,13 @@ createOrganization 401:unauthorized 403:forbidden 403:forbidden 403:forbidden se
 readOrganization 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 updateOrganization 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 deleteOrganization 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+listUsers 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+createUser 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+readUser 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+deleteUser 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+resetPassword 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+setMember 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+removeMember 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 listHosts 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 drainHost 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 undrainHost 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found

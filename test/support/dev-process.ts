@@ -14,6 +14,7 @@ export const devRecord = z.strictObject({
   app: z.string(),
   machine: z.string(),
   node_url: z.string(),
+  user: z.strictObject({ email: z.string(), password: z.string(), user_id: z.string() }),
   connectors: z.array(z.strictObject({ id: z.string(), provider: z.string() })),
 });
 

@@ -12,6 +12,8 @@ export interface DevRecord {
   readonly app: string;
   readonly machine: string;
   readonly node_url: string;
+  /** Signs on at providers. */
+  readonly user: { readonly email: string; readonly password: string; readonly user_id: string };
   readonly connectors: readonly { readonly id: string; readonly provider: string }[];
 }
 

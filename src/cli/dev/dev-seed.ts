@@ -5,6 +5,7 @@ import { Secret } from '../../core/secret.ts';
 import { randomHex } from '../../core/urandom.ts';
 import type { PlatformAdmin, SpriteName } from '../../platform/admin.ts';
 import type { NewCatalogueEntry } from '../../platform/catalogue/catalogue-entry.ts';
+import type { UserWithPassword } from '../../platform/users/user-service.ts';
 
 export const DEV_SPRITE: SpriteName = { organization: 'dev', sprite: 'dev-1' };
 
@@ -53,10 +54,19 @@ export function toDevCatalogue(providerUrl: string): NewCatalogueEntry[] {
   ];
 }
 
+/** Reserved by RFC 2606, so that no mail of the tour reaches anybody. */
+const DEV_USER = {
+  email: 'dev@example.com',
+  name: 'Dev',
+  organization: DEV_SPRITE.organization,
+  role: 'admin',
+} as const;
+
 export interface Seeded {
   /** A token of the organization, and one of the sprite. Their text cannot be read again later. */
   readonly token: Secret;
   readonly spriteToken: Secret;
+  readonly user: UserWithPassword;
   readonly connectors: readonly { readonly id: string; readonly provider: string }[];
 }
 
@@ -88,8 +98,11 @@ export async function seedPlatform({ admin, providerUrl, deleteConnector }: Seed
     api_key: newKey(),
     access_policy: { allow_all: true },
   });
+  const isKnown = (await admin.findUser(DEV_USER.email)) !== undefined;
+  const user = await (isKnown ? admin.resetPassword(DEV_USER.email) : admin.createUser(DEV_USER));
   return {
     token,
+    user,
     spriteToken: await admin.createToken({ organization, sprite }),
     connectors: (await admin.listConnectors(organization)).map(({ id, provider }) => ({ id, provider })),
   };

@@ -11,6 +11,7 @@ import { Agent } from '../../http/undici.ts';
 import type { QemuSettings } from '../../platform/machines/drivers/qemu/qemu-settings.ts';
 import { createPlatformLog } from '../../platform/observability/platform-log.ts';
 import { openPlatform } from '../../platform/platform.ts';
+import type { UserWithPassword } from '../../platform/users/user-service.ts';
 import { openDoor } from '../inside/sprite-door.ts';
 import { INSTALLED_SOCKET } from '../socket-path.ts';
 import { awaitAgent } from './await-agent.ts';
@@ -147,6 +148,7 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
     app: machine.app,
     machine: machine.id,
     node_url: node.url,
+    user: toUserEntry(seeded.user),
     connectors: seeded.connectors,
   };
   const headerFile = join(path, 'authorization.header');
@@ -179,6 +181,10 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
   };
   const opened = stack.move();
   return { record, places, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+function toUserEntry({ user, password }: UserWithPassword): DevRecord['user'] {
+  return { email: user.email, password: password.reveal(), user_id: user.id };
 }
 
 interface MachineSocket {

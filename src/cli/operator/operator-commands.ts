@@ -8,6 +8,7 @@ import { toCommand, toPinnedCommand, toPlatformCommand, type Word } from './oper
 import { organizationCommands, ownCommands } from './organization-command-list.ts';
 import { spriteCommands } from './sprite-command-list.ts';
 import { tokenCommands } from './token-command-list.ts';
+import { userCommands } from './user-command-list.ts';
 
 const words: readonly Word[] = [
   ...spriteCommands,
@@ -17,6 +18,7 @@ const words: readonly Word[] = [
   ...tokenCommands,
   ...ownCommands,
   ...organizationCommands,
+  ...userCommands,
 ];
 
 /** The first words, for the overview; `remora sprite --help` lists what follows. */
@@ -28,6 +30,7 @@ export const kinds: readonly (readonly [name: string, summary: string])[] = [
   ['token', 'list, create, delete'],
   ['usage', 'list: what was called through the gateway; machines: how long machines were in each state'],
   ['organization', 'show; on the machine of the platform also list, create, update, delete'],
+  ['user', 'list, create, set-role, remove, reset-password, delete: people who sign on at providers'],
   ['host', 'list, drain, undrain, forget: the platform processes on one database'],
 ];
 

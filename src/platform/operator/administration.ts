@@ -3,6 +3,7 @@ import type { appOperations } from '../../contract/apps.ts';
 import type { hostOperations } from '../../contract/hosts.ts';
 import type { organizationOperations } from '../../contract/organizations.ts';
 import type { tokenOperations } from '../../contract/tokens.ts';
+import type { userOperations } from '../../contract/users.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Handlers } from '../../http/handler.ts';
 import { createAppHandlers } from '../apps/app-handlers.ts';
@@ -18,6 +19,9 @@ import type { Storage } from '../storage/storage.ts';
 import type { Principal } from '../tokens/principal.ts';
 import { createTokenHandlers } from '../tokens/token-handlers.ts';
 import type { TokenStore } from '../tokens/token-store.ts';
+import { createUserHandlers } from '../users/user-handlers.ts';
+import type { UserService } from '../users/user-service.ts';
+import type { UserStore } from '../users/user-store.ts';
 import { deleteOrganization } from './delete-organization.ts';
 import { createHostHandlers } from './host-handlers.ts';
 import { createOrganizationHandlers } from './organization-handlers.ts';
@@ -31,6 +35,8 @@ export interface AdministrationDeps {
   readonly connectorService: ConnectorService;
   readonly volumeService: VolumeService;
   readonly tokens: TokenStore;
+  readonly users: UserStore;
+  readonly userService: UserService;
   readonly clock: Clock;
   /** Whether several platform processes may share the database. */
   readonly isShared: boolean;
@@ -40,7 +46,11 @@ export interface AdministrationDeps {
   readonly upkeep?: (() => Promise<void>) | undefined;
 }
 
-type Rows = typeof appOperations & typeof tokenOperations & typeof organizationOperations & typeof hostOperations;
+type Rows = typeof appOperations &
+  typeof tokenOperations &
+  typeof organizationOperations &
+  typeof userOperations &
+  typeof hostOperations;
 
 export function createAdministration(deps: AdministrationDeps): Handlers<Rows, Principal> {
   return {
@@ -51,6 +61,7 @@ export function createAdministration(deps: AdministrationDeps): Handlers<Rows, P
       createOrganization: (slug) => createOrganization(deps.storage, slug, deps.clock.wall_ms(), 'refuse'),
       deleteOrganization: (organization, force) => deleteOrganization(deps, organization, force),
     }),
+    ...createUserHandlers(deps),
     ...createHostHandlers(deps),
   };
 }

@@ -13,6 +13,7 @@ import { machineOperations } from '../../contract/machines.ts';
 import { organizationOperations } from '../../contract/organizations.ts';
 import { spriteOperations } from '../../contract/sprites.ts';
 import { tokenOperations } from '../../contract/tokens.ts';
+import { userOperations } from '../../contract/users.ts';
 import { volumeOperations } from '../../contract/volumes.ts';
 import { toLoggedPath } from '../../core/gateway/capability-text.ts';
 import type { Log } from '../../core/log.ts';
@@ -60,6 +61,7 @@ const operations = {
   ...gatewayUsageOperations,
   ...tokenOperations,
   ...organizationOperations,
+  ...userOperations,
   ...hostOperations,
 } as const;
 

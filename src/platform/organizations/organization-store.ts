@@ -37,6 +37,8 @@ const columns = 'id, slug, running_limit, warm_limit, creation_limit';
 /** What goes with an organization. */
 const owned = [
   'tokens',
+  'members',
+  'organization_aliases',
   'oauth_states',
   'gateway_usage',
   'machine_usage',

@@ -286,4 +286,28 @@ CREATE TABLE volume_usage (
   PRIMARY KEY (organization_id, day, app)
 );
 `,
+  `
+CREATE TABLE users (
+  id TEXT COLLATE "C" PRIMARY KEY,
+  name TEXT NOT NULL,
+  email TEXT NOT NULL,
+  email_key TEXT COLLATE "C" NOT NULL UNIQUE,
+  email_alias TEXT COLLATE "C" NOT NULL UNIQUE,
+  password_hash TEXT NOT NULL,
+  created_at BIGINT NOT NULL
+);
+CREATE TABLE members (
+  organization_id TEXT COLLATE "C" NOT NULL REFERENCES organizations (id),
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  role TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (organization_id, user_id)
+);
+CREATE INDEX members_by_user ON members (user_id);
+CREATE TABLE organization_aliases (
+  organization_id TEXT COLLATE "C" PRIMARY KEY REFERENCES organizations (id),
+  alias TEXT COLLATE "C" NOT NULL UNIQUE
+);
+CREATE TABLE alias_domain (only_row BIGINT PRIMARY KEY, domain TEXT NOT NULL);
+`,
 ];

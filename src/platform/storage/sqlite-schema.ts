@@ -294,4 +294,28 @@ CREATE TABLE volume_usage (
   PRIMARY KEY (organization_id, day, app)
 ) STRICT, WITHOUT ROWID;
 `,
+  `
+CREATE TABLE users (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  email TEXT NOT NULL,
+  email_key TEXT NOT NULL UNIQUE,
+  email_alias TEXT NOT NULL UNIQUE,
+  password_hash TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE members (
+  organization_id TEXT NOT NULL REFERENCES organizations (id),
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  role TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (organization_id, user_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX members_by_user ON members (user_id);
+CREATE TABLE organization_aliases (
+  organization_id TEXT PRIMARY KEY REFERENCES organizations (id),
+  alias TEXT NOT NULL UNIQUE
+) STRICT, WITHOUT ROWID;
+CREATE TABLE alias_domain (only_row INTEGER PRIMARY KEY, domain TEXT NOT NULL) STRICT;
+`,
 ];

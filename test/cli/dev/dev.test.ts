@@ -56,6 +56,7 @@ describe('remora dev', () => {
     expect(statSync(join(dir, 'dev.json')).mode & 0o777).toBe(0o600);
     const { record } = dev;
     expect(record).toMatchObject({ sprite: 'dev-1', socket: join(dir, 'agent.sock') });
+    expect(record.user).toMatchObject({ email: 'dev@example.com', user_id: expect.stringMatching(/^user_/) });
     expect(record.connectors).toContainEqual({ id: 'sample', provider: 'sample' });
     expect(record.connectors).toContainEqual({ id: 'custom', provider: 'custom_api' });
     for (const secret of [record.token, record.sprite_token]) {

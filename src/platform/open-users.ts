@@ -1,0 +1,24 @@
+// The users of a platform, wired: the same for one that runs and for the database of one that does not.
+import type { Clock } from '../core/clock.ts';
+import type { OrganizationStore } from './organizations/organization-store.ts';
+import type { Storage } from './storage/storage.ts';
+import { createPasswords, type Passwords } from './users/passwords.ts';
+import { createUserService, type UserService } from './users/user-service.ts';
+import { createUserStore, type UserStore } from './users/user-store.ts';
+
+export interface UserParts {
+  readonly users: UserStore;
+  readonly userService: UserService;
+  readonly passwords: Passwords;
+}
+
+export interface UserPartsDeps {
+  readonly storage: Storage;
+  readonly organizations: OrganizationStore;
+  readonly clock: Clock;
+}
+
+export function openUsers(deps: UserPartsDeps): UserParts {
+  const passwords = createPasswords();
+  return { users: createUserStore(deps.storage), userService: createUserService({ ...deps, passwords }), passwords };
+}
