@@ -194,6 +194,7 @@ function createInside(
         await resumeReports.mayGoOut(signal);
         await resumeReports.mayDraw();
       },
+      mayHandshake: upstream.mayHandshake,
     }),
   );
   const supervisor = stack.use(

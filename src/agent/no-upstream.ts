@@ -14,6 +14,7 @@ export function createNoUpstream(): Upstream {
     retire: async () => undefined,
     replace: async () => undefined,
     askBeforeHandshakes: () => undefined,
+    mayHandshake: () => true,
     [Symbol.asyncDispose]: async () => undefined,
   };
 }

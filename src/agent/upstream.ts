@@ -23,6 +23,8 @@ export interface Upstream extends AsyncDisposable {
   replace(): Promise<void>;
   /** Sets what is asked right before each TLS handshake, which fails where it answers false. */
   askBeforeHandshakes(mayBegin: () => boolean): void;
+  /** Asks that, for connections which are not of these pools. */
+  mayHandshake(): boolean;
 }
 
 /** HTTP/1.1 only: the streaming proxy passes raw headers on, which undici does not have for HTTP/2. */
@@ -88,6 +90,7 @@ export function createUpstream(options: UpstreamOptions = {}): Upstream {
     askBeforeHandshakes(ask) {
       mayBegin = ask;
     },
+    mayHandshake: () => mayBegin(),
     async [Symbol.asyncDispose]() {
       const all = [main, ...sockets.values(), ...retiring];
       await Promise.all(all.map((connections) => connections.destroy(new Error('the agent is stopping'))));

@@ -47,6 +47,7 @@ test.each(Object.entries(ends))('one that ends %s is dialled again soon each tim
     config: { baseUrl: await openEndingPlatform(end), token: new Secret('token'), app: 'acme', machine: 'm-1' },
     identity: () => ({}),
     mayDial: async () => undefined,
+    mayHandshake: () => true,
   });
   onTestFinished(() => channel[Symbol.asyncDispose]());
   channel.start(new AbortController().signal, []);

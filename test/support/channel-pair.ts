@@ -48,6 +48,7 @@ export async function openChannelPair({
     machine: 'm1',
     headers: {},
     deadline_ms: 5_000,
+    mayHandshake: () => true,
     signal: new AbortController().signal,
   });
   const onClose = (reason: string | undefined) => {

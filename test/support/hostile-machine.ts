@@ -42,6 +42,7 @@ export async function dialAs(url: string, { app, id, token }: PlayedMachine, ide
     machine: id,
     headers: { ...identity, authorization: `Bearer ${token}` },
     deadline_ms: 10_000,
+    mayHandshake: () => true,
     signal: new AbortController().signal,
   });
 }

@@ -36,6 +36,8 @@ export interface ChannelOptions {
   readonly identity: () => Readonly<Record<string, string>>;
   /** Resolves when the report of this incarnation has ended: the platform serves a channel to the incarnation that it knows. */
   readonly mayDial: (signal: AbortSignal) => Promise<void>;
+  /** Runs right before each TLS handshake, which fails where it answers false. */
+  readonly mayHandshake: () => boolean;
   readonly pingInterval_ms?: number;
 }
 
@@ -192,14 +194,14 @@ async function loadProtocol() {
 type DialledAddress = ChannelAddress & { readonly token: Secret };
 
 async function dialAs(
-  { identity }: Pick<ChannelOptions, 'identity'>,
+  { identity, mayHandshake }: Pick<ChannelOptions, 'identity' | 'mayHandshake'>,
   address: DialledAddress | undefined,
   asked: Pick<DialOptions, 'signal' | 'lane_id'>,
 ): Promise<Duplex> {
   if (address === undefined) throw new ChannelRefused('the address of the platform is not set');
   const { dialChannel } = await loadProtocol();
   const headers = { ...identity(), authorization: `Bearer ${address.token.reveal()}` };
-  return await dialChannel({ ...address, ...asked, headers, deadline_ms: DIAL_MS });
+  return await dialChannel({ ...address, ...asked, headers, mayHandshake, deadline_ms: DIAL_MS });
 }
 
 function isFinal(error: unknown): boolean {

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import { CHANNEL_PROTOCOL } from '../../contract/channel.ts';
 import { ERROR_MARKER } from '../../contract/errors.ts';
 import { nodeHttp } from '../../http/node-http.ts';
+import { askThenSecure } from './ask-then-secure.ts';
 import { ChannelRefused } from './channel-refused.ts';
 
 export interface ChannelAddress {
@@ -15,6 +16,8 @@ export interface DialOptions extends ChannelAddress {
   readonly headers: Readonly<Record<string, string>>;
   readonly deadline_ms: number;
   readonly signal: AbortSignal;
+  /** Runs right before a TLS handshake, which fails where it answers false. */
+  readonly mayHandshake: () => boolean;
   /** Asks for this lane of the open channel in place of a channel. */
   readonly lane_id?: string;
 }
@@ -22,12 +25,15 @@ export interface DialOptions extends ChannelAddress {
 /** Resolves with the connection once the platform has switched it. Rejects with ChannelRefused. */
 export function dialChannel(options: DialOptions): Promise<Duplex> {
   const url = new URL(toUrl(options));
-  // TLS is loaded only for a platform that has it.
-  const { request: send } = url.protocol === 'https:' ? process.getBuiltinModule('node:https') : nodeHttp;
   const signal = AbortSignal.any([options.signal, AbortSignal.timeout(options.deadline_ms)]);
+  // TLS is loaded only for a platform that has it.
+  const [{ request: send }, connection] =
+    url.protocol === 'https:'
+      ? [process.getBuiltinModule('node:https'), { createConnection: askThenSecure(url, options.mayHandshake, signal) }]
+      : [nodeHttp, { agent: false } as const];
   return new Promise((resolve, reject) => {
     const request = send(url, {
-      agent: false,
+      ...connection,
       headers: { ...options.headers, connection: 'Upgrade', upgrade: CHANNEL_PROTOCOL },
       signal,
     });
