@@ -125,6 +125,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'platform/apps': ['platform/organizations', 'platform/storage', 'platform/tokens'],
   'platform/users': ['platform/organizations', 'platform/storage', 'platform/tokens'],
   'platform/vault': ['platform/storage'],
+  'platform/extension-providers': ['platform/apps', 'platform/storage', 'platform/tokens', 'platform/vault'],
   'platform/machines/drivers': [],
   'platform/machines/drivers/process/checkpoints/tree': [],
   'platform/machines/drivers/process/checkpoints': [
@@ -261,6 +262,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'platform/operator': [
     'platform/apps',
     'platform/connectors',
+    'platform/extension-providers',
     'platform/fencing',
     'platform/gateway/usage',
     'platform/hosts',
@@ -273,6 +275,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/storage',
     'platform/tokens',
     'platform/users',
+    'platform/vault',
   ],
   platform: [
     'platform/apps',
@@ -281,6 +284,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/connectors',
     'platform/connectors/oauth',
     'platform/connectors/records',
+    'platform/extension-providers',
     'platform/fencing',
     'platform/gateway',
     'platform/gateway/usage',

@@ -3,6 +3,7 @@ import { appOperations } from './apps.ts';
 import { channelOperations } from './channel.ts';
 import { checkpointOperations } from './checkpoints.ts';
 import { connectorOperations } from './connectors.ts';
+import { extensionProviderOperations } from './extension-providers.ts';
 import { fileOperations } from './files.ts';
 import { gatewayOperations } from './gateway.ts';
 import { gatewayDiscoveryOperations } from './gateway-discovery.ts';
@@ -78,4 +79,5 @@ export const platformOperations = {
   ...organizationOperations,
   ...userOperations,
   ...hostOperations,
+  ...extensionProviderOperations,
 } as const satisfies PlatformOperations;

@@ -6,6 +6,7 @@ import * as apps from './apps.ts';
 import * as checkpoints from './checkpoints.ts';
 import * as connectors from './connectors.ts';
 import * as errors from './errors.ts';
+import * as extensionProviders from './extension-providers.ts';
 import * as extensionWebhooks from './extension-webhooks.ts';
 import * as extensions from './extensions.ts';
 import * as files from './files.ts';
@@ -70,6 +71,7 @@ const modules: readonly Readonly<Record<string, unknown>>[] = [
   organizations,
   tokens,
   hosts,
+  extensionProviders,
   replication,
   services,
   processes,

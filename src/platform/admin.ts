@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import type { AccessPolicyRequest } from '../contract/access-policy.ts';
 import type { Connection } from '../contract/connectors.ts';
+import type { CreateExtensionProviderRequest } from '../contract/extension-providers.ts';
 import type { GatewayUsage } from '../contract/gateway-usage.ts';
 import type { MachineConfig } from '../contract/machine-config.ts';
 import type { MachineStatus } from '../contract/machines.ts';
@@ -16,6 +17,7 @@ import { toConnectionRecord } from './connectors/connector-record.ts';
 import type { ConnectorService } from './connectors/connector-service.ts';
 import { listConnections } from './connectors/list-connections.ts';
 import type { ConnectorRow } from './connectors/records/connector-store.ts';
+import type { ProviderRegistration, RegisteredProvider } from './extension-providers/provider-registration.ts';
 import { toUsageDays, type UsageDays } from './gateway/usage/usage-days.ts';
 import type { UsageStore } from './gateway/usage/usage-store.ts';
 import type { StopOptions } from './machines/drivers/machine-driver.ts';
@@ -103,6 +105,8 @@ export interface PlatformAdmin {
   listConnectors(organization: string): Promise<readonly Connection[]>;
   /** The gateway's calls, summed by day and connector; the last thirty days unless `days` says otherwise. */
   listUsage(organization: string, days: UsageDays): Promise<readonly GatewayUsage[]>;
+  /** Its secrets can be shown only now. Throws as `ProviderRegistration.create`. */
+  registerExtensionProvider(given: CreateExtensionProviderRequest): Promise<RegisteredProvider>;
   readMachine(name: SpriteName): Promise<AdminMachine>;
   /** Returns the state before. */
   startMachine(name: SpriteName): Promise<MachineStatus>;
@@ -123,6 +127,7 @@ export interface AdminDeps {
   readonly spriteService: SpriteService;
   readonly connectorService: ConnectorService;
   readonly machineService: Pick<MachineService, 'start' | 'suspend' | 'stop' | 'destroy'>;
+  readonly registration: Pick<ProviderRegistration, 'create'>;
   readonly catalogue: Catalogue;
   readonly usage: Pick<UsageStore, 'list'>;
   readonly clock: Clock;
@@ -207,6 +212,7 @@ export function createAdmin(deps: AdminDeps): PlatformAdmin {
       const { id: organization_id } = await organizationOf(organization);
       return await deps.usage.list({ organization_id, ...toUsageDays(days, deps.clock.wall_ms()) });
     },
+    registerExtensionProvider: (given) => deps.registration.create(given),
     async readMachine(name) {
       const { app, id, state, instance_id } = await machineOf(name);
       const dir = join(deps.machinesDir, id);

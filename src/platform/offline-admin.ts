@@ -17,8 +17,9 @@ import { createConnectors } from './connectors/connectors.ts';
 import { bindOldSeals } from './connectors/records/bound-seals.ts';
 import { CONNECTOR_SECRETS } from './connectors/records/connector-secrets.ts';
 import { type ConnectorStore, createConnectorStore } from './connectors/records/connector-store.ts';
+import { createProviderRegistration } from './extension-providers/provider-registration.ts';
 import { createUsageStore } from './gateway/usage/usage-store.ts';
-import { createHostStore, type PlatformHost } from './hosts/host-store.ts';
+import { createHostStore, type HostStore, type PlatformHost } from './hosts/host-store.ts';
 import { createOfflineMachineService } from './machines/moves/offline-machine-service.ts';
 import { createMachineStore } from './machines/records/machine-store.ts';
 import { createVolumeStore } from './machines/records/volume-store.ts';
@@ -33,6 +34,7 @@ import { createSpriteService } from './sprites/sprite-service.ts';
 import { createSpriteStore } from './sprites/sprite-store.ts';
 import { openStorage } from './storage/open-storage.ts';
 import { SQLITE_FILE } from './storage/sqlite-storage.ts';
+import type { Storage } from './storage/storage.ts';
 import { createTokenStore } from './tokens/token-store.ts';
 import { type RotationResult, rotateKeys } from './vault/key-rotation.ts';
 import { createLazyVault } from './vault/lazy-vault.ts';
@@ -88,13 +90,14 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
   const catalogue = createCatalogue(options.catalogue);
   const userParts = openUsers({ storage, organizations, clock });
   const platformUrl = () => options.platformUrl;
+  const vault = createLazyVault(options.keys);
 
   function toConnecting() {
     return createConnectors({
       storage,
       connectors,
       catalogue,
-      vault: createLazyVault(options.keys),
+      vault,
       clock,
       changes,
       platformUrl,
@@ -123,6 +126,7 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
       return openConnecting().service;
     },
     machineService,
+    registration: createProviderRegistration({ storage, vault, clock }),
     catalogue,
     usage,
     clock,
@@ -130,11 +134,7 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
     around,
     platformUrl,
   });
-  function hosts() {
-    if (database !== undefined) return createHostStore(storage);
-    throw new RemoraError('invalid_state', 'a platform on SQLite is one process; there are no hosts to tell apart');
-  }
-
+  const hosts = () => toHostStore(storage, database !== undefined);
   const owned = stack.move();
   return {
     admin,
@@ -151,6 +151,7 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
         spriteService,
         volumeService: createOfflineVolumeService(createVolumeStore(storage)),
         connecting: openConnecting(),
+        vault,
         usage,
         around,
         clock,
@@ -171,7 +172,7 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
       using _lock = database === undefined ? openLockOrNothing(join(options.dir, 'platform.lock')) : undefined;
       return await storage.exclusively(VAULT_KEYS, async () => {
         if (_lock === undefined) await checkRunningPlatformsHave(storage, vault.currentKeyId);
-        return await rotateEverything(options.dir, connectors, vault);
+        return await rotateEverything(options.dir, storage, connectors, vault);
       });
     },
     listHosts: async () => await hosts().list(),
@@ -187,15 +188,26 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
   };
 }
 
+/** Throws `invalid_state` where there can be only one platform process. */
+function toHostStore(storage: Storage, isShared: boolean): HostStore {
+  if (isShared) return createHostStore(storage);
+  throw new RemoraError('invalid_state', 'a platform on SQLite is one process; there are no hosts to tell apart');
+}
+
 function checkIsThere(dir: string): void {
   if (existsSync(join(dir, SQLITE_FILE))) return;
   throw new RemoraError('not_found', `there is no platform in ${dir}; start it once, or name another directory`);
 }
 
 /** Rotates every source. What has a seal of an earlier version and stays closed is named as unreadable too, each once. */
-async function rotateEverything(dir: string, connectors: ConnectorStore, vault: Vault): Promise<RotationResult> {
+async function rotateEverything(
+  dir: string,
+  storage: Storage,
+  connectors: ConnectorStore,
+  vault: Vault,
+): Promise<RotationResult> {
   const old = await bindOldSeals(dir, connectors, vault);
-  const { rotated, unreadable } = await rotateKeys(toSecretSources({ connectors }), vault);
+  const { rotated, unreadable } = await rotateKeys(toSecretSources({ storage, connectors }), vault);
   const isNamed = (id: string) => unreadable.some((each) => each.source === CONNECTOR_SECRETS && each.id === id);
   const ids = new Set([...old.unreadable, ...old.refused].filter((id) => !isNamed(id)));
   return { rotated, unreadable: [...unreadable, ...[...ids].map((id) => ({ source: CONNECTOR_SECRETS, id }))] };

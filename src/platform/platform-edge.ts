@@ -211,6 +211,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       volumeService,
       connectorService: deps.connecting.service,
       tokens,
+      vault: deps.vault,
       clock,
       isShared,
       self: deps.hostParts.self,

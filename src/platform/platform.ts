@@ -10,6 +10,7 @@ import { createAdmin, type PlatformAdmin } from './admin.ts';
 import { createCatalogue } from './catalogue/catalogue.ts';
 import { createChanges } from './changes.ts';
 import { openChannels } from './channels/open-channels.ts';
+import { createProviderRegistration } from './extension-providers/provider-registration.ts';
 import { createFencing } from './fencing/fencing.ts';
 import { createAccessLog } from './observability/access-log.ts';
 import { createMetricsListener } from './observability/metrics-listener.ts';
@@ -110,6 +111,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     spriteService,
     connectorService: connecting.service,
     machineService,
+    registration: createProviderRegistration({ storage: stores.storage, vault, clock }),
     catalogue,
     usage: gateway.usage,
     clock,

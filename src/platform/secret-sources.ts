@@ -3,8 +3,15 @@
 // vault key that closed them is not given any more.
 import { createConnectorSecrets } from './connectors/records/connector-secrets.ts';
 import type { ConnectorStore } from './connectors/records/connector-store.ts';
+import { createProviderSecrets } from './extension-providers/provider-secret-store.ts';
+import type { Sql } from './storage/storage.ts';
 import type { SecretSource } from './vault/secret-source.ts';
 
-export function toSecretSources({ connectors }: { readonly connectors: ConnectorStore }): readonly SecretSource[] {
-  return [createConnectorSecrets(connectors)];
+export interface SecretSourcesDeps {
+  readonly storage: Sql;
+  readonly connectors: ConnectorStore;
+}
+
+export function toSecretSources({ storage, connectors }: SecretSourcesDeps): readonly SecretSource[] {
+  return [createConnectorSecrets(connectors), createProviderSecrets(storage)];
 }

@@ -143,6 +143,12 @@ listHosts 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:
 drainHost 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 undrainHost 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 forgetHost 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+createExtensionProvider 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+listExtensionProviders 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+readExtensionProvider 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+updateExtensionProvider 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+rotateExtensionSecret 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+deleteExtensionProvider 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 `;
 
 interface Place {

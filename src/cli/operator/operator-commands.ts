@@ -3,6 +3,7 @@
 import type { Command } from '../command.ts';
 import { appCommands } from './app-command-list.ts';
 import { connectorCommands } from './connector-command-list.ts';
+import { extensionProviderCommands } from './extension-provider-command-list.ts';
 import { machineCommands, machineLogsCommand } from './machine-command-list.ts';
 import { toCommand, toPinnedCommand, toPlatformCommand, type Word } from './operator-command.ts';
 import { organizationCommands, ownCommands } from './organization-command-list.ts';
@@ -19,6 +20,7 @@ const words: readonly Word[] = [
   ...ownCommands,
   ...organizationCommands,
   ...userCommands,
+  ...extensionProviderCommands,
 ];
 
 /** The first words, for the overview; `remora sprite --help` lists what follows. */
@@ -31,6 +33,7 @@ export const kinds: readonly (readonly [name: string, summary: string])[] = [
   ['usage', 'list: what was called through the gateway; machines: how long machines were in each state'],
   ['organization', 'show; on the machine of the platform also list, create, update, delete'],
   ['user', 'list, create, set-role, remove, reset-password, delete: people who sign on at providers'],
+  ['extension-provider', 'list, show, create, update, rotate-secret, delete: on the machine of the platform'],
   ['host', 'list, drain, undrain, forget: the platform processes on one database'],
 ];
 

@@ -1,5 +1,6 @@
 // The operations that administer apps, tokens, organizations and hosts, wired.
 import type { appOperations } from '../../contract/apps.ts';
+import type { extensionProviderOperations } from '../../contract/extension-providers.ts';
 import type { hostOperations } from '../../contract/hosts.ts';
 import type { organizationOperations } from '../../contract/organizations.ts';
 import type { tokenOperations } from '../../contract/tokens.ts';
@@ -10,6 +11,9 @@ import { createAppHandlers } from '../apps/app-handlers.ts';
 import type { AppService } from '../apps/app-service.ts';
 import { createOrganization } from '../apps/create-organization.ts';
 import type { ConnectorService } from '../connectors/connector-service.ts';
+import { createExtensionProviderHandlers } from '../extension-providers/extension-provider-handlers.ts';
+import { createExtensionProviders } from '../extension-providers/extension-providers.ts';
+import { createProviderRegistration } from '../extension-providers/provider-registration.ts';
 import type { HostSign } from '../hosts/host-store.ts';
 import type { VolumeService } from '../machines-api/volume-service.ts';
 import type { OrganizationStore } from '../organizations/organization-store.ts';
@@ -22,6 +26,7 @@ import type { TokenStore } from '../tokens/token-store.ts';
 import { createUserHandlers } from '../users/user-handlers.ts';
 import type { UserService } from '../users/user-service.ts';
 import type { UserStore } from '../users/user-store.ts';
+import type { Vault } from '../vault/vault.ts';
 import { deleteOrganization } from './delete-organization.ts';
 import { createHostHandlers } from './host-handlers.ts';
 import { createOrganizationHandlers } from './organization-handlers.ts';
@@ -37,6 +42,7 @@ export interface AdministrationDeps {
   readonly tokens: TokenStore;
   readonly users: UserStore;
   readonly userService: UserService;
+  readonly vault: Pick<Vault, 'open' | 'close'>;
   readonly clock: Clock;
   /** Whether several platform processes may share the database. */
   readonly isShared: boolean;
@@ -50,7 +56,8 @@ type Rows = typeof appOperations &
   typeof tokenOperations &
   typeof organizationOperations &
   typeof userOperations &
-  typeof hostOperations;
+  typeof hostOperations &
+  typeof extensionProviderOperations;
 
 export function createAdministration(deps: AdministrationDeps): Handlers<Rows, Principal> {
   return {
@@ -63,5 +70,9 @@ export function createAdministration(deps: AdministrationDeps): Handlers<Rows, P
     }),
     ...createUserHandlers(deps),
     ...createHostHandlers(deps),
+    ...createExtensionProviderHandlers({
+      providers: createExtensionProviders({ sql: deps.storage, vault: deps.vault, clock: deps.clock }),
+      registration: createProviderRegistration(deps),
+    }),
   };
 }

@@ -2,6 +2,7 @@
 // `invalid_state`.
 import { appOperations } from '../../contract/apps.ts';
 import { connectorOperations } from '../../contract/connectors.ts';
+import { extensionProviderOperations } from '../../contract/extension-providers.ts';
 import { gatewayUsageOperations } from '../../contract/gateway-usage.ts';
 import { hostOperations } from '../../contract/hosts.ts';
 import { platformListenerNames } from '../../contract/listeners.ts';
@@ -63,6 +64,7 @@ const operations = {
   ...organizationOperations,
   ...userOperations,
   ...hostOperations,
+  ...extensionProviderOperations,
 } as const;
 
 export function createOfflineEdge(deps: OfflineEdgeDeps): Edge {

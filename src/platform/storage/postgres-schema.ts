@@ -310,4 +310,30 @@ CREATE TABLE organization_aliases (
 );
 CREATE TABLE alias_domain (only_row BIGINT PRIMARY KEY, domain TEXT NOT NULL);
 `,
+  `
+CREATE TABLE extension_providers (
+  name TEXT COLLATE "C" PRIMARY KEY,
+  base_url TEXT NOT NULL,
+  redirect_uris TEXT NOT NULL,
+  app TEXT COLLATE "C" REFERENCES apps (name) ON DELETE SET NULL,
+  region_aware BIGINT NOT NULL,
+  official BIGINT NOT NULL,
+  latency_sensitive BIGINT NOT NULL,
+  events TEXT NOT NULL,
+  client_id TEXT COLLATE "C" NOT NULL UNIQUE,
+  created_at BIGINT NOT NULL
+);
+CREATE INDEX extension_providers_by_app ON extension_providers (app);
+CREATE TABLE extension_provider_secrets (
+  id TEXT COLLATE "C" PRIMARY KEY,
+  provider TEXT COLLATE "C" NOT NULL REFERENCES extension_providers (name) ON DELETE CASCADE,
+  kind TEXT COLLATE "C" NOT NULL,
+  key_id TEXT COLLATE "C" NOT NULL,
+  data_key BYTEA NOT NULL,
+  secret BYTEA NOT NULL,
+  created_at BIGINT NOT NULL,
+  expires_at BIGINT
+);
+CREATE INDEX extension_provider_secrets_by_provider ON extension_provider_secrets (provider, kind);
+`,
 ];

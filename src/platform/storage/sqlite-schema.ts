@@ -318,4 +318,30 @@ CREATE TABLE organization_aliases (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE alias_domain (only_row INTEGER PRIMARY KEY, domain TEXT NOT NULL) STRICT;
 `,
+  `
+CREATE TABLE extension_providers (
+  name TEXT PRIMARY KEY,
+  base_url TEXT NOT NULL,
+  redirect_uris TEXT NOT NULL,
+  app TEXT REFERENCES apps (name) ON DELETE SET NULL,
+  region_aware INTEGER NOT NULL,
+  official INTEGER NOT NULL,
+  latency_sensitive INTEGER NOT NULL,
+  events TEXT NOT NULL,
+  client_id TEXT NOT NULL UNIQUE,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX extension_providers_by_app ON extension_providers (app);
+CREATE TABLE extension_provider_secrets (
+  id TEXT PRIMARY KEY,
+  provider TEXT NOT NULL REFERENCES extension_providers (name) ON DELETE CASCADE,
+  kind TEXT NOT NULL,
+  key_id TEXT NOT NULL,
+  data_key BLOB NOT NULL,
+  secret BLOB NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX extension_provider_secrets_by_provider ON extension_provider_secrets (provider, kind);
+`,
 ];
