@@ -17,7 +17,7 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   agent: ['contract', 'core', 'linux', 'http', 'sqlite', 'client'],
   platform: ['contract', 'core', 'linux', 'http', 'sqlite', 'client'],
   supervisor: ['contract', 'core', 'linux', 'http'],
-  provider: ['contract', 'core'],
+  provider: ['contract', 'core', 'sqlite'],
   cli: ['contract', 'core', 'linux', 'http', 'sqlite', 'client', 'agent', 'platform', 'supervisor', 'provider'],
 };
 
@@ -323,7 +323,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   agent: ['zod', 'undici', 'ws', 'pino', 'prom-client', 'smol-toml'],
   platform: ['zod', 'undici', 'ws', 'pino', 'postgres', 'prom-client', 'smol-toml', 'ipaddr.js', 'oauth4webapi'],
   supervisor: ['zod', 'undici', 'ws', '@lydell/node-pty'],
-  provider: ['zod'],
+  provider: ['zod', 'oauth4webapi'],
   cli: ['zod', 'undici', 'ws', 'pino', 'smol-toml', 'better-sqlite3'],
 };
 

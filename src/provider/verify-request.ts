@@ -8,13 +8,15 @@ import type { Secret } from '../core/secret.ts';
 import { matchesSignature } from '../core/signature.ts';
 import { withoutLastSlashes } from '../core/without-last-slashes.ts';
 import { withoutQuery } from '../core/without-query.ts';
-import type { NonceBook } from './nonce-book.ts';
+import { NONCE_KEPT_MS, type NonceBook } from './store/nonce-book.ts';
 
 export const TIMESTAMP_WINDOW_MS = 300_000;
+/** How often old nonces are forgotten. */
+const FORGET_EVERY_MS = 10_000;
 
 export interface VerifierOptions {
-  /** More than one while a secret is being changed. */
-  readonly secrets: readonly Secret[];
+  /** Asked for each request; more than one while a secret is being changed. */
+  readonly secrets: () => readonly Secret[];
   /** The address under which the platform knows this provider. Never taken from `Host`, which the caller chooses. */
   readonly baseUrl: string;
   readonly nonces: NonceBook;
@@ -31,22 +33,39 @@ export interface SignedRequest {
   readonly body: Uint8Array;
 }
 
-/** Throws `unauthorized`, with one message for every cause, so that a forger does not learn which check failed. */
-export function createRequestVerifier(options: VerifierOptions): (request: SignedRequest) => void {
+/**
+ * Resolves with the signed fields: those of the query for GET and DELETE, else the value of the body. Rejects with `unauthorized`,
+ * with one message for every cause, so that a forger does not learn which check failed.
+ */
+export type RequestVerifier = (request: SignedRequest) => Promise<unknown>;
+
+export function createRequestVerifier(options: VerifierOptions): RequestVerifier {
   const base = withoutLastSlashes(options.baseUrl);
-  return (request) => {
+  let forgotten_ms = Number.NEGATIVE_INFINITY;
+
+  async function useNonce(nonce: string, now_ms: number): Promise<boolean> {
+    if (Math.abs(now_ms - forgotten_ms) >= FORGET_EVERY_MS) {
+      forgotten_ms = now_ms;
+      await options.nonces.forget(now_ms - NONCE_KEPT_MS);
+    }
+    return await options.nonces.use(nonce, now_ms);
+  }
+
+  return async (request) => {
     const content = toContent(request);
     const { signature } = request;
     const signed =
-      signature !== undefined && options.secrets.some((secret) => matchesSignature(secret, content, signature));
-    const parameters = signed ? readParameters(request, content) : undefined;
+      signature !== undefined && options.secrets().some((secret) => matchesSignature(secret, content, signature));
+    const fields = signed ? readFields(request, content) : undefined;
+    const { success, data: parameters } = signedQuery.safeParse(fields);
     const now_ms = options.clock.wall_ms();
     const believed =
-      parameters !== undefined &&
+      success &&
       Math.abs(now_ms - parameters.timestamp * 1_000) <= TIMESTAMP_WINDOW_MS &&
       withoutQuery(parameters.url) === base + withoutQuery(request.target) &&
-      options.nonces.use(parameters.nonce, now_ms);
+      (await useNonce(parameters.nonce, now_ms));
     if (!believed) throw new RemoraError('unauthorized', 'the request is not signed as it must be');
+    return fields;
   };
 }
 
@@ -57,15 +76,9 @@ function toContent({ method, target, body }: SignedRequest): string | Uint8Array
   return start < 0 ? '' : target.slice(start + 1);
 }
 
-function readParameters({ method }: SignedRequest, content: string | Uint8Array) {
+function readFields({ method }: SignedRequest, content: string | Uint8Array): unknown {
   const text = typeof content === 'string' ? content : Buffer.from(content).toString('utf8');
-  const raw: unknown =
-    method === 'GET' || method === 'DELETE' ? Object.fromEntries(new URLSearchParams(text)) : toJson(text);
-  const parsed = signedQuery.safeParse(raw);
-  return parsed.success ? parsed.data : undefined;
-}
-
-function toJson(text: string): unknown {
+  if (method === 'GET' || method === 'DELETE') return Object.fromEntries(new URLSearchParams(text));
   try {
     return parseBoundedJson(text);
   } catch {

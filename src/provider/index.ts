@@ -1,0 +1,21 @@
+// What `remora/provider` exports: the kit with which a provider of extensions is built.
+export type { CostItem, CostsRequest } from '../contract/extension-costs.ts';
+export type { ExtensionResource } from '../contract/extension-webhooks.ts';
+export type { ExtensionUpdateResponse, ProvisioningResponse } from '../contract/extensions.ts';
+export { RemoraError as ProviderError } from '../core/remora-error.ts';
+export { Secret } from '../core/secret.ts';
+export { toExpressMiddleware } from './adapters/express-middleware.ts';
+export { toNodeListener } from './adapters/node-listener.ts';
+export type { MachineNotice, ProviderFunctions, Provisioning } from './functions.ts';
+export { createProviderHandler, type ProviderHandler, type ProviderOptions } from './provider-handler.ts';
+export type { SignOnSettings } from './sign-on/sign-on.ts';
+export type { BrowserAnswer, BrowserVisit, SignedOnUser, SignOnFunction } from './sign-on/sign-on-function.ts';
+export { createSignedCookie, type SignedCookie } from './sign-on/signed-cookie.ts';
+export { createMemoryOutbox } from './store/memory-outbox.ts';
+export { createMemoryResources } from './store/memory-resources.ts';
+export { createNonceBook, type NonceBook } from './store/nonce-book.ts';
+export type { Notice, Outbox, WaitingNotice } from './store/outbox.ts';
+export type { Claim, Found, KnownResource, ResourceBook } from './store/resource-book.ts';
+export { openSqliteStore, type ProviderStore } from './store/sqlite-store.ts';
+export { createRequestVerifier, type RequestVerifier } from './verify-request.ts';
+export { startWebhookSender, type WebhookSender } from './webhooks/webhook-sender.ts';
