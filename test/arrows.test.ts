@@ -126,6 +126,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'platform/users': ['platform/organizations', 'platform/storage', 'platform/tokens'],
   'platform/vault': ['platform/storage'],
   'platform/extension-providers': ['platform/apps', 'platform/storage', 'platform/tokens', 'platform/vault'],
+  'platform/app-secrets': ['platform/apps', 'platform/storage', 'platform/tokens', 'platform/vault'],
   'platform/machines/drivers': [],
   'platform/machines/drivers/process/checkpoints/tree': [],
   'platform/machines/drivers/process/checkpoints': [
@@ -260,6 +261,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   ],
   'platform/observability': ['platform/connectors', 'platform/storage', 'platform/tokens'],
   'platform/operator': [
+    'platform/app-secrets',
     'platform/apps',
     'platform/connectors',
     'platform/extension-providers',
@@ -278,6 +280,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/vault',
   ],
   platform: [
+    'platform/app-secrets',
     'platform/apps',
     'platform/catalogue',
     'platform/channels',

@@ -30,7 +30,9 @@ export const errorTexts: Readonly<Record<ErrorCode, string>> = {
     'another copy of this machine was first; `remora machine adopt MACHINE` has this one served from its next report',
   rewound:
     'the platform knows a later incarnation of this machine; `remora machine adopt MACHINE` has this one served from its next report',
-  record_altered: 'the record of the connector is not the one that its credential was closed for',
+  record_altered: 'the record of a credential is not the one that it was closed for',
+  secret_conflict:
+    'somebody else has set this secret of the app; `details` has its name and both owners, and one of them must take it away',
   gone: 'it was there and has ended',
   payload_too_large: 'the body is longer than the limit',
   target_too_long: 'path and query are longer than the limit',

@@ -30,6 +30,7 @@ export const errorStatus = {
   incarnation_conflict: 409,
   rewound: 409,
   record_altered: 409,
+  secret_conflict: 409,
   gone: 410,
   payload_too_large: 413,
   target_too_long: 414,

@@ -1,4 +1,5 @@
 // Every operation that the platform serves. An operation without `access` would be open to the tokens of an organization only.
+import { appSecretOperations } from './app-secrets.ts';
 import { appOperations } from './apps.ts';
 import { channelOperations } from './channel.ts';
 import { checkpointOperations } from './checkpoints.ts';
@@ -56,6 +57,7 @@ export const platformOperations = {
   ...gatewayDiscoveryOperations,
   ...gatewayUsageOperations,
   ...appOperations,
+  ...appSecretOperations,
   ...machineOperations,
   ...machineHistoryOperations,
   ...machineChangeOperations,

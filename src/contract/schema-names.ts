@@ -2,6 +2,7 @@
 // when a document is made.
 import { z } from 'zod';
 import * as accessPolicy from './access-policy.ts';
+import * as appSecrets from './app-secrets.ts';
 import * as apps from './apps.ts';
 import * as checkpoints from './checkpoints.ts';
 import * as connectors from './connectors.ts';
@@ -66,6 +67,7 @@ const modules: readonly Readonly<Record<string, unknown>>[] = [
   machineMetadata,
   machineUsage,
   volumes,
+  appSecrets,
   resumeReports,
   portNotices,
   organizations,

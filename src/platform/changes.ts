@@ -10,6 +10,8 @@ export type Change =
   | { readonly type: 'sprite_changed'; readonly sprite_id: string }
   /** A connector was made, its name, policy or credential has changed, or it is gone. */
   | { readonly type: 'connector_changed'; readonly connector_id: string }
+  /** A secret of an app was set or deleted. */
+  | { readonly type: 'app_secrets_changed'; readonly app: string }
   /** Another machine, or another incarnation, is served in place of the one that was. */
   | { readonly type: 'incarnation_replaced'; readonly sprite_id: string }
   /** A machine of this platform process has reached another state. */
@@ -33,6 +35,7 @@ export function createChanges(): Changes {
     sprite_created: [],
     sprite_changed: [],
     connector_changed: [],
+    app_secrets_changed: [],
     incarnation_replaced: [],
     machine_moved: [],
     machine_event: [],

@@ -9,6 +9,7 @@ import type { Secret } from '../core/secret.ts';
 import { listenOnPath } from '../http/listen-on-path.ts';
 import { openLock } from '../sqlite/lock.ts';
 import { createAdmin, type PlatformAdmin } from './admin.ts';
+import { createAppSecrets } from './app-secrets/app-secrets.ts';
 import { createAppService } from './apps/app-service.ts';
 import { createCatalogue } from './catalogue/catalogue.ts';
 import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
@@ -91,6 +92,7 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
   const userParts = openUsers({ storage, organizations, clock });
   const platformUrl = () => options.platformUrl;
   const vault = createLazyVault(options.keys);
+  const secrets = createAppSecrets({ storage, vault, changes, clock });
 
   function toConnecting() {
     return createConnectors({
@@ -109,10 +111,7 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
     });
   }
   let connecting: ReturnType<typeof toConnecting> | undefined;
-  const openConnecting = () => {
-    connecting ??= toConnecting();
-    return connecting;
-  };
+  const openConnecting = () => (connecting ??= toConnecting());
 
   const admin = createAdmin({
     storage,
@@ -143,6 +142,7 @@ export async function openOfflineAdmin(options: OfflineAdminOptions): Promise<Of
         storage,
         organizations,
         apps: createAppService({ storage, clock }),
+        secrets,
         sprites,
         tokens,
         ...userParts,

@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.ts';
 import { toLoggedPath } from '../core/gateway/capability-text.ts';
 import { createEdge, type Edge } from '../http/edge.ts';
 import type { EdgeHandlers } from '../http/handler.ts';
+import { createAppSecrets } from './app-secrets/app-secrets.ts';
 import { createAppService } from './apps/app-service.ts';
 import type { Changes } from './changes.ts';
 import { createChannelHandlers } from './channels/channel-handlers.ts';
@@ -56,7 +57,7 @@ export interface PlatformEdgeDeps extends MachineParts, Pick<GatewayParts, 'conn
   readonly fencing: Fencing;
   readonly channels: Channels;
   readonly hostParts: HostParts;
-  readonly changes: Pick<Changes, 'subscribe'>;
+  readonly changes: Changes;
   readonly metrics: PlatformMetrics;
   readonly metricsListener: MetricsListener;
   readonly accessLog: AccessLog;
@@ -206,6 +207,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       storage,
       organizations,
       apps,
+      secrets: createAppSecrets({ storage, vault: deps.vault, changes: deps.changes, clock }),
       sprites,
       spriteService,
       volumeService,

@@ -1,6 +1,7 @@
 // Lists every kind of secret that the platform keeps for long: a rotation of vault keys goes through all of them, and a start needs
 // the keys of all of them. OAuth authorizations in progress are not among them: they expire within minutes, and are deleted when the
 // vault key that closed them is not given any more.
+import { createAppSecretSource } from './app-secrets/app-secret-store.ts';
 import { createConnectorSecrets } from './connectors/records/connector-secrets.ts';
 import type { ConnectorStore } from './connectors/records/connector-store.ts';
 import { createProviderSecrets } from './extension-providers/provider-secret-store.ts';
@@ -13,5 +14,5 @@ export interface SecretSourcesDeps {
 }
 
 export function toSecretSources({ storage, connectors }: SecretSourcesDeps): readonly SecretSource[] {
-  return [createConnectorSecrets(connectors), createProviderSecrets(storage)];
+  return [createConnectorSecrets(connectors), createProviderSecrets(storage), createAppSecretSource(storage)];
 }

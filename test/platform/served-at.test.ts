@@ -41,6 +41,9 @@ createApp 401:unauthorized served 403:forbidden 403:forbidden served 404:not_fou
 listApps 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 readApp 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 deleteApp 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+listAppSecrets 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+setAppSecret 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+deleteAppSecret 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 listMachines 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 readMachine 401:unauthorized served served served served 404:not_found
 readMachineLog 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found

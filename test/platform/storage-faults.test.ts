@@ -49,7 +49,7 @@ test('what was answered is there after a kill -9 in the middle of writes, again 
 
 test('a full disk refuses writes as not_ready, goes on reading, and loses nothing', async () => {
   const dir = tempDir();
-  const { child, lines } = startWriter(dir, 640);
+  const { child, lines } = startWriter(dir, 1024);
   const names: string[] = [];
   let last: z.infer<typeof written> | undefined;
   for (;;) {

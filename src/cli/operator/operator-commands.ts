@@ -7,6 +7,7 @@ import { extensionProviderCommands } from './extension-provider-command-list.ts'
 import { machineCommands, machineLogsCommand } from './machine-command-list.ts';
 import { toCommand, toPinnedCommand, toPlatformCommand, type Word } from './operator-command.ts';
 import { organizationCommands, ownCommands } from './organization-command-list.ts';
+import { secretCommands } from './secret-command-list.ts';
 import { spriteCommands } from './sprite-command-list.ts';
 import { tokenCommands } from './token-command-list.ts';
 import { userCommands } from './user-command-list.ts';
@@ -23,11 +24,15 @@ const words: readonly Word[] = [
   ...extensionProviderCommands,
 ];
 
+/** Below `remora platform` these take no ORGANIZATION: `--organization` says whose. */
+const pinnedWords: readonly Word[] = [...secretCommands];
+
 /** The first words, for the overview; `remora sprite --help` lists what follows. */
 export const kinds: readonly (readonly [name: string, summary: string])[] = [
   ['sprite', 'list, show, create, update, delete'],
   ['connector', 'list, show, create, name, policy, delete: credentials for providers, and who may use them'],
   ['app', 'list, create, delete: the names under which an organization has its machines'],
+  ['secret', 'list, set, delete: variables that only the programs in the machines of an app see'],
   ['machine', 'list, show, create, update, start, stop, restart, suspend, wait, logs, lease, cordon, destroy, adopt'],
   ['token', 'list, create, delete'],
   ['usage', 'list: what was called through the gateway; machines: how long machines were in each state'],
@@ -37,9 +42,10 @@ export const kinds: readonly (readonly [name: string, summary: string])[] = [
   ['host', 'list, drain, undrain, forget: the platform processes on one database'],
 ];
 
-export const wordCommands: readonly Command[] = words.map(toCommand);
+export const wordCommands: readonly Command[] = [...words, ...pinnedWords].map(toCommand);
 
 export const platformWordCommands: readonly Command[] = [
   ...words.map(toPlatformCommand),
+  ...pinnedWords.map((word) => toPinnedCommand(word, `platform ${word.name}`)),
   toPinnedCommand(machineLogsCommand, 'platform logs'),
 ];

@@ -1,4 +1,5 @@
-// The operations that administer apps, tokens, organizations and hosts, wired.
+// The operations that administer apps, their secrets, tokens, organizations and hosts, wired.
+import type { appSecretOperations } from '../../contract/app-secrets.ts';
 import type { appOperations } from '../../contract/apps.ts';
 import type { extensionProviderOperations } from '../../contract/extension-providers.ts';
 import type { hostOperations } from '../../contract/hosts.ts';
@@ -7,6 +8,8 @@ import type { tokenOperations } from '../../contract/tokens.ts';
 import type { userOperations } from '../../contract/users.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Handlers } from '../../http/handler.ts';
+import { createAppSecretHandlers } from '../app-secrets/app-secret-handlers.ts';
+import type { AppSecrets } from '../app-secrets/app-secrets.ts';
 import { createAppHandlers } from '../apps/app-handlers.ts';
 import type { AppService } from '../apps/app-service.ts';
 import { createOrganization } from '../apps/create-organization.ts';
@@ -35,6 +38,7 @@ export interface AdministrationDeps {
   readonly storage: Storage;
   readonly organizations: OrganizationStore;
   readonly apps: AppService;
+  readonly secrets: AppSecrets;
   readonly sprites: SpriteStore;
   readonly spriteService: SpriteService;
   readonly connectorService: ConnectorService;
@@ -53,6 +57,7 @@ export interface AdministrationDeps {
 }
 
 type Rows = typeof appOperations &
+  typeof appSecretOperations &
   typeof tokenOperations &
   typeof organizationOperations &
   typeof userOperations &
@@ -62,6 +67,7 @@ type Rows = typeof appOperations &
 export function createAdministration(deps: AdministrationDeps): Handlers<Rows, Principal> {
   return {
     ...createAppHandlers(deps.apps),
+    ...createAppSecretHandlers(deps),
     ...createTokenHandlers(deps),
     ...createOrganizationHandlers({
       organizations: deps.organizations,

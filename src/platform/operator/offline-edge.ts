@@ -1,5 +1,6 @@
 // The operations of the operator's socket, served from the database of a platform that does not run. Moving a machine throws
 // `invalid_state`.
+import { appSecretOperations } from '../../contract/app-secrets.ts';
 import { appOperations } from '../../contract/apps.ts';
 import { connectorOperations } from '../../contract/connectors.ts';
 import { extensionProviderOperations } from '../../contract/extension-providers.ts';
@@ -53,6 +54,7 @@ const operations = {
   ...spriteOperations,
   ...connectorOperations,
   ...appOperations,
+  ...appSecretOperations,
   ...machineOperations,
   ...machineHistoryOperations,
   ...machineChangeOperations,

@@ -336,4 +336,22 @@ CREATE TABLE extension_provider_secrets (
 );
 CREATE INDEX extension_provider_secrets_by_provider ON extension_provider_secrets (provider, kind);
 `,
+  `
+CREATE TABLE app_secrets (
+  app TEXT COLLATE "C" NOT NULL REFERENCES apps (name) ON DELETE CASCADE,
+  name TEXT COLLATE "C" NOT NULL,
+  id TEXT COLLATE "C" NOT NULL UNIQUE,
+  organization_id TEXT COLLATE "C" NOT NULL,
+  owner_kind TEXT NOT NULL,
+  owner_id TEXT COLLATE "C" NOT NULL,
+  key_id TEXT COLLATE "C" NOT NULL,
+  data_key BYTEA NOT NULL,
+  secret BYTEA NOT NULL,
+  digest TEXT NOT NULL,
+  set_at BIGINT NOT NULL,
+  PRIMARY KEY (app, name)
+);
+CREATE INDEX app_secrets_by_owner ON app_secrets (owner_id, owner_kind);
+CREATE INDEX app_secrets_by_key ON app_secrets (key_id, id);
+`,
 ];

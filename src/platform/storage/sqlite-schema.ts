@@ -344,4 +344,22 @@ CREATE TABLE extension_provider_secrets (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX extension_provider_secrets_by_provider ON extension_provider_secrets (provider, kind);
 `,
+  `
+CREATE TABLE app_secrets (
+  app TEXT NOT NULL REFERENCES apps (name) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  id TEXT NOT NULL UNIQUE,
+  organization_id TEXT NOT NULL,
+  owner_kind TEXT NOT NULL,
+  owner_id TEXT NOT NULL,
+  key_id TEXT NOT NULL,
+  data_key BLOB NOT NULL,
+  secret BLOB NOT NULL,
+  digest TEXT NOT NULL,
+  set_at INTEGER NOT NULL,
+  PRIMARY KEY (app, name)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX app_secrets_by_owner ON app_secrets (owner_id, owner_kind);
+CREATE INDEX app_secrets_by_key ON app_secrets (key_id, id);
+`,
 ];
