@@ -88,7 +88,7 @@ export function createPlatformSignOn(options: PlatformSignOnOptions): PlatformSi
       try {
         return await introspect(await exchange(query, flow));
       } catch (error) {
-        if (error instanceof RemoraError) throw error;
+        if (error instanceof RemoraError && error.code === 'unauthorized') throw error;
         // The cause of a library's error may hold the whole answer, and with it a token.
         const cause = new Error(toErrorMessage(error));
         const isLate = error instanceof Error && error.name === 'TimeoutError';
