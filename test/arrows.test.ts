@@ -127,6 +127,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'platform/vault': ['platform/storage'],
   'platform/extension-providers': ['platform/apps', 'platform/storage', 'platform/tokens', 'platform/vault'],
   'platform/app-secrets': ['platform/apps', 'platform/storage', 'platform/tokens', 'platform/vault'],
+  'platform/provider-calls': ['platform/extension-providers'],
+  'platform/machine-notices': ['platform/extension-providers', 'platform/provider-calls', 'platform/storage'],
   'platform/machines/drivers': [],
   'platform/machines/drivers/process/checkpoints/tree': [],
   'platform/machines/drivers/process/checkpoints': [
@@ -171,6 +173,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'platform/machines/drivers/process': ['platform/machines/drivers', 'platform/machines/drivers/process/checkpoints'],
   'platform/port-notices': ['platform/storage', 'platform/tokens'],
   'platform/machines/records': [
+    'platform/machine-notices/notice-outbox.ts',
     'platform/machines/drivers',
     'platform/organizations',
     'platform/storage',
@@ -179,6 +182,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   ],
   'platform/machines/moves': [
     'platform/fencing',
+    'platform/machine-notices/notice-outbox.ts',
     'platform/machines/drivers',
     'platform/machines/records',
     'platform/port-notices',
@@ -268,6 +272,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/fencing',
     'platform/gateway/usage',
     'platform/hosts',
+    'platform/machine-notices',
     'platform/machines',
     'platform/machines-api',
     'platform/machines/moves',
@@ -292,6 +297,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/gateway',
     'platform/gateway/usage',
     'platform/hosts',
+    'platform/machine-notices',
     'platform/machines',
     'platform/machines-api',
     'platform/machines/access',
@@ -304,6 +310,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/operator',
     'platform/organizations',
     'platform/port-notices',
+    'platform/provider-calls',
     'platform/sprite-api',
     'platform/sprites',
     'platform/sprites/watch',

@@ -45,6 +45,23 @@ export const extensionProviderRecord = z.object({
 });
 export type ExtensionProviderRecord = z.infer<typeof extensionProviderRecord>;
 
+/**
+ * What came of the notices that the provider was sent. `dead`: it did not take them for a day; `dropped`: too many waited. Nothing is sent
+ * before `paused_until`, because it asked for that.
+ */
+export const extensionNotices = z.object({
+  waiting: z.int().nonnegative(),
+  delivered: z.int().nonnegative(),
+  dead: z.int().nonnegative(),
+  dropped: z.int().nonnegative(),
+  last_error: z.string().nullable(),
+  last_error_at: dateTime.nullable(),
+  paused_until: dateTime.nullable(),
+});
+export type ExtensionNotices = z.infer<typeof extensionNotices>;
+
+export const extensionProviderDetail = extensionProviderRecord.extend({ notices: extensionNotices });
+
 /** The secrets stand in this answer only. */
 export const createdExtensionProvider = extensionProviderRecord.extend({
   provisioning_secret: z.string(),
@@ -118,13 +135,13 @@ export const extensionProviderOperations = {
   readExtensionProvider: definePlatformOperation({
     method: 'GET',
     path: '/v1/extension-providers/{name}',
-    summary: "Read one provider of extensions; at the platform's own socket only",
+    summary: "Read one provider of extensions, with what came of its notices; at the platform's own socket only",
     source,
     tag,
     servedAt,
     access,
     params,
-    answer: { kind: 'json', status: 200, schema: extensionProviderRecord },
+    answer: { kind: 'json', status: 200, schema: extensionProviderDetail },
     errors: ['unauthorized', 'forbidden', 'not_found'],
   }),
   updateExtensionProvider: definePlatformOperation({

@@ -7,6 +7,7 @@ import * as apps from './apps.ts';
 import * as checkpoints from './checkpoints.ts';
 import * as connectors from './connectors.ts';
 import * as errors from './errors.ts';
+import * as extensionNotices from './extension-notices.ts';
 import * as extensionProviders from './extension-providers.ts';
 import * as extensionWebhooks from './extension-webhooks.ts';
 import * as extensions from './extensions.ts';
@@ -74,6 +75,7 @@ const modules: readonly Readonly<Record<string, unknown>>[] = [
   tokens,
   hosts,
   extensionProviders,
+  extensionNotices,
   replication,
   services,
   processes,

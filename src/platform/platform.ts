@@ -10,6 +10,7 @@ import { createAdmin, type PlatformAdmin } from './admin.ts';
 import { createCatalogue } from './catalogue/catalogue.ts';
 import { createChanges } from './changes.ts';
 import { openChannels } from './channels/open-channels.ts';
+import { createExtensionProviders } from './extension-providers/extension-providers.ts';
 import { createProviderRegistration } from './extension-providers/provider-registration.ts';
 import { createFencing } from './fencing/fencing.ts';
 import { createAccessLog } from './observability/access-log.ts';
@@ -19,11 +20,13 @@ import { openGateway } from './open-gateway.ts';
 import { openHosts } from './open-hosts.ts';
 import { openListeners } from './open-listeners.ts';
 import { openMachines } from './open-machines.ts';
+import { openNotices } from './open-notices.ts';
 import { openStores } from './open-stores.ts';
 import { openUsers } from './open-users.ts';
 import { createPlatformAddresses } from './platform-addresses.ts';
 import { createPlatformEdge } from './platform-edge.ts';
 import type { PlatformOptions } from './platform-options.ts';
+import { openSignedCalls } from './provider-calls/open-signed-calls.ts';
 import { SPRITE_URL } from './sprites/sprite-record.ts';
 import { createVault } from './vault/vault.ts';
 
@@ -75,6 +78,9 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const { records } = hostParts.others ?? {};
   const channels = stack.use(openChannels(stores.incarnations, changes, records, log, clock));
   const userParts = openUsers({ ...stores, clock });
+  const providers = createExtensionProviders({ sql: stores.storage, vault, clock });
+  const calls = stack.use(openSignedCalls(providers, clock));
+  stack.use(openNotices({ ...stores, providers, call: calls.call, changes, clock, log }));
   const gatewayDeps = { options, stores, catalogue, vault, changes, metrics, platformUrl, clock };
   const { connecting, gateway } = stack.use(await openGateway(gatewayDeps));
   const edge = createPlatformEdge({

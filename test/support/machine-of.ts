@@ -5,11 +5,12 @@ import type { MachineConfig } from '../../src/contract/machine-config.ts';
 import { eventually } from './eventually.ts';
 import { readReport, type TestPlatform } from './open-platform.ts';
 
-export async function machineOf(platform: TestPlatform, sprite: string, config?: MachineConfig) {
+/** `app`: that of the organization when absent. */
+export async function machineOf(platform: TestPlatform, sprite: string, config?: MachineConfig, app = 'acme') {
   const given = config === undefined ? {} : { config };
-  await platform.admin.createSprite({ organization: 'acme', name: sprite, ...given });
+  await platform.admin.createSprite({ organization: 'acme', name: sprite, app, ...given });
   const { id, dir } = await platform.admin.readMachine({ organization: 'acme', sprite });
-  const path = `/v1/apps/acme/machines/${id}`;
+  const path = `/v1/apps/${app}/machines/${id}`;
   const post = (action: string, body?: unknown) => platform.call({ method: 'POST', path: `${path}/${action}`, body });
   const wait = async (query: string) => (await platform.call({ path: `${path}/wait?${query}` })).status;
   const read = async () => (await platform.call({ path })).json;

@@ -9,7 +9,7 @@ import {
 import type { Invocation } from '../command.ts';
 import { UsageError } from '../exit-code.ts';
 import { askPlatform } from '../target/platform-client.ts';
-import { print } from './print.ts';
+import { print, toWhen } from './print.ts';
 
 export async function listProviders(invocation: Invocation): Promise<number> {
   const answer = await askPlatform(invocation, (client) => client.call('listExtensionProviders'));
@@ -19,7 +19,13 @@ export async function listProviders(invocation: Invocation): Promise<number> {
 export async function showProvider(invocation: Invocation): Promise<number> {
   const [name = ''] = invocation.operands;
   const found = await askPlatform(invocation, (client) => client.call('readExtensionProvider', { params: { name } }));
-  return print(invocation, found, toLines(found));
+  const { waiting, delivered, dead, dropped, last_error, last_error_at, paused_until } = found.notices;
+  return print(invocation, found, [
+    ...toLines(found),
+    ['notices', `${delivered} delivered, ${waiting} waiting, ${dead} given up after a day, ${dropped} dropped`],
+    ...(last_error === null ? [] : [['last_error', `${last_error} (${toWhen(last_error_at)})`]]),
+    ...(paused_until === null ? [] : [['paused_until', paused_until]]),
+  ]);
 }
 
 /** Prints the secrets as lines too: no later command shows them. */

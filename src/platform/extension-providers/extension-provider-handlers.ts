@@ -1,5 +1,6 @@
 // The operations of the operator on extension providers.
 import type {
+  ExtensionNotices,
   ExtensionProviderRecord,
   ExtensionSecretKind,
   extensionProviderOperations,
@@ -16,11 +17,14 @@ import type { ProviderRegistration } from './provider-registration.ts';
 export interface ExtensionProviderHandlerDeps {
   readonly providers: Pick<ExtensionProviders, 'find' | 'list'>;
   readonly registration: ProviderRegistration;
+  /** What came of the notices of a provider. */
+  readonly readNotices: (provider: string) => Promise<ExtensionNotices>;
 }
 
 export function createExtensionProviderHandlers({
   providers,
   registration,
+  readNotices,
 }: ExtensionProviderHandlerDeps): Handlers<typeof extensionProviderOperations, Principal> {
   return {
     async createExtensionProvider({ body }) {
@@ -36,7 +40,7 @@ export function createExtensionProviderHandlers({
     async readExtensionProvider({ params: { name } }) {
       const found = await providers.find(name);
       if (found === undefined) throw new RemoraError('not_found', `there is no extension provider ${name}`);
-      return toExtensionProviderRecord(found);
+      return { ...toExtensionProviderRecord(found), notices: await readNotices(name) };
     },
     updateExtensionProvider: async ({ params, body }) =>
       toExtensionProviderRecord(await registration.update(params.name, body)),

@@ -115,6 +115,15 @@ const counts = [
     `SELECT 'organizations' AS label, count(*) AS count FROM organizations
      UNION ALL SELECT 'sprites', count(*) FROM sprites WHERE machine_only = 0 UNION ALL SELECT 'tokens', count(*) FROM tokens`,
   ],
+  [
+    'remora_platform_provider_notices',
+    'Notices to providers of extensions: those that wait, and what came of the others.',
+    'state',
+    `SELECT 'waiting' AS label, count(*) AS count FROM provider_notices
+     UNION ALL SELECT 'delivered', CAST(COALESCE(sum(delivered), 0) AS BIGINT) FROM notice_totals
+     UNION ALL SELECT 'dead', CAST(COALESCE(sum(dead), 0) AS BIGINT) FROM notice_totals
+     UNION ALL SELECT 'dropped', CAST(COALESCE(sum(dropped), 0) AS BIGINT) FROM notice_totals`,
+  ],
 ] as const;
 
 function openDatabaseGauges(storage: Pick<Storage, 'all' | 'size_bytes'>, registers: Registry[]): DatabaseGauges {

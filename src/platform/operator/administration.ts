@@ -18,6 +18,7 @@ import { createExtensionProviderHandlers } from '../extension-providers/extensio
 import { createExtensionProviders } from '../extension-providers/extension-providers.ts';
 import { createProviderRegistration } from '../extension-providers/provider-registration.ts';
 import type { HostSign } from '../hosts/host-store.ts';
+import { readNotices } from '../machine-notices/read-notices.ts';
 import type { VolumeService } from '../machines-api/volume-service.ts';
 import type { OrganizationStore } from '../organizations/organization-store.ts';
 import type { SpriteService } from '../sprites/sprite-service.ts';
@@ -79,6 +80,7 @@ export function createAdministration(deps: AdministrationDeps): Handlers<Rows, P
     ...createExtensionProviderHandlers({
       providers: createExtensionProviders({ sql: deps.storage, vault: deps.vault, clock: deps.clock }),
       registration: createProviderRegistration(deps),
+      readNotices: (provider) => readNotices(deps.storage, provider, deps.clock.wall_ms()),
     }),
   };
 }

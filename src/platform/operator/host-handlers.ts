@@ -7,6 +7,7 @@ import type { Handlers } from '../../http/handler.ts';
 import { createDrainStore } from '../hosts/drain-store.ts';
 import { createHostStore, type HostSign, type PlatformHost } from '../hosts/host-store.ts';
 import { readReservedMemory } from '../hosts/reserved-memory.ts';
+import { createNoticeOutbox } from '../machine-notices/notice-outbox.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Principal } from '../tokens/principal.ts';
 
@@ -65,12 +66,22 @@ export function createHostHandlers(deps: HostHandlerDeps): Handlers<typeof hostO
     },
     async drainHost({ params }) {
       const host = await find(params.host);
-      await drains.drain(host, clock.wall_ms());
+      await storage.transaction(async (sql) => {
+        const inside = createDrainStore(sql);
+        if ((await inside.drainedSince(host)) !== undefined) return;
+        await inside.drain(host, clock.wall_ms());
+        await createNoticeOutbox(sql).addOfHost(host, 'drained', clock.wall_ms());
+      });
       await tell(host);
     },
     async undrainHost({ params }) {
       const host = await find(params.host);
-      await drains.undrain(host);
+      await storage.transaction(async (sql) => {
+        const inside = createDrainStore(sql);
+        if ((await inside.drainedSince(host)) === undefined) return;
+        await inside.undrain(host);
+        await createNoticeOutbox(sql).addOfHost(host, 'undrained', clock.wall_ms());
+      });
       await tell(host);
     },
     async forgetHost({ params: { host } }) {

@@ -354,4 +354,30 @@ CREATE TABLE app_secrets (
 CREATE INDEX app_secrets_by_owner ON app_secrets (owner_id, owner_kind);
 CREATE INDEX app_secrets_by_key ON app_secrets (key_id, id);
 `,
+  `
+CREATE TABLE provider_notices (
+  id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  provider TEXT COLLATE "C" NOT NULL REFERENCES extension_providers (name) ON DELETE CASCADE,
+  stream TEXT COLLATE "C" NOT NULL,
+  event_id TEXT NOT NULL,
+  source TEXT NOT NULL,
+  type TEXT NOT NULL,
+  body TEXT NOT NULL,
+  attempts BIGINT NOT NULL DEFAULT 0,
+  created_at BIGINT NOT NULL,
+  next_at BIGINT NOT NULL
+);
+CREATE INDEX provider_notices_by_stream ON provider_notices (provider, stream, id);
+CREATE INDEX provider_notices_by_time ON provider_notices (provider, next_at);
+CREATE INDEX provider_notices_by_provider ON provider_notices (provider, id);
+CREATE TABLE notice_totals (
+  provider TEXT COLLATE "C" PRIMARY KEY REFERENCES extension_providers (name) ON DELETE CASCADE,
+  delivered BIGINT NOT NULL DEFAULT 0,
+  dead BIGINT NOT NULL DEFAULT 0,
+  dropped BIGINT NOT NULL DEFAULT 0,
+  last_error TEXT,
+  last_error_at BIGINT,
+  paused_until BIGINT NOT NULL DEFAULT 0
+);
+`,
 ];

@@ -362,4 +362,30 @@ CREATE TABLE app_secrets (
 CREATE INDEX app_secrets_by_owner ON app_secrets (owner_id, owner_kind);
 CREATE INDEX app_secrets_by_key ON app_secrets (key_id, id);
 `,
+  `
+CREATE TABLE provider_notices (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  provider TEXT NOT NULL REFERENCES extension_providers (name) ON DELETE CASCADE,
+  stream TEXT NOT NULL,
+  event_id TEXT NOT NULL,
+  source TEXT NOT NULL,
+  type TEXT NOT NULL,
+  body TEXT NOT NULL,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  created_at INTEGER NOT NULL,
+  next_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX provider_notices_by_stream ON provider_notices (provider, stream, id);
+CREATE INDEX provider_notices_by_time ON provider_notices (provider, next_at);
+CREATE INDEX provider_notices_by_provider ON provider_notices (provider, id);
+CREATE TABLE notice_totals (
+  provider TEXT PRIMARY KEY REFERENCES extension_providers (name) ON DELETE CASCADE,
+  delivered INTEGER NOT NULL DEFAULT 0,
+  dead INTEGER NOT NULL DEFAULT 0,
+  dropped INTEGER NOT NULL DEFAULT 0,
+  last_error TEXT,
+  last_error_at INTEGER,
+  paused_until INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+`,
 ];

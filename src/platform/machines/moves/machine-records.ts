@@ -179,7 +179,7 @@ export function createMachineRecords(deps: MachineRecordsDeps): MachineRecords {
         if (lost !== undefined) await history.discard(id, lost);
         const lines = row.state === 'starting' && !exit.requested ? driver.lastLines(id).slice(-LINES_KEPT) : [];
         const fields = { now_ms, exit, lost, isGivenUp: verdict.isGivenUp, lines };
-        for (const event of toExitEvents(row, to, fields)) await history.add(id, event);
+        await history.addMove(id, toExitEvents(row, to, fields), row.state);
         return { row, to, verdict };
       });
       if (ended !== undefined) await notifyMoved(ended.row, ended.to);

@@ -2,7 +2,8 @@
 import type { Clock } from '../../../core/clock.ts';
 import type { KeyedMutex } from '../../../core/keyed-mutex.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
-import type { Storage } from '../../storage/storage.ts';
+import { createNoticeOutbox } from '../../machine-notices/notice-outbox.ts';
+import type { Sql, Storage } from '../../storage/storage.ts';
 import type { MachineDriver, StopOptions } from '../drivers/machine-driver.ts';
 import type { WantedState } from '../records/machine-row.ts';
 import { createMachineStore, type MachineStore } from '../records/machine-store.ts';
@@ -106,11 +107,22 @@ export function createStops(deps: StopsDeps): MachineStops {
       await mutex.run(id, async () => {
         await endNow(id, 'destroyed');
         await driver.discard(id);
-        await deps.storage.transaction((sql) => createMachineStore(sql).delete(id, deps.clock.wall_ms()));
+        await deps.storage.transaction((sql) => deleteMachine(sql, id, deps.clock.wall_ms()));
       });
       deps.onEvent(id);
       deps.waiters.settle(id, { state: 'destroyed', instance_id: row.instance_id });
       deps.waiters.end(id, new RemoraError('invalid_state', 'the machine was destroyed, the state can no longer come'));
     },
   };
+}
+
+/** The provider whose app the machine was of is told so; the events of the machine go with it. */
+async function deleteMachine(sql: Sql, id: string, now_ms: number): Promise<void> {
+  const machines = createMachineStore(sql);
+  const row = await machines.find(id);
+  if (row !== undefined) {
+    const event = { type: 'destroy', status: 'destroyed', source: 'platform', timestamp: now_ms } as const;
+    await createNoticeOutbox(sql).addOfMachine(id, { id: 'destroyed', ...event }, row.state);
+  }
+  await machines.delete(id, now_ms);
 }

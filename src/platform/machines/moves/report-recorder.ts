@@ -29,8 +29,7 @@ export function createReportRecorder(deps: ReportRecorderDeps): (id: string) => 
     const now_ms = clock.wall_ms();
     return await deps.storage.transaction(async (sql) => {
       if (!(await createMachineStore(sql).move(row.id, row.state, 'running', now_ms))) return false;
-      const history = createMachineHistory(sql);
-      for (const event of toMoveEvents(row, move, { now_ms })) await history.add(row.id, event);
+      await createMachineHistory(sql).addMove(row.id, toMoveEvents(row, move, { now_ms }), row.state);
       return true;
     });
   }

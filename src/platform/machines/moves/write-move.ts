@@ -55,7 +55,7 @@ export async function writeMove(sql: Sql, { row, to, move, options, host, now_ms
     await createIncarnationStore(sql).forget(row.sprite_id);
   }
   if (move.trigger === 'frozen') await history.keep(row.id);
-  for (const event of toMoveEvents(row, move, { ...options, now_ms })) await history.add(row.id, event);
+  await history.addMove(row.id, toMoveEvents(row, move, { ...options, now_ms }), row.state);
   return true;
 }
 
