@@ -4,9 +4,18 @@ import type { ErrorCode } from './errors.ts';
 export const errorTexts: Readonly<Record<ErrorCode, string>> = {
   invalid_request: 'the request cannot be read or breaks a rule; `details.fields` names the field',
   invalid_target: 'the path or query of a gateway call has more than one reading, or none; write it plainly',
+  invalid_grant:
+    'the code or the refresh token is wrong, used, expired or of another client; let the user sign on again',
+  invalid_scope: 'sign-on knows the scope `read` only',
+  unsupported_grant_type: 'sign-on takes `authorization_code` and `refresh_token`',
   unsupported_field: 'a field asks for what is not done here; leave it out',
   unauthorized: 'no token, or one that is unknown, revoked or expired',
+  invalid_client:
+    'the client of a sign-on or its secret is wrong; `extension-provider rotate-secret NAME client` makes a new one',
+  invalid_token:
+    'the access token of a sign-on is unknown, expired or ended; refresh it, or let the user sign on again',
   forbidden: 'the token or the listener does not open this operation',
+  unauthorized_client: 'the token belongs to another client',
   not_this_machine: 'the path names another machine than the one that the agent runs in',
   read_only: 'this socket, or this token, only reads; use the main socket, or a token with full access',
   connection_denied: 'the policy of the connector does not let this sprite use it',

@@ -26,6 +26,7 @@ import { processOperations } from './processes.ts';
 import { proxyOperations } from './proxy.ts';
 import { resumeReportOperations } from './resume-reports.ts';
 import { serviceOperations } from './services.ts';
+import { signOnOperations } from './sign-on.ts';
 import { spriteMachineOperations } from './sprite-machine.ts';
 import { spritePolicyOperations } from './sprite-policies.ts';
 import { spriteWatchOperations } from './sprite-watch.ts';
@@ -80,6 +81,7 @@ export const platformOperations = {
   ...tokenOperations,
   ...organizationOperations,
   ...userOperations,
+  ...signOnOperations,
   ...hostOperations,
   ...extensionProviderOperations,
 } as const satisfies PlatformOperations;

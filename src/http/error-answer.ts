@@ -27,6 +27,13 @@ export interface ErrorAnswer {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** What each 401 asks for (RFC 6750 and RFC 6749, Error Response). */
+const challenges: Readonly<Record<string, string>> = {
+  unauthorized: 'Bearer',
+  invalid_token: 'Bearer realm="sign-on", error="invalid_token"',
+  invalid_client: 'Basic realm="sign-on"',
+};
+
 /** The public form of any error: one that is known as it is, all others as `internal` without their own message. */
 export function toErrorAnswer(error: unknown, mapError?: MapError): ErrorAnswer {
   const known = toKnownError(error, mapError);
@@ -39,7 +46,8 @@ export function toErrorAnswer(error: unknown, mapError?: MapError): ErrorAnswer 
   const retryAfter_ms = known.retryAfter_ms ?? (status === 429 ? 0 : undefined);
   if (retryAfter_ms !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(retryAfter_ms / 1_000)));
   if (known.rate !== undefined) Object.assign(headers, toRateHeaders(known.rate));
-  if (code === 'unauthorized') headers['www-authenticate'] = 'Bearer';
+  const challenge = challenges[code];
+  if (challenge !== undefined) headers['www-authenticate'] = challenge;
   if (code === 'method_not_allowed') headers.allow = detailOf(details, 'allow');
   if (code === 'upgrade_required') headers.upgrade = detailOf(details, 'upgrade');
   const body = { error: code, message, ...known.fields };

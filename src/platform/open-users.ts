@@ -1,6 +1,7 @@
 // The users of a platform, wired: the same for one that runs and for the database of one that does not.
 import type { Clock } from '../core/clock.ts';
 import type { OrganizationStore } from './organizations/organization-store.ts';
+import { endSignOnsOf, endSignOnsWithoutMembership } from './sign-on/sign-on-store.ts';
 import type { Storage } from './storage/storage.ts';
 import { createPasswords, type Passwords } from './users/passwords.ts';
 import { createUserService, type UserService } from './users/user-service.ts';
@@ -20,5 +21,10 @@ export interface UserPartsDeps {
 
 export function openUsers(deps: UserPartsDeps): UserParts {
   const passwords = createPasswords();
-  return { users: createUserStore(deps.storage), userService: createUserService({ ...deps, passwords }), passwords };
+  const userService = createUserService({
+    ...deps,
+    passwords,
+    onEnd: (sql, { id }, what) => (what === 'password' ? endSignOnsOf(sql, id) : endSignOnsWithoutMembership(sql, id)),
+  });
+  return { users: createUserStore(deps.storage), userService, passwords };
 }

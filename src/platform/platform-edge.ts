@@ -9,6 +9,7 @@ import { createAppService } from './apps/app-service.ts';
 import type { Changes } from './changes.ts';
 import { createChannelHandlers } from './channels/channel-handlers.ts';
 import type { Channels } from './channels/channels.ts';
+import { createSignOn } from './create-sign-on.ts';
 import type { Fencing } from './fencing/fencing.ts';
 import { defaultGatewayLimits } from './gateway/gateway-limits.ts';
 import { createEventFollowers } from './machines/event-followers.ts';
@@ -29,6 +30,7 @@ import type { PlatformOptions } from './platform-options.ts';
 import { endPorts } from './port-notices/end-ports.ts';
 import { openPortWatches } from './port-notices/open-port-watches.ts';
 import { createNoticeHandlers } from './port-notices/port-notice-handlers.ts';
+import type { PortWatches } from './port-notices/port-watches.ts';
 import { createCheckpointHandlers } from './sprite-api/checkpoint-handlers.ts';
 import { createReachMachine } from './sprite-api/reach-machine.ts';
 import { createSpriteApiHandlers } from './sprite-api/sprite-api-handlers.ts';
@@ -181,20 +183,8 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       clock,
       log,
     }),
-    ...createResumeReportHandlers({
-      machines,
-      machineService,
-      fencing,
-      store: incarnations,
-      async endPorts(sprite_id, ended) {
-        const end = (sql: Sql) => endPorts(sql, sprite_id, ended, clock.wall_ms());
-        await storage.transaction(end, `notices of ${sprite_id}`);
-        watches.look(sprite_id);
-      },
-      clock,
-      reconnectSpread_ms: options.reconnectSpread_ms ?? 0,
-      log,
-    }),
+    ...toResumeReportHandlers(deps, watches),
+    ...createSignOn({ ...deps, storage }),
     ...createMachineUsageHandlers(storage, clock),
     ...createNoticeHandlers({
       notices,
@@ -225,6 +215,24 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
 /** A virtual machine shares neither kernel nor files with the platform. */
 function trustsMachines({ trustMachines = false, qemu }: PlatformOptions): boolean {
   return trustMachines || qemu !== undefined;
+}
+
+function toResumeReportHandlers(deps: PlatformEdgeDeps, watches: Pick<PortWatches, 'look'>) {
+  const { options, stores, fencing, machineService, clock } = deps;
+  return createResumeReportHandlers({
+    machines: stores.machines,
+    machineService,
+    fencing,
+    store: stores.incarnations,
+    async endPorts(sprite_id, ended) {
+      const end = (sql: Sql) => endPorts(sql, sprite_id, ended, clock.wall_ms());
+      await stores.storage.transaction(end, `notices of ${sprite_id}`);
+      watches.look(sprite_id);
+    },
+    clock,
+    reconnectSpread_ms: options.reconnectSpread_ms ?? 0,
+    log: options.log,
+  });
 }
 
 function toHistoryHandlers({ stores, changes, clock }: Pick<PlatformEdgeDeps, 'stores' | 'changes' | 'clock'>) {

@@ -56,6 +56,8 @@ export interface PlatformOptions {
   readonly creationLimit?: number;
   /** How many tokens that nobody knows may be tried, from one address and in all. */
   readonly wrongTokens?: WrongTokenRates;
+  /** How many wrong passwords may be tried at sign-on, from one address and in all; 20 at once and then one in 5 s from one when absent. */
+  readonly signInRates?: WrongTokenRates;
   /** How long a WebSocket through the gateway may be without a byte either way; ten minutes when absent, 0 = for ever. */
   readonly websocketIdle_ms?: number;
   /** How many calls each connector and each sprite may make through the gateway. */

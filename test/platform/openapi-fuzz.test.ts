@@ -11,12 +11,18 @@ import { machineCommand, openTestPlatform } from '../support/open-platform.ts';
 import { resolveReferences } from '../support/resolve-references.ts';
 import { jsonSchema, oddities, toSample, toSpoiled } from '../support/schema-values.ts';
 
+const JSON_BODY = 'application/json';
+const FORM_BODY = 'application/x-www-form-urlencoded';
+
 const operation = z.object({
   operationId: z.string(),
   parameters: z.array(z.object({ name: z.string(), in: z.enum(['path', 'query']), schema: jsonSchema })).default([]),
   requestBody: z
-    .object({ content: z.object({ 'application/json': z.object({ schema: jsonSchema }) }) })
-    .transform((body) => body.content['application/json'].schema)
+    .object({ content: z.record(z.enum([JSON_BODY, FORM_BODY]), z.object({ schema: jsonSchema }).optional()) })
+    .transform(({ content }) => ({
+      type: content[JSON_BODY] === undefined ? FORM_BODY : JSON_BODY,
+      schema: jsonSchema.parse((content[JSON_BODY] ?? content[FORM_BODY])?.schema),
+    }))
     .optional(),
   responses: z.record(z.string(), z.unknown()),
 });
@@ -133,7 +139,7 @@ function toCalls(
     return text === '' ? path : `${path}?${text}`;
   };
   const whole = target(place(named), plain);
-  const sample = of.requestBody === undefined ? undefined : toSample(of.requestBody, known);
+  const sample = of.requestBody === undefined ? undefined : toSample(of.requestBody.schema, known);
   const bodies = sample === undefined ? [undefined] : toSpoiled(sample);
   return [
     ...[...bodies].map((body) => ({ target: whole, body })),
@@ -173,9 +179,11 @@ test('every operation of the document, valid and with each place spoiled, has an
 
   async function send(of: Operation, call: { target: string; body?: unknown }, token: Secret): Promise<number> {
     calls += 1;
-    const headers = { authorization: `Bearer ${token.reveal()}`, 'content-type': 'application/json' };
+    const type = of.requestBody?.type ?? JSON_BODY;
+    const headers = { authorization: `Bearer ${token.reveal()}`, 'content-type': type };
     const hasBody = call.body !== undefined && of.method !== 'GET' && of.method !== 'HEAD';
-    const init = { method: of.method, headers, ...(hasBody ? { body: JSON.stringify(call.body) ?? '' } : {}) };
+    const body = type === FORM_BODY ? toForm(call.body) : (JSON.stringify(call.body) ?? '');
+    const init = { method: of.method, headers, ...(hasBody ? { body: body } : {}) };
     const answer = await fetch(platform.url + call.target, init);
     const { status } = answer;
     const what = `${status} ${of.method} ${call.target} ${JSON.stringify(call.body)?.slice(0, 200)}`;
@@ -186,6 +194,7 @@ test('every operation of the document, valid and with each place spoiled, has an
     if (status === 501 && isKnown && NOT_DONE.includes(parse(text)?.error ?? '')) inside.add(of.operationId);
     else if (status >= 500) failures.push(`${what}: ${text}`);
     else if (status < 300 && !isKnown) failures.push(`${what}: not in the document`);
+    else if (isPage(answer)) expect(text, what).toMatch(/^<!doctype html>/);
     else if (status >= 400 && of.method !== 'HEAD' && !errorBody.safeParse(parse(text)).success) {
       failures.push(`${what}: ${text} is no error body`);
     }
@@ -212,12 +221,15 @@ test('every operation of the document, valid and with each place spoiled, has an
     );
   // No key can be made here, a code comes from a person, a machine that is stopped cannot be suspended, nothing here asks for an
   // upgrade or for a stream in place of JSON, a volume of a made-up id cannot be mounted nor made larger by
-  // nothing, and nobody holds a lease.
+  // nothing, nobody holds a lease, and a sign-on needs a
+  // registered provider and a browser.
   const unreached = [
     'attachProcess',
+    'authorizeSignOn',
     'completeConnection',
     'control',
     'createMachine',
+    'exchangeToken',
     'exec',
     'extendVolume',
     'followMachineEvents',
@@ -226,8 +238,12 @@ test('every operation of the document, valid and with each place spoiled, has an
     'provisionConnection',
     'proxyPort',
     'readLease',
+    'readTokenInfo',
     'releaseLease',
+    'revokeSignOn',
+    'signOut',
     'signalMachine',
+    'submitSignOn',
     'suspendMachine',
     'updateMachine',
     'watchFiles',
@@ -236,6 +252,20 @@ test('every operation of the document, valid and with each place spoiled, has an
   expect(never.sort()).toEqual(unreached);
   expect((await platform.call({ path: '/v1/sprites' })).status).toBe(200);
 }, 240_000);
+
+/** What is no object becomes text that is no form. */
+function toForm(body: unknown): string {
+  if (typeof body !== 'object' || body === null) return String(body);
+  const texts = Object.entries(body).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? value : JSON.stringify(value),
+  ]);
+  return new URLSearchParams(texts.map(([name = '', value = '']) => [name, value])).toString();
+}
+
+function isPage({ headers }: Response): boolean {
+  return headers.get('content-type')?.startsWith('text/html') === true;
+}
 
 // biome-ignore lint/suspicious/noExplicitAny: the fields of answers are what the test compares.
 function parse(text: string): any {

@@ -142,6 +142,14 @@ deleteUser 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404
 resetPassword 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 setMember 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 removeMember 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+authorizeSignOn served served served served 403:forbidden 404:not_found
+submitSignOn served served served served 403:forbidden 404:not_found
+exchangeToken served served served served 403:forbidden 404:not_found
+readTokenInfo served served served served 403:forbidden 404:not_found
+revokeSignOn served served served served 403:forbidden 404:not_found
+showSignOut served served served served 403:forbidden 404:not_found
+signOut served served served served 403:forbidden 404:not_found
+readSignOnMetadata served served served served 403:forbidden 404:not_found
 listHosts 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 drainHost 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 undrainHost 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found

@@ -380,4 +380,51 @@ CREATE TABLE notice_totals (
   paused_until BIGINT NOT NULL DEFAULT 0
 );
 `,
+  `
+CREATE TABLE sign_on_sessions (
+  hash TEXT COLLATE "C" PRIMARY KEY,
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  created_at BIGINT NOT NULL
+);
+CREATE INDEX sign_on_sessions_by_user ON sign_on_sessions (user_id);
+CREATE INDEX sign_on_sessions_by_age ON sign_on_sessions (created_at);
+CREATE TABLE sign_in_failures (
+  email_hash TEXT COLLATE "C" PRIMARY KEY,
+  count BIGINT NOT NULL,
+  last_at BIGINT NOT NULL
+);
+CREATE INDEX sign_in_failures_by_age ON sign_in_failures (last_at);
+CREATE TABLE sign_on_consents (
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  provider TEXT COLLATE "C" NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, provider)
+);
+CREATE TABLE sign_ons (
+  id TEXT COLLATE "C" PRIMARY KEY,
+  code_hash TEXT COLLATE "C" NOT NULL UNIQUE,
+  client_id TEXT COLLATE "C" NOT NULL,
+  user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  organization_id TEXT COLLATE "C",
+  redirect_uri TEXT NOT NULL,
+  code_challenge TEXT,
+  created_at BIGINT NOT NULL,
+  exchanged_at BIGINT,
+  expires_at BIGINT NOT NULL,
+  FOREIGN KEY (organization_id, user_id) REFERENCES members (organization_id, user_id) ON DELETE CASCADE
+);
+CREATE INDEX sign_ons_by_user ON sign_ons (user_id);
+CREATE INDEX sign_ons_by_age ON sign_ons (expires_at);
+CREATE TABLE sign_on_tokens (
+  access_hash TEXT COLLATE "C" PRIMARY KEY,
+  refresh_hash TEXT COLLATE "C" NOT NULL UNIQUE,
+  sign_on_id TEXT COLLATE "C" NOT NULL REFERENCES sign_ons (id) ON DELETE CASCADE,
+  created_at BIGINT NOT NULL,
+  access_expires_at BIGINT NOT NULL,
+  refresh_expires_at BIGINT NOT NULL,
+  refreshed_at BIGINT
+);
+CREATE INDEX sign_on_tokens_by_sign_on ON sign_on_tokens (sign_on_id);
+CREATE INDEX sign_on_tokens_by_age ON sign_on_tokens (refresh_expires_at);
+`,
 ];

@@ -388,4 +388,51 @@ CREATE TABLE notice_totals (
   paused_until INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 `,
+  `
+CREATE TABLE sign_on_sessions (
+  hash TEXT PRIMARY KEY,
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sign_on_sessions_by_user ON sign_on_sessions (user_id);
+CREATE INDEX sign_on_sessions_by_age ON sign_on_sessions (created_at);
+CREATE TABLE sign_in_failures (
+  email_hash TEXT PRIMARY KEY,
+  count INTEGER NOT NULL,
+  last_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sign_in_failures_by_age ON sign_in_failures (last_at);
+CREATE TABLE sign_on_consents (
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  provider TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (user_id, provider)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE sign_ons (
+  id TEXT PRIMARY KEY,
+  code_hash TEXT NOT NULL UNIQUE,
+  client_id TEXT NOT NULL,
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  organization_id TEXT,
+  redirect_uri TEXT NOT NULL,
+  code_challenge TEXT,
+  created_at INTEGER NOT NULL,
+  exchanged_at INTEGER,
+  expires_at INTEGER NOT NULL,
+  FOREIGN KEY (organization_id, user_id) REFERENCES members (organization_id, user_id) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sign_ons_by_user ON sign_ons (user_id);
+CREATE INDEX sign_ons_by_age ON sign_ons (expires_at);
+CREATE TABLE sign_on_tokens (
+  access_hash TEXT PRIMARY KEY,
+  refresh_hash TEXT NOT NULL UNIQUE,
+  sign_on_id TEXT NOT NULL REFERENCES sign_ons (id) ON DELETE CASCADE,
+  created_at INTEGER NOT NULL,
+  access_expires_at INTEGER NOT NULL,
+  refresh_expires_at INTEGER NOT NULL,
+  refreshed_at INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sign_on_tokens_by_sign_on ON sign_on_tokens (sign_on_id);
+CREATE INDEX sign_on_tokens_by_age ON sign_on_tokens (refresh_expires_at);
+`,
 ];

@@ -43,13 +43,13 @@ export interface UserServiceDeps {
   readonly passwords: Passwords;
   readonly clock: Clock;
   /** Runs inside the transaction that ends a membership or a password: what hangs on it ends there. */
-  readonly onEnd?: (sql: Sql, user: User) => Promise<void>;
+  readonly onEnd: (sql: Sql, user: User, what: 'membership' | 'password') => Promise<void>;
 }
 
 const PASSWORD_BYTES = 15;
 
 export function createUserService(deps: UserServiceDeps): UserService {
-  const { storage, passwords, clock, onEnd = async () => undefined } = deps;
+  const { storage, passwords, clock, onEnd } = deps;
   const users = createUserStore(storage);
 
   async function findIn(store: UserStore, idOrEmail: string): Promise<User> {
@@ -91,7 +91,7 @@ export function createUserService(deps: UserServiceDeps): UserService {
       const { password, password_hash } = await drawPassword();
       await storage.transaction(async (sql) => {
         await createUserStore(sql).setPasswordHash(user.id, password_hash);
-        await onEnd(sql, user);
+        await onEnd(sql, user, 'password');
       });
       return { user, password };
     },
@@ -107,7 +107,7 @@ export function createUserService(deps: UserServiceDeps): UserService {
         if (!(await createUserStore(sql).removeMember(id, user.id))) {
           throw new RemoraError('not_found', `${idOrEmail} is no member of ${organization}`);
         }
-        await onEnd(sql, user);
+        await onEnd(sql, user, 'membership');
       });
     },
   };

@@ -1,0 +1,46 @@
+// Sessions: who is signed in, in which browser. A session is opened by a password and ends by signing out, or after a time.
+import type { Secret } from '../../core/secret.ts';
+import type { Sql } from '../storage/storage.ts';
+import { createUserStore, type User } from '../users/user-store.ts';
+import { drawSecret, toSecretHash } from './secret-hash.ts';
+
+export interface SessionStore {
+  /** Returns the text that the browser keeps. */
+  create(user_id: string, now_ms: number): Promise<Secret>;
+  /** Undefined for a session that has ended. */
+  findUser(session: Secret, now_ms: number): Promise<User | undefined>;
+  end(session: Secret): Promise<void>;
+  forgetExpired(now_ms: number): Promise<void>;
+}
+
+export const SESSION_MS = 12 * 3_600_000;
+/** A clock that was set back by more makes a session of the future, which counts for nothing. */
+const FUTURE_MS = 60_000;
+
+export function createSessionStore(sql: Sql): SessionStore {
+  const users = createUserStore(sql);
+  return {
+    async create(user_id, now_ms) {
+      const session = drawSecret();
+      await sql.run('INSERT INTO sign_on_sessions (hash, user_id, created_at) VALUES ($1, $2, $3)', [
+        toSecretHash(session),
+        user_id,
+        now_ms,
+      ]);
+      return session;
+    },
+    async findUser(session, now_ms) {
+      const found = await sql.one<{ user_id: string }>(
+        'SELECT user_id FROM sign_on_sessions WHERE hash = $1 AND created_at > $2 AND created_at < $3',
+        [toSecretHash(session), now_ms - SESSION_MS, now_ms + FUTURE_MS],
+      );
+      return found === undefined ? undefined : await users.find(found.user_id);
+    },
+    async end(session) {
+      await sql.run('DELETE FROM sign_on_sessions WHERE hash = $1', [toSecretHash(session)]);
+    },
+    async forgetExpired(now_ms) {
+      await sql.run('DELETE FROM sign_on_sessions WHERE created_at < $1', [now_ms - SESSION_MS]);
+    },
+  };
+}
