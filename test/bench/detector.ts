@@ -24,7 +24,7 @@ export function measureDetector(): Figure[] {
   // Ticks in a row find the load read a moment ago; a tick every 250 ms reads it each time, so it is added below.
   const load = measure(5_000, () => {
     kernel.timerInterrupts();
-    kernel.steal_ms();
+    kernel.cpus();
     kernel.runQueueWait_ms();
   });
   const tick_us = percentile(tick, 0.5) + percentile(load, 0.5);

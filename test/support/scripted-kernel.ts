@@ -7,6 +7,10 @@ export interface ScriptedKernelOptions {
   readonly without?: readonly ('generation' | 'rtc' | 'boot' | 'interrupts' | 'steal' | 'run_queue')[];
   /** What the hardware clock keeps instead of UTC. */
   readonly rtcZone_ms?: number;
+  /** How often the timer interrupts a busy CPU. */
+  readonly hz?: number;
+  /** The times of the CPUs stand still, as in some sandboxes. */
+  readonly stillCpus?: boolean;
 }
 
 export interface ScriptedKernel extends Kernel {
@@ -19,11 +23,17 @@ export interface ScriptedKernel extends Kernel {
   /** Paused and continued, with the guest's clocks frozen or running. */
   pauseFrozen(ms: number): void;
   pauseRunning(ms: number): void;
+  /** The same while our own loop waits for a CPU that others have. */
+  pauseWaiting(ms: number): void;
   guestSleep(ms: number): void;
   /** Ordinary time on a machine whose CPUs are busy, with this share of one in our own loop. */
   load(ms: number, own?: number): void;
+  /** Others have the CPUs before the next look, as right after a pause, when everything that waited is due. */
+  catchUp(ms: number): void;
   /** Only our process stands still; `continued` is told when it goes on. */
   stop(ms: number): void;
+  /** The same for a freezer, which tells nobody; so many CPUs are busy in that time. */
+  freeze(ms: number, busy?: number): void;
   /** Our own loop is busy. */
   block(ms: number): void;
   /** The host gives the CPUs to others: the share `steal` of the time is counted as stolen. */
@@ -61,26 +71,40 @@ export const slowSources = [
 export type SlowSource = (typeof slowSources)[number];
 
 export const START_WALL_MS = Date.UTC(2026, 0, 15, 12, 0, 0, 0);
-const QUIET_HZ = 40;
-const BUSY_HZ = 250;
-const LOADED_HZ = 500;
+const CPUS = 2;
+/** Of the kernels of Debian, Ubuntu and Firecracker's guides. */
+const USUAL_HZ = 250;
+/** Timer interrupts of idle CPUs, all together. */
+const IDLE_HZ = 35;
 /** Measured: 149 timer interrupts in 12 s in which our process was stopped, 22 in 12 s in which the VM was. */
-const STOPPED_HZ = 149 / 12;
+const STOPPED_IDLE_HZ = 10;
+const STOPPED_BUSY = 0.01;
+const QUIET_BUSY = 0.02;
 const PAUSED_INTERRUPTS = 22;
+const BOOT_BUSY_MS = 60_000;
+/** The unit of the times of the CPUs. */
+const UNIT_MS = 10;
 
 export function createScriptedKernel(options: ScriptedKernelOptions = {}): ScriptedKernel {
   const missing = new Set<string>(options.without ?? []);
+  const hz = options.hz ?? USUAL_HZ;
   const listeners = new Set<() => void>();
   let truth_ms = START_WALL_MS;
   let mono_ms = 100_000;
   let boot_ms = 100_000;
   let wall_ms = START_WALL_MS;
   let rtcOffset_ms = options.rtcZone_ms ?? 0;
-  let interrupts = 50_000;
+  let interrupts = (hz * BOOT_BUSY_MS * CPUS) / 1_000;
   let generation = 1;
   let ownCpu_ms = 2_000;
   let wait_ms = 10;
-  const steal_ms = [5, 7];
+  const cpus = Array.from({ length: CPUS }, (_, cpu) => ({
+    busy_ms: BOOT_BUSY_MS,
+    idle_ms: 40_000,
+    stolen_ms: 5 + cpu,
+  }));
+  /** How many CPUs were busy last. */
+  let busyCpus = QUIET_BUSY;
   const delays = new Map<SlowSource, number>();
   let cost_ms = 0;
   let interruptReads = 0;
@@ -90,21 +114,40 @@ export function createScriptedKernel(options: ScriptedKernelOptions = {}): Scrip
     const got = missing.has(source) ? undefined : value();
     const delay_ms = (delays.get(source) ?? 0) + (source === 'interrupts' ? cost_ms : 0);
     delays.delete(source);
-    if (delay_ms > 0) pass(delay_ms, QUIET_HZ);
+    if (delay_ms > 0) pass(delay_ms);
     return got;
   }
 
-  function pass(ms: number, hz: number): void {
+  function moveClocks(ms: number): void {
     truth_ms += ms;
     mono_ms += ms;
     boot_ms += ms;
     wall_ms += ms;
-    interrupts += Math.round((hz * ms) / 1_000);
+  }
+
+  /** `idleHz`: timer interrupts of idle CPUs. */
+  function pass(ms: number, busy = QUIET_BUSY, idleHz = IDLE_HZ): void {
+    moveClocks(ms);
+    busyCpus = busy;
+    interrupts += Math.round(((busy * hz + idleHz) * ms) / 1_000);
+    if (options.stillCpus === true) return;
+    for (const [cpu, times] of cpus.entries()) {
+      const share = Math.min(1, Math.max(0, busy - cpu));
+      times.busy_ms += ms * share;
+      times.idle_ms += ms * (1 - share);
+    }
   }
 
   function run(ms: number): void {
-    pass(ms, QUIET_HZ);
+    pass(ms);
     ownCpu_ms += ms * 0.005;
+  }
+
+  /** An idle CPU finds out how late it is and counts that as idle; a busy one counts what its timer tells. */
+  function pauseRunning(ms: number): void {
+    moveClocks(ms);
+    interrupts += PAUSED_INTERRUPTS;
+    for (const [cpu, times] of cpus.entries()) if (busyCpus < cpu + 1) times.idle_ms += ms;
   }
 
   const cont = () => {
@@ -121,7 +164,13 @@ export function createScriptedKernel(options: ScriptedKernelOptions = {}): Scrip
       interruptReads += 1;
       return read('interrupts', () => interrupts);
     },
-    steal_ms: () => read('steal', () => [...steal_ms]),
+    cpus: () =>
+      read('steal', () =>
+        cpus.map(({ busy_ms, idle_ms, stolen_ms }) => {
+          const inUnits = (ms: number) => Math.floor(ms / UNIT_MS) * UNIT_MS;
+          return { busy_ms: inUnits(busy_ms), idle_ms: inUnits(idle_ms), stolen_ms: inUnits(stolen_ms) };
+        }),
+      ),
     runQueueWait_ms: () => read('run_queue', () => wait_ms),
     ownCpu_ms: () => read('own_cpu', () => ownCpu_ms),
     bootId: () => '6d3d6f0e-7a7c-4a57-9d55-1f6a3c0d3c11',
@@ -144,9 +193,11 @@ export function createScriptedKernel(options: ScriptedKernelOptions = {}): Scrip
       truth_ms += ms;
       run(200);
     },
-    pauseRunning(ms) {
-      pass(ms, 0);
-      interrupts += PAUSED_INTERRUPTS;
+    pauseRunning,
+    pauseWaiting(ms) {
+      pass(20, CPUS, 0);
+      wait_ms += ms + 20;
+      pauseRunning(ms);
     },
     guestSleep(ms) {
       truth_ms += ms;
@@ -155,25 +206,33 @@ export function createScriptedKernel(options: ScriptedKernelOptions = {}): Scrip
       run(200);
     },
     load(ms, own = 0.6) {
-      pass(ms, LOADED_HZ);
+      pass(ms, CPUS, 0);
       ownCpu_ms += ms * own;
       wait_ms += ms * 0.2;
     },
+    catchUp(ms) {
+      pass(ms, CPUS, 0);
+      wait_ms += ms;
+    },
     stop(ms) {
-      pass(ms, STOPPED_HZ);
+      pass(ms, STOPPED_BUSY, STOPPED_IDLE_HZ);
       cont();
     },
+    freeze: (ms, busy = STOPPED_BUSY) => pass(ms, busy, busy < CPUS ? STOPPED_IDLE_HZ : 0),
     block(ms) {
-      pass(ms, BUSY_HZ);
+      pass(ms, 1, 0);
       ownCpu_ms += ms * 0.97;
     },
     starve(ms, steal = 0.85) {
-      pass(ms, QUIET_HZ * (1 - steal));
+      pass(ms, QUIET_BUSY * (1 - steal), IDLE_HZ * (1 - steal));
       ownCpu_ms += ms * 0.02;
-      steal_ms[0] = (steal_ms[0] ?? 0) + ms * steal;
+      const [first] = cpus;
+      if (first === undefined) return;
+      first.stolen_ms += ms * steal;
+      first.idle_ms -= ms * steal;
     },
     crowd(ms) {
-      pass(ms, BUSY_HZ);
+      pass(ms, 1, 0);
       wait_ms += ms * 0.9;
     },
     stepWall(ms) {

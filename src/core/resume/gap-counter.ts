@@ -9,6 +9,11 @@ export interface Rise {
   readonly within: number;
   /** The rise before the gap, estimated by the earlier rate. */
   readonly before: number;
+  /** The earlier rate. */
+  readonly perMs: number;
+  /** The rise since the last reading, and how long ago that was: no part of it is estimated. */
+  readonly whole: number;
+  readonly elapsed_ms: number;
 }
 
 export interface GapCounter {
@@ -39,7 +44,7 @@ export function createGapCounter(): GapCounter {
       if (from === undefined || value === undefined) return undefined;
       const whole = Math.max(0, value - from.value);
       const before = Math.min(whole, perMs * Math.max(0, gapBegan_ms - from.mono_ms));
-      return { within: whole - before, before };
+      return { within: whole - before, before, perMs, whole, elapsed_ms: mono_ms - from.mono_ms };
     },
   };
 }

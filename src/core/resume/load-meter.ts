@@ -1,7 +1,9 @@
 // How the machine and this thread used the CPU, read at a bounded cost: the cheap figures at every tick, the files that grow
 // with the machine as often as their cost allows.
+import { createCpuMeter } from './cpu-meter.ts';
 import { createGapCounter, type GapCounter } from './gap-counter.ts';
-import type { ResumeSources } from './resume-sources.ts';
+import type { CpuTimes, ResumeSources } from './resume-sources.ts';
+import { createTickRate } from './tick-rate.ts';
 
 /** The greatest age of the costly figures, give or take a tick, as long as one reading costs less than five milliseconds. */
 const OLDEST_MS = 750;
@@ -13,8 +15,14 @@ const LARGEST_SHARE = 200;
 export interface GapLoad {
   /** Timer interrupts of all CPUs; undefined where they are not counted. */
   readonly ticks: number | undefined;
-  /** The possible error of `ticks`, as a share of those that are taken to have come before the gap. */
+  /** Those of them that busy CPUs do not explain: each one says that an idle CPU ran. */
+  readonly idleTicks: number;
+  /** The possible error of `idleTicks`, as a share of those that are taken to have come before the gap. */
   readonly ticksError: number;
+  /** Busy time of the CPU that was busy for longest. */
+  readonly busiest_ms: number;
+  /** Time that a CPU accounts for neither as busy nor as idle: it was busy, and the VM stood still. */
+  readonly missing_ms: number;
   /** CPU time of this thread. */
   readonly busy_ms: number;
   /** Time for which this thread was ready and had no CPU. */
@@ -43,16 +51,20 @@ const TICKS_ERROR = 0.2;
 const USUAL_CPUS = 2;
 
 export function createLoadMeter(sources: ResumeSources): LoadMeter {
+  const cpus = createCpuMeter();
+  const rate = createTickRate();
   const ticks = createGapCounter();
   const busy = createGapCounter();
   const queued = createGapCounter();
-  let stolen: GapCounter[] = [];
   let due_ms = Number.NEGATIVE_INFINITY;
   let cost_ms = 0;
 
-  function stolenBy(figures: readonly number[]): GapCounter[] {
-    if (figures.length !== stolen.length) stolen = figures.map(() => createGapCounter());
-    return stolen;
+  function learnRate(interrupts: number | undefined, times: readonly CpuTimes[] | undefined): void {
+    if (interrupts === undefined || times === undefined) return;
+    rate.note(
+      interrupts,
+      times.reduce((sum, { busy_ms }) => sum + busy_ms, 0),
+    );
   }
 
   /** The cheaper of two costs counts: one slow reading, of memory that is loaded lazily, must not delay the next ones. */
@@ -72,13 +84,13 @@ export function createLoadMeter(sources: ResumeSources): LoadMeter {
       if (mono_ms < due_ms) return undefined;
       const interrupts = sources.timerInterrupts();
       ticks.note(interrupts, mono_ms);
-      const steal_ms = sources.steal_ms();
-      const counters = stolenBy(steal_ms ?? []);
-      for (const [cpu, counter] of counters.entries()) counter.note(steal_ms?.[cpu], mono_ms);
+      const times = sources.cpus();
+      cpus.note(times, mono_ms);
+      learnRate(interrupts, times);
       postpone(mono_ms, sources.mono_ms());
       return {
         timer_interrupts: interrupts !== undefined,
-        steal: steal_ms !== undefined,
+        steal: times !== undefined,
         run_queue: waited_ms !== undefined,
       };
     },
@@ -87,14 +99,19 @@ export function createLoadMeter(sources: ResumeSources): LoadMeter {
       const within = (counter: GapCounter, value: number | undefined) =>
         counter.rise(value, mono_ms, began_ms)?.within ?? 0;
       const ticked = ticks.rise(sources.timerInterrupts(), mono_ms, began_ms);
-      const steal_ms = sources.steal_ms() ?? [];
+      const times = sources.cpus();
+      const { missing_ms, busy_ms, busiest_ms, stolen_ms, busyBefore_ms } = cpus.readGap(times, mono_ms, began_ms);
+      const idleTicks = (all: number, ofBusy_ms: number) => Math.max(0, all - (rate.hz * ofBusy_ms) / 1_000);
       return {
         ticks: ticked?.within,
-        ticksError: (ticked?.before ?? 0) * TICKS_ERROR,
+        idleTicks: idleTicks(ticked?.within ?? 0, busy_ms),
+        ticksError: idleTicks(ticked?.before ?? 0, busyBefore_ms) * TICKS_ERROR,
+        busiest_ms,
+        missing_ms,
         busy_ms: within(busy, sources.ownCpu_ms()),
         queued_ms: within(queued, sources.runQueueWait_ms()),
-        stolen_ms: Math.max(0, ...stolenBy(steal_ms).map((counter, cpu) => within(counter, steal_ms[cpu]))),
-        cpus: steal_ms.length || USUAL_CPUS,
+        stolen_ms,
+        cpus: times?.length ?? USUAL_CPUS,
       };
     },
   };

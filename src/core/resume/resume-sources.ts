@@ -4,6 +4,14 @@
 /** Interrupts counted by each line that fires when the VM gets a new generation, by name of the line. */
 export type GenerationCounts = Readonly<Record<string, number>>;
 
+/** Where the kernel counts the time of a busy CPU by timer interrupts, as most do, time without any is in none of the figures. */
+export interface CpuTimes {
+  readonly busy_ms: number;
+  readonly idle_ms: number;
+  /** Time that the hypervisor gave to others. */
+  readonly stolen_ms: number;
+}
+
 export interface ResumeSources {
   /** CLOCK_MONOTONIC: runs on while this process is stopped, stands still while the guest sleeps. */
   mono_ms(): number;
@@ -16,8 +24,8 @@ export interface ResumeSources {
   generation(): GenerationCounts | undefined;
   /** Local timer interrupts of all CPUs since the boot. */
   timerInterrupts(): number | undefined;
-  /** Time that the hypervisor gave to others, one figure for each CPU. */
-  steal_ms(): readonly number[] | undefined;
+  /** What each CPU did since the boot. */
+  cpus(): readonly CpuTimes[] | undefined;
   /** Time for which this thread was ready to run and had no CPU. */
   runQueueWait_ms(): number | undefined;
   /** CPU time of this thread. */

@@ -1,4 +1,5 @@
 // Parses the files of /proc and /sys into numbers. Each function returns undefined for text of another form.
+import type { CpuTimes } from '../../core/resume/resume-sources.ts';
 
 /** USER_HZ: the unit of /proc/stat on every architecture of Linux. */
 const TICK_MS = 10;
@@ -26,11 +27,17 @@ export function hasTimerInterrupts(text: string): boolean {
   return at >= 0 && text.indexOf('\n', at) >= 0;
 }
 
-/** /proc/stat: time stolen from each CPU, the eighth figure of its line. */
-export function parseSteal_ms(text: string): number[] | undefined {
-  const stolen: number[] = [];
-  for (const match of text.matchAll(/^cpu\d+(?: \d+){7} (\d+)/gm)) stolen.push(Number(match[1]) * TICK_MS);
-  return stolen.length === 0 ? undefined : stolen;
+/** /proc/stat, a line for each CPU: user, nice, system, idle, waiting for disks, interrupts of both kinds, stolen. */
+export function parseCpuTimes(text: string): CpuTimes[] | undefined {
+  const cpus: CpuTimes[] = [];
+  for (const [, line = ''] of text.matchAll(/^cpu\d+((?: \d+){8})/gm)) {
+    const [user = 0, nice = 0, system = 0, idle = 0, disks = 0, hard = 0, soft = 0, stolen = 0] = line
+      .trim()
+      .split(' ')
+      .map((figure) => Number(figure) * TICK_MS);
+    cpus.push({ busy_ms: user + nice + system + hard + soft, idle_ms: idle + disks, stolen_ms: stolen });
+  }
+  return cpus.length === 0 ? undefined : cpus;
 }
 
 /** True once every CPU line of /proc/stat is there. */

@@ -8,9 +8,9 @@ import { createKeptFile } from './kept-file.ts';
 import {
   hasCpuLines,
   hasTimerInterrupts,
+  parseCpuTimes,
   parseRunQueueWait_ms,
   parseSinceEpoch_ms,
-  parseSteal_ms,
   parseTimerInterrupts,
   parseUptime_ms,
 } from './kernel-text.ts';
@@ -52,7 +52,7 @@ export function createKernel(options: KernelOptions = {}): Kernel {
     rtc_ms: () => parsed(rtc.read(), parseSinceEpoch_ms),
     generation: () => generation.read(),
     timerInterrupts: () => parsed(interrupts.read(hasTimerInterrupts), parseTimerInterrupts),
-    steal_ms: () => parsed(stat.read(hasCpuLines), parseSteal_ms),
+    cpus: () => parsed(stat.read(hasCpuLines), parseCpuTimes),
     runQueueWait_ms: () => parsed(schedstat.read(), parseRunQueueWait_ms),
     ownCpu_ms() {
       const { user, system } = process.threadCpuUsage();

@@ -320,6 +320,64 @@ describe('a pause of five seconds with the clocks running', () => {
     expect(resumes(tick())).toMatchObject([{ cause: 'vm_paused' }]);
   });
 
+  test.each(rows)('is one with much to do right after it: $cost_ms ms a reading, $moment_ms ms on', (row) => {
+    const { kernel, run, tick } = settled(row.cost_ms);
+    run(row.moment_ms);
+    kernel.pauseRunning(5_000);
+    kernel.catchUp(600);
+    expect(resumes(tick())).toMatchObject([{ cause: 'vm_paused' }]);
+  });
+
+  test.each(rows)('is one with much to do right before and after it: $cost_ms ms, $moment_ms ms on', (row) => {
+    const { kernel, run, tick } = settled(row.cost_ms);
+    run(row.moment_ms);
+    kernel.catchUp(100);
+    kernel.pauseRunning(5_000);
+    kernel.catchUp(1_500);
+    expect(resumes(tick())).toMatchObject([{ cause: 'vm_paused', certainty: 'likely' }]);
+  });
+
+  test.each([100, 250, 300, 1_000])('is one whatever the rate of the timer: %i Hz', (hz) => {
+    for (const happen of ['pauseRunning', 'freeze'] as const) {
+      const { kernel, run, tick } = watch({ hz });
+      kernel.load(2_000);
+      run(2_000);
+      kernel[happen](5_000);
+      kernel.catchUp(600);
+      const cause = happen === 'freeze' ? 'process_stopped' : 'vm_paused';
+      expect(resumes([...tick(), ...run(2_000)])).toMatchObject([{ cause }]);
+    }
+  });
+
+  test.each([0.01, 0.1, 0.5, 1, 2])('a freezer that holds our process is none, with %f CPUs busy', (busy) => {
+    const { kernel, run, tick } = settled(0.3);
+    run(500);
+    kernel.freeze(5_000, busy);
+    expect(resumes(tick())).toMatchObject([{ cause: 'process_stopped', certainty: 'likely' }]);
+  });
+
+  test('is a pause when our own loop had work to do, and had to wait for a CPU after it too', () => {
+    const { kernel, run, tick } = settled(0.3);
+    run(500);
+    kernel.pauseWaiting(5_000);
+    kernel.catchUp(1_000);
+    expect(resumes(tick())).toMatchObject([{ cause: 'vm_paused' }]);
+  });
+
+  test('is none in a sandbox where the times of the CPUs stand still and our process was stopped', () => {
+    const { kernel, run, tick } = watch({ stillCpus: true });
+    run(500);
+    kernel.stop(5_000);
+    expect(resumes(tick())).toMatchObject([{ cause: 'process_stopped' }]);
+  });
+
+  test('is a pause, perhaps, where the times of the CPUs are not to be had', () => {
+    const { kernel, run, tick } = watch({ without: ['steal'] });
+    run(500);
+    kernel.pauseRunning(5_000);
+    expect(resumes(tick())).toMatchObject([{ cause: 'vm_paused' }]);
+  });
+
   test.each(rows)('a stop of our process is none: $cost_ms ms a reading, $moment_ms ms on', (row) => {
     const { kernel, run, tick } = settled(row.cost_ms);
     run(row.moment_ms);

@@ -70,7 +70,7 @@ describe('on a machine of files', () => {
     const kernel = openKernel(tree);
     expect(kernel.boot_ms()).toBe(100_500);
     expect(kernel.timerInterrupts()).toBe(15);
-    expect(kernel.steal_ms()).toEqual([80]);
+    expect(kernel.cpus()).toEqual([{ busy_ms: 190, idle_ms: 90, stolen_ms: 80 }]);
     expect(kernel.runQueueWait_ms()).toBe(6);
     expect(kernel.bootId()).toBe('b007');
     expect(kernel.rtc_ms()).toBe(1_764_000_000_000);
@@ -86,7 +86,7 @@ describe('on a machine of files', () => {
       kernel.boot_ms(),
       kernel.rtc_ms(),
       kernel.timerInterrupts(),
-      kernel.steal_ms(),
+      kernel.cpus(),
       kernel.runQueueWait_ms(),
       kernel.bootId(),
     ]).toEqual(Array(7).fill(undefined));
