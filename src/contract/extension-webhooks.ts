@@ -1,7 +1,7 @@
 // Webhooks in both directions (Extensions API, Events and Machine event body). The headers of an event are those of
 // CloudEvents.
 import { z } from 'zod';
-import { defineOperation } from './operation.ts';
+import { definePlatformOperation } from './operation.ts';
 import { dateTime, unixSeconds, unixSecondsText } from './time.ts';
 
 /** Extensions API, Resource record in webhooks: what the provider also answers for one resource. Unknown fields are kept. */
@@ -50,19 +50,23 @@ export type CloudEventHeaders = z.infer<typeof cloudEventHeaders>;
 /** Carries the HMAC of a signed request or webhook (Extensions API, Request signing). */
 export const signatureHeader = 'x-signature';
 
+const WEBHOOK_CAP_BYTES = 64 * 1024;
+
 export const hookParams = z.object({ provider: z.string().min(1) });
 
 export const extensionHookOperations = {
-  receiveExtensionWebhook: defineOperation({
+  receiveExtensionWebhook: definePlatformOperation({
     method: 'POST',
     path: '/api/hooks/extensions/{provider}',
     summary: 'Take the word of a provider that a resource was created, changed or removed; signed',
     source: 'Extensions API, Platform endpoints; Extensions API, Webhooks from the provider to the platform',
     tag: 'Extension webhooks',
+    servedAt: ['tcp'],
     access: 'none',
     params: hookParams,
     body: extensionWebhook,
-    answer: { kind: 'empty', status: 204 },
-    errors: ['invalid_request', 'unauthorized', 'not_found'],
+    rawBody: { cap_bytes: WEBHOOK_CAP_BYTES },
+    answer: { kind: 'empty', status: 202 },
+    errors: ['invalid_request', 'unauthorized', 'payload_too_large'],
   }),
 } as const;

@@ -9,6 +9,11 @@ export const ORGANIZATION_HEADER = 'remora-organization';
 /** The socket of the operator, in the directory of the platform. */
 export const OPERATOR_SOCKET = 'platform.sock';
 
+const displayName = z
+  .string()
+  .min(1)
+  .max(128)
+  .regex(/^[^\p{Cc}\p{Cf}]+$/u, 'expected text without control characters');
 const limit = z.int().min(0).max(1_000_000).nullable();
 
 /**
@@ -17,6 +22,8 @@ const limit = z.int().min(0).max(1_000_000).nullable();
  */
 export const organizationRecord = z.object({
   name: z.string(),
+  /** As providers of extensions show it; null = the name. */
+  display_name: z.string().nullable(),
   running_limit: limit,
   warm_limit: limit,
   creation_limit: limit,
@@ -27,6 +34,7 @@ export const organizationListResponse = z.object({ organizations: z.array(organi
 
 export const createOrganizationRequest = z.object({
   name: z.string().min(1).max(63),
+  display_name: displayName.optional(),
   running_limit: limit.optional(),
   warm_limit: limit.optional(),
   creation_limit: limit.optional(),
@@ -34,6 +42,7 @@ export const createOrganizationRequest = z.object({
 
 /** Fields that are absent stay as they are. */
 export const updateOrganizationRequest = z.object({
+  display_name: displayName.nullable().optional(),
   running_limit: limit.optional(),
   warm_limit: limit.optional(),
   creation_limit: limit.optional(),

@@ -5,6 +5,8 @@ import { channelOperations } from './channel.ts';
 import { checkpointOperations } from './checkpoints.ts';
 import { connectorOperations } from './connectors.ts';
 import { extensionProviderOperations } from './extension-providers.ts';
+import { extensionOperations } from './extension-records.ts';
+import { extensionHookOperations } from './extension-webhooks.ts';
 import { fileOperations } from './files.ts';
 import { gatewayOperations } from './gateway.ts';
 import { gatewayDiscoveryOperations } from './gateway-discovery.ts';
@@ -84,4 +86,6 @@ export const platformOperations = {
   ...signOnOperations,
   ...hostOperations,
   ...extensionProviderOperations,
+  ...extensionOperations,
+  ...extensionHookOperations,
 } as const satisfies PlatformOperations;

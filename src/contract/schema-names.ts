@@ -9,6 +9,7 @@ import * as connectors from './connectors.ts';
 import * as errors from './errors.ts';
 import * as extensionNotices from './extension-notices.ts';
 import * as extensionProviders from './extension-providers.ts';
+import * as extensionRecords from './extension-records.ts';
 import * as extensionWebhooks from './extension-webhooks.ts';
 import * as extensions from './extensions.ts';
 import * as files from './files.ts';
@@ -75,6 +76,7 @@ const modules: readonly Readonly<Record<string, unknown>>[] = [
   tokens,
   hosts,
   extensionProviders,
+  extensionRecords,
   extensionNotices,
   replication,
   services,

@@ -19,6 +19,7 @@ import { createMachinesApi } from './machines-api/create-machines-api.ts';
 import type { AccessLog } from './observability/access-log.ts';
 import type { MetricsListener } from './observability/metrics-listener.ts';
 import type { PlatformMetrics } from './observability/platform-metrics.ts';
+import type { ExtensionParts } from './open-extensions.ts';
 import type { GatewayParts } from './open-gateway.ts';
 import type { HostParts } from './open-hosts.ts';
 import type { MachineParts } from './open-machines.ts';
@@ -58,6 +59,7 @@ export interface PlatformEdgeDeps extends MachineParts, Pick<GatewayParts, 'conn
   readonly vault: Vault;
   readonly fencing: Fencing;
   readonly channels: Channels;
+  readonly extensions: ExtensionParts;
   readonly hostParts: HostParts;
   readonly changes: Changes;
   readonly metrics: PlatformMetrics;
@@ -147,6 +149,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
     }),
     ...deps.connecting.handlers,
     ...deps.gateway.handlers,
+    ...deps.extensions.handlers,
     ...createMachinesApi({
       ...stores,
       apps,
@@ -193,6 +196,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       findSprite: spriteService.findFor,
     }),
     ...createAdministration({
+      extensions: deps.extensions.service,
       ...deps.userParts,
       storage,
       organizations,

@@ -4,6 +4,7 @@ import type { Log } from '../core/log.ts';
 import type { Secret } from '../core/secret.ts';
 import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
 import type { OAuthClient } from './connectors/oauth/oauth-client.ts';
+import type { StepTimes } from './extensions/step-times.ts';
 import type { GatewayLimits } from './gateway/gateway-limits.ts';
 import type { MachineRateOptions } from './machines/access/machine-rates.ts';
 import type { AgentCommand } from './machines/drivers/process/spawn-machine.ts';
@@ -74,6 +75,8 @@ export interface PlatformOptions {
   readonly spriteUrl?: string;
   /** Shown as the `environment_version` of every sprite: the version of what machines boot from. */
   readonly environmentVersion?: string;
+  /** How long the steps of extensions wait and go on; see `defaultStepTimes`. */
+  readonly extensionTimes?: Partial<StepTimes>;
   /** Checks every JSON answer against the schema of its operation, for tests. */
   readonly checkAnswers?: boolean;
   readonly clock?: Clock;

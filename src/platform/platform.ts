@@ -16,6 +16,7 @@ import { createFencing } from './fencing/fencing.ts';
 import { createAccessLog } from './observability/access-log.ts';
 import { createMetricsListener } from './observability/metrics-listener.ts';
 import { createPlatformMetrics } from './observability/platform-metrics.ts';
+import { openExtensions } from './open-extensions.ts';
 import { openGateway } from './open-gateway.ts';
 import { openHosts } from './open-hosts.ts';
 import { openListeners } from './open-listeners.ts';
@@ -83,6 +84,9 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   stack.use(openNotices({ ...stores, providers, call: calls.call, changes, clock, log }));
   const gatewayDeps = { options, stores, catalogue, vault, changes, metrics, platformUrl, clock };
   const { connecting, gateway } = stack.use(await openGateway(gatewayDeps));
+  const extensions = stack.use(
+    await openExtensions({ options, stores, providers, call: calls.call, vault, changes, clock }),
+  );
   const edge = createPlatformEdge({
     options,
     stores,
@@ -95,6 +99,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     userParts,
     connecting,
     gateway,
+    extensions,
     metrics,
     metricsListener,
     accessLog,

@@ -5,6 +5,7 @@ import { createAppSecretSource } from './app-secrets/app-secret-store.ts';
 import { createConnectorSecrets } from './connectors/records/connector-secrets.ts';
 import type { ConnectorStore } from './connectors/records/connector-store.ts';
 import { createProviderSecrets } from './extension-providers/provider-secret-store.ts';
+import { createExtensionSecrets } from './extensions/extension-config.ts';
 import type { Sql } from './storage/storage.ts';
 import type { SecretSource } from './vault/secret-source.ts';
 
@@ -14,5 +15,10 @@ export interface SecretSourcesDeps {
 }
 
 export function toSecretSources({ storage, connectors }: SecretSourcesDeps): readonly SecretSource[] {
-  return [createConnectorSecrets(connectors), createProviderSecrets(storage), createAppSecretSource(storage)];
+  return [
+    createConnectorSecrets(connectors),
+    createProviderSecrets(storage),
+    createExtensionSecrets(storage),
+    createAppSecretSource(storage),
+  ];
 }

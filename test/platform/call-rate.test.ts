@@ -10,7 +10,14 @@ import { serveEdge } from '../support/serve-edge.ts';
 
 const caller: Caller = {
   type: 'organization',
-  organization: { id: 'org_1', slug: 'acme', running_limit: null, warm_limit: null, creation_limit: null },
+  organization: {
+    id: 'org_1',
+    slug: 'acme',
+    display_name: null,
+    running_limit: null,
+    warm_limit: null,
+    creation_limit: null,
+  },
   token: { id: 'tok_1', access: 'full', user_id: null, machine_id: null, expires_at: null },
 };
 

@@ -135,7 +135,14 @@ describe('a database that cannot be written to', () => {
       clock: { wall_ms: () => 1_700_000_000_000, mono_ms: () => 0 },
       log: { ...silentLog, error: (fields) => void errors.push(fields) },
     });
-    const organization = { id: 'o', slug: 'acme', running_limit: null, warm_limit: null, creation_limit: null };
+    const organization = {
+      id: 'o',
+      slug: 'acme',
+      display_name: null,
+      running_limit: null,
+      warm_limit: null,
+      creation_limit: null,
+    };
     const token = { id: 't', access: 'full', user_id: null, machine_id: null, expires_at: null } as const;
     const caller = { type: 'organization', organization, token } as const;
     const add = () =>

@@ -8,6 +8,7 @@ import { Secret } from '../../src/core/secret.ts';
 import { startEchoProvider } from '../support/echo-provider.ts';
 import { startOAuthProvider } from '../support/oauth-provider.ts';
 import { machineCommand, openTestPlatform } from '../support/open-platform.ts';
+import { QUICK, startProvisioner } from '../support/provisioner.ts';
 import { resolveReferences } from '../support/resolve-references.ts';
 import { jsonSchema, oddities, toSample, toSpoiled } from '../support/schema-values.ts';
 
@@ -41,13 +42,23 @@ async function openFixture() {
     catalogue: [provider.entry('openai'), oauth.entry('hub')],
     oauthClients: [oauth.client('hub')],
     agentCommand: machineCommand(),
+    extensionTimes: QUICK,
   });
   const { admin } = platform;
   const organization = 'acme';
+  const { user } = await admin.createUser({ email: 'ada@example.com', name: 'Ada', organization, role: 'admin' });
+  const ofUser = await admin.createToken({ organization, user_id: user.id });
+  const provisioner = await startProvisioner();
+  const { secrets } = await admin.registerExtensionProvider({ name: 'kv', base_url: provisioner.base_url });
+  provisioner.secrets.push(secrets.provisioning);
   /** What earlier calls took away or changed is as it was. */
   async function restore() {
     if ((await admin.findSprite({ organization, sprite: 'x' })) === undefined) {
       await admin.createSprite({ organization, name: 'x' });
+    }
+    if ((await platform.call({ path: '/v1/extensions/x' })).status === 404) {
+      const body = { provider: 'kv', name: 'x' };
+      await platform.call({ method: 'POST', path: '/v1/extensions', body, token: ofUser });
     }
     const access_policy = { allow_all: true };
     const connectors = await admin.listConnectors(organization);
@@ -183,7 +194,7 @@ test('every operation of the document, valid and with each place spoiled, has an
     const headers = { authorization: `Bearer ${token.reveal()}`, 'content-type': type };
     const hasBody = call.body !== undefined && of.method !== 'GET' && of.method !== 'HEAD';
     const body = type === FORM_BODY ? toForm(call.body) : (JSON.stringify(call.body) ?? '');
-    const init = { method: of.method, headers, ...(hasBody ? { body: body } : {}) };
+    const init = { method: of.method, headers, redirect: 'manual' as const, ...(hasBody ? { body: body } : {}) };
     const answer = await fetch(platform.url + call.target, init);
     const { status } = answer;
     const what = `${status} ${of.method} ${call.target} ${JSON.stringify(call.body)?.slice(0, 200)}`;
@@ -228,6 +239,7 @@ test('every operation of the document, valid and with each place spoiled, has an
     'authorizeSignOn',
     'completeConnection',
     'control',
+    'createExtension',
     'createMachine',
     'exchangeToken',
     'exec',
@@ -239,8 +251,11 @@ test('every operation of the document, valid and with each place spoiled, has an
     'proxyPort',
     'readLease',
     'readTokenInfo',
+    'receiveExtensionWebhook',
     'releaseLease',
+    'retryExtension',
     'revokeSignOn',
+    'signOnAtExtension',
     'signOut',
     'signalMachine',
     'submitSignOn',

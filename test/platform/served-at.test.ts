@@ -160,6 +160,15 @@ readExtensionProvider 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 updateExtensionProvider 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 rotateExtensionSecret 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 deleteExtensionProvider 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+createExtension 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+listExtensions 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+readExtension 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+updateExtension 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+retryExtension 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+deleteExtension 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+signOnAtExtension 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+listExtensionWebhooks 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+receiveExtensionWebhook served served served served 403:forbidden 404:not_found
 `;
 
 interface Place {

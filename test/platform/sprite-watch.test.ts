@@ -116,7 +116,14 @@ test('nothing is read while nobody watches, and there are heartbeats while someb
       return [{ ...row, last_running_at: null, last_warming_at: null } as unknown as SpriteRow];
     },
   };
-  const organization = { id: 'org_1', slug: 'acme', running_limit: 5, warm_limit: null, creation_limit: null };
+  const organization = {
+    id: 'org_1',
+    slug: 'acme',
+    display_name: null,
+    running_limit: 5,
+    warm_limit: null,
+    creation_limit: null,
+  };
   const token = { id: 'tok_1', access: 'full', user_id: null, machine_id: null, expires_at: null } as const;
   const caller = { type: 'organization', organization, token } as const;
   const spriteWatch = createSpriteWatch({

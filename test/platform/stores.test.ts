@@ -215,6 +215,7 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
     expect(await organizations.find(id)).toEqual({
       id,
       slug: 'acme',
+      display_name: null,
       running_limit: 2,
       warm_limit: 0,
       creation_limit: 9,

@@ -3,6 +3,7 @@
 import type { Command } from '../command.ts';
 import { appCommands } from './app-command-list.ts';
 import { connectorCommands } from './connector-command-list.ts';
+import { extensionCommands } from './extension-command-list.ts';
 import { extensionProviderCommands } from './extension-provider-command-list.ts';
 import { machineCommands, machineLogsCommand } from './machine-command-list.ts';
 import { toCommand, toPinnedCommand, toPlatformCommand, type Word } from './operator-command.ts';
@@ -25,7 +26,7 @@ const words: readonly Word[] = [
 ];
 
 /** Below `remora platform` these take no ORGANIZATION: `--organization` says whose. */
-const pinnedWords: readonly Word[] = [...secretCommands];
+const pinnedWords: readonly Word[] = [...secretCommands, ...extensionCommands];
 
 /** The first words, for the overview; `remora sprite --help` lists what follows. */
 export const kinds: readonly (readonly [name: string, summary: string])[] = [
@@ -33,6 +34,7 @@ export const kinds: readonly (readonly [name: string, summary: string])[] = [
   ['connector', 'list, show, create, name, policy, delete: credentials for providers, and who may use them'],
   ['app', 'list, create, delete: the names under which an organization has its machines'],
   ['secret', 'list, set, delete: variables that only the programs in the machines of an app see'],
+  ['extension', 'create, list, show, update, retry, delete, open: resources at providers, and their variables'],
   ['machine', 'list, show, create, update, start, stop, restart, suspend, wait, logs, lease, cordon, destroy, adopt'],
   ['token', 'list, create, delete'],
   ['usage', 'list: what was called through the gateway; machines: how long machines were in each state'],

@@ -2,6 +2,11 @@
 import type { Word } from './operator-command.ts';
 
 const limits = {
+  'display-name': {
+    type: 'string',
+    value: 'TEXT',
+    summary: 'as providers of extensions show it, or none for its name',
+  },
   'running-limit': { type: 'string', value: 'N', summary: 'sprites that may run at once, or none for any number' },
   'warm-limit': { type: 'string', value: 'N', summary: 'sprites kept warm at once, or none for any number' },
   'creation-limit': {

@@ -24,14 +24,17 @@ export async function listOrganizations(invocation: Invocation): Promise<number>
 
 export async function createOrganization(invocation: Invocation): Promise<number> {
   const [name = ''] = invocation.operands;
-  const body = { name, ...toLimits(invocation) };
+  const display_name = invocation.text('display-name');
+  const body = { name, ...toLimits(invocation), ...(display_name === undefined ? {} : { display_name }) };
   const made = await askPlatform(invocation, (client) => client.call('createOrganization', { body }));
   return print(invocation, made, [[made.name]]);
 }
 
 export async function updateOrganization(invocation: Invocation): Promise<number> {
   const [name = ''] = invocation.operands;
-  const body = toLimits(invocation);
+  const given = invocation.text('display-name');
+  const display_name = given === 'none' ? null : given;
+  const body = { ...toLimits(invocation), ...(display_name === undefined ? {} : { display_name }) };
   const changed = await askPlatform(invocation, (client) =>
     client.call('updateOrganization', { params: { name }, body }),
   );
@@ -125,9 +128,10 @@ function toDays({ text }: Invocation) {
   return { since: day('since'), until: day('until') };
 }
 
-function toLine({ name, running_limit, warm_limit, creation_limit }: OrganizationRecord): string[] {
+function toLine({ name, display_name, running_limit, warm_limit, creation_limit }: OrganizationRecord): string[] {
   const limits = [`running ${running_limit ?? 'any'}`, `warm ${warm_limit ?? 'any'}`];
-  return [name, ...limits, `creations ${creation_limit === null ? 'default' : `${creation_limit} a minute`}`];
+  const shown = display_name === null ? name : `${name} (${display_name})`;
+  return [shown, ...limits, `creations ${creation_limit === null ? 'default' : `${creation_limit} a minute`}`];
 }
 
 function toLimits({ text }: Invocation) {

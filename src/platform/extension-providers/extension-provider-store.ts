@@ -17,6 +17,10 @@ export interface ExtensionProviderStore {
   listOfApp(app: string): Promise<readonly ExtensionProvider[]>;
   /** Sorted by name. */
   list(): Promise<readonly ExtensionProvider[]>;
+  /** How many extensions it has, also those that are being deleted. */
+  countExtensions(name: string): Promise<number>;
+  /** Deletes what is kept of extensions that are deleted. */
+  forgetDeletedExtensions(name: string): Promise<void>;
   /** Its secrets go with it. False when there is no such provider. */
   delete(name: string): Promise<boolean>;
 }
@@ -57,6 +61,13 @@ UPDATE extension_providers SET base_url = $2, redirect_uris = $3, app = $4, regi
     findByClientId: (client_id) => one('p.client_id', client_id),
     listOfApp: async (app) => (await sql.all<Stored>(`${select} WHERE p.app = $1 ORDER BY p.name`, [app])).map(parse),
     list: async () => (await sql.all<Stored>(`${select} ORDER BY p.name`)).map(parse),
+    async countExtensions(name) {
+      const text = "SELECT count(*) AS count FROM extensions WHERE provider = $1 AND state <> 'deleted'";
+      return (await sql.one<{ readonly count: number }>(text, [name]))?.count ?? 0;
+    },
+    async forgetDeletedExtensions(name) {
+      await sql.run("DELETE FROM extensions WHERE provider = $1 AND state = 'deleted'", [name]);
+    },
     delete: async (name) => (await sql.run('DELETE FROM extension_providers WHERE name = $1', [name])) > 0,
   };
 }

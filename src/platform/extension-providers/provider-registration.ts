@@ -91,7 +91,14 @@ export function createProviderRegistration(deps: ProviderRegistrationDeps): Prov
     delete: (name) =>
       storage.transaction(async (sql) => {
         await find(sql, name);
-        await createExtensionProviderStore(sql).delete(name);
+        const store = createExtensionProviderStore(sql);
+        const count = await store.countExtensions(name);
+        if (count > 0) {
+          const message = `the provider has ${count === 1 ? 'an extension' : `${count} extensions`}; delete them first`;
+          throw new RemoraError('conflict', message, { details: { extensions: count } });
+        }
+        await store.forgetDeletedExtensions(name);
+        await store.delete(name);
       }, toProviderTurn(name)),
   };
 }

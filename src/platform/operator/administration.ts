@@ -17,6 +17,7 @@ import type { ConnectorService } from '../connectors/connector-service.ts';
 import { createExtensionProviderHandlers } from '../extension-providers/extension-provider-handlers.ts';
 import { createExtensionProviders } from '../extension-providers/extension-providers.ts';
 import { createProviderRegistration } from '../extension-providers/provider-registration.ts';
+import type { ExtensionService } from '../extensions/extension-service.ts';
 import type { HostSign } from '../hosts/host-store.ts';
 import { readNotices } from '../machine-notices/read-notices.ts';
 import type { VolumeService } from '../machines-api/volume-service.ts';
@@ -44,6 +45,7 @@ export interface AdministrationDeps {
   readonly spriteService: SpriteService;
   readonly connectorService: ConnectorService;
   readonly volumeService: VolumeService;
+  readonly extensions: Pick<ExtensionService, 'deleteAll' | 'hasSome' | 'renamed'>;
   readonly tokens: TokenStore;
   readonly users: UserStore;
   readonly userService: UserService;
@@ -73,6 +75,7 @@ export function createAdministration(deps: AdministrationDeps): Handlers<Rows, P
     ...createOrganizationHandlers({
       organizations: deps.organizations,
       createOrganization: (slug) => createOrganization(deps.storage, slug, deps.clock.wall_ms(), 'refuse'),
+      setDisplayName: (id, name) => deps.extensions.renamed(id, name),
       deleteOrganization: (organization, force) => deleteOrganization(deps, organization, force),
     }),
     ...createUserHandlers(deps),

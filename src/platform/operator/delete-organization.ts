@@ -1,6 +1,7 @@
 // Deletes an organization with everything that is its own.
 import { RemoraError } from '../../core/remora-error.ts';
 import type { ConnectorService } from '../connectors/connector-service.ts';
+import type { ExtensionService } from '../extensions/extension-service.ts';
 import type { VolumeService } from '../machines-api/volume-service.ts';
 import { createOrganizationStore, type Organization } from '../organizations/organization-store.ts';
 import type { SpriteService } from '../sprites/sprite-service.ts';
@@ -13,16 +14,17 @@ export interface DeleteOrganizationDeps {
   readonly spriteService: Pick<SpriteService, 'delete'>;
   readonly connectorService: Pick<ConnectorService, 'list' | 'delete'>;
   readonly volumeService: Pick<VolumeService, 'removeAll'>;
+  readonly extensions: Pick<ExtensionService, 'deleteAll' | 'hasSome'>;
 }
 
 const BATCH = 100;
 
 /**
- * Throws `conflict` without `force` while the organization has sprites or connectors. With it each is deleted as its own operation does
+ * Throws `conflict` without `force` while the organization has sprites, connectors or extensions. With it each is deleted as its own operation does
  * it, so that machines end and credentials are revoked; what was deleted before a failure stays deleted, and the call can be repeated.
  */
 export async function deleteOrganization(
-  { storage, sprites, spriteService, connectorService, volumeService }: DeleteOrganizationDeps,
+  { storage, sprites, spriteService, connectorService, volumeService, extensions }: DeleteOrganizationDeps,
   organization: Organization,
   force: boolean,
 ): Promise<void> {
@@ -30,10 +32,11 @@ export async function deleteOrganization(
   const listSprites = () => sprites.list({ organization_id: id, prefix: '', after: '', limit: BATCH, all: true });
   const connectors = await connectorService.list(id);
   let batch = await listSprites();
-  if (!force && (batch.length > 0 || connectors.length > 0)) {
+  const isEmpty = batch.length === 0 && connectors.length === 0 && !(await extensions.hasSome(id));
+  if (!force && !isEmpty) {
     throw new RemoraError(
       'conflict',
-      `the organization ${organization.slug} still has sprites or connectors; delete them, or say that they go with it ` +
+      `the organization ${organization.slug} still has sprites, connectors or extensions; delete them, or say that they go with it ` +
         '(force=true, or --force)',
     );
   }
@@ -41,6 +44,9 @@ export async function deleteOrganization(
   for (; batch.length > 0; batch = await listSprites()) {
     for (const { name } of batch) await spriteService.delete(organization, name);
   }
-  if (force) await volumeService.removeAll(id);
+  if (force) {
+    await extensions.deleteAll(id);
+    await volumeService.removeAll(id);
+  }
   await storage.transaction((sql) => createOrganizationStore(sql).delete(id));
 }

@@ -23,6 +23,8 @@ import { randomBytes } from '../../core/urandom.ts';
 import { createEdge, type Edge } from '../../http/edge.ts';
 import { checkServedAt } from '../../http/served-at.ts';
 import type { Connectors } from '../connectors/connectors.ts';
+import { createExtensionSecretKeeper } from '../extensions/extension-secrets.ts';
+import { createExtensionService, type ExtensionService } from '../extensions/extension-service.ts';
 import { createIncarnationStore } from '../fencing/incarnation-store.ts';
 import { createUsageHandlers } from '../gateway/usage/usage-handlers.ts';
 import type { UsageStore } from '../gateway/usage/usage-store.ts';
@@ -38,7 +40,7 @@ import { createOperatorAuthenticate } from '../tokens/authenticate-operator.ts';
 import type { Principal } from '../tokens/principal.ts';
 import { type AdministrationDeps, createAdministration } from './administration.ts';
 
-export interface OfflineEdgeDeps extends Omit<AdministrationDeps, 'connectorService'> {
+export interface OfflineEdgeDeps extends Omit<AdministrationDeps, 'connectorService' | 'extensions'> {
   readonly machines: MachineStore;
   readonly machineService: MachineService;
   readonly connecting: Connectors;
@@ -94,11 +96,17 @@ export function createOfflineEdge(deps: OfflineEdgeDeps): Edge {
       }),
       ...createHistoryHandlers({ storage: deps.storage, machines, followers: undefined, recheck: undefined }),
       ...createUsageHandlers(deps),
-      ...createAdministration({ ...deps, connectorService: deps.connecting.service }),
+      ...createAdministration({ ...deps, connectorService: deps.connecting.service, extensions: toExtensions(deps) }),
     },
     authenticate: createOperatorAuthenticate(deps.organizations),
     mapError: mapStorageFailure,
     log,
     toLoggedPath,
   });
+}
+
+/** What it changes is carried out once the platform runs. */
+function toExtensions({ storage, vault, secrets: appSecrets, clock }: OfflineEdgeDeps): ExtensionService {
+  const secrets = createExtensionSecretKeeper({ vault, appSecrets });
+  return createExtensionService({ storage, secrets, look: () => undefined, clock });
 }

@@ -9,6 +9,8 @@ export interface OrganizationHandlerDeps {
   readonly organizations: OrganizationStore;
   /** Makes an organization with its app. */
   readonly createOrganization: (slug: string) => Promise<Organization>;
+  /** Null takes the name away. The providers of its extensions are told. */
+  readonly setDisplayName: (id: string, display_name: string | null) => Promise<void>;
   /** Deletes an organization with everything that is its own; throws `conflict` where that is not only itself and `force` is false. */
   readonly deleteOrganization: (organization: Organization, force: boolean) => Promise<void>;
 }
@@ -29,11 +31,14 @@ export function createOrganizationHandlers(
     listOrganizations: async () => ({ organizations: (await organizations.list()).map(toRecord) }),
     async createOrganization({ body }) {
       const { id } = await deps.createOrganization(body.name);
+      if (body.display_name !== undefined) await deps.setDisplayName(id, body.display_name);
       return toRecord(await organizations.setLimits(id, toLimits(body)));
     },
     readOrganization: async ({ params }) => toRecord(await find(params.name)),
     async updateOrganization({ params, body }) {
-      return toRecord(await organizations.setLimits((await find(params.name)).id, toLimits(body)));
+      const { id } = await find(params.name);
+      if (body.display_name !== undefined) await deps.setDisplayName(id, body.display_name);
+      return toRecord(await organizations.setLimits(id, toLimits(body)));
     },
     async deleteOrganization({ params, query }) {
       await deps.deleteOrganization(await find(params.name), query.force);
@@ -51,6 +56,6 @@ function toLimits({ running_limit, warm_limit, creation_limit }: GivenLimits): P
   };
 }
 
-function toRecord({ slug, running_limit, warm_limit, creation_limit }: Organization): OrganizationRecord {
-  return { name: slug, running_limit, warm_limit, creation_limit };
+function toRecord({ slug, display_name, running_limit, warm_limit, creation_limit }: Organization): OrganizationRecord {
+  return { name: slug, display_name, running_limit, warm_limit, creation_limit };
 }

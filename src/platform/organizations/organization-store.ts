@@ -6,6 +6,8 @@ import type { Sql } from '../storage/storage.ts';
 export interface Organization {
   readonly id: string;
   readonly slug: string;
+  /** As providers of extensions show it; null = the slug. */
+  readonly display_name: string | null;
   /** How many sprites may be running or warm at once; null = no limit. */
   readonly running_limit: number | null;
   readonly warm_limit: number | null;
@@ -22,6 +24,8 @@ export interface OrganizationStore {
   list(): Promise<readonly Organization[]>;
   /** A limit that is not named stays; null = none of its own. Throws `not_found`. */
   setLimits(id: string, limits: Partial<OrganizationLimits>): Promise<Organization>;
+  /** Null takes it away. Throws `not_found`. */
+  setDisplayName(id: string, display_name: string | null): Promise<Organization>;
   /**
    * Deletes the organization with its apps, tokens, begun authorizations and usage; only inside a transaction. Throws `conflict` when it has
    * a sprite or a connector, and `not_found`.
@@ -32,7 +36,7 @@ export interface OrganizationStore {
 export type OrganizationLimits = Pick<Organization, 'running_limit' | 'warm_limit' | 'creation_limit'>;
 
 const SLUG = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
-const columns = 'id, slug, running_limit, warm_limit, creation_limit';
+const columns = 'id, slug, display_name, running_limit, warm_limit, creation_limit';
 
 /** What goes with an organization. */
 const owned = [
@@ -63,7 +67,7 @@ export function createOrganizationStore(sql: Sql): OrganizationStore {
         [id, slug, now_ms],
       );
       if (made === 0) throw new RemoraError('already_exists', `there is an organization ${slug} already`);
-      return { id, slug, running_limit: null, warm_limit: null, creation_limit: null };
+      return { id, slug, display_name: null, running_limit: null, warm_limit: null, creation_limit: null };
     },
     find: (id) => sql.one<Organization>(`SELECT ${columns} FROM organizations WHERE id = $1`, [id]),
     findBySlug: (slug) => sql.one<Organization>(`SELECT ${columns} FROM organizations WHERE slug = $1`, [slug]),
@@ -84,6 +88,12 @@ export function createOrganizationStore(sql: Sql): OrganizationStore {
           id,
         ],
       );
+      if (changed === undefined) throw new RemoraError('not_found', 'there is no such organization');
+      return changed;
+    },
+    async setDisplayName(id, display_name) {
+      const text = `UPDATE organizations SET display_name = $1 WHERE id = $2 RETURNING ${columns}`;
+      const changed = await sql.one<Organization>(text, [display_name, id]);
       if (changed === undefined) throw new RemoraError('not_found', 'there is no such organization');
       return changed;
     },

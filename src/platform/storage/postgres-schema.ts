@@ -427,4 +427,66 @@ CREATE TABLE sign_on_tokens (
 CREATE INDEX sign_on_tokens_by_sign_on ON sign_on_tokens (sign_on_id);
 CREATE INDEX sign_on_tokens_by_age ON sign_on_tokens (refresh_expires_at);
 `,
+  `
+ALTER TABLE organizations ADD COLUMN display_name TEXT;
+CREATE TABLE extensions (
+  id TEXT COLLATE "C" PRIMARY KEY,
+  organization_id TEXT COLLATE "C" NOT NULL,
+  provider TEXT COLLATE "C" NOT NULL REFERENCES extension_providers (name),
+  name TEXT COLLATE "C" NOT NULL,
+  provider_id TEXT COLLATE "C",
+  app TEXT COLLATE "C" REFERENCES apps (name) ON DELETE SET NULL,
+  user_id TEXT COLLATE "C",
+  user_email TEXT NOT NULL,
+  user_role TEXT NOT NULL,
+  primary_region TEXT,
+  read_regions TEXT NOT NULL,
+  platform_app_name TEXT,
+  unrequested BIGINT NOT NULL,
+  state TEXT COLLATE "C" NOT NULL,
+  status TEXT,
+  plan TEXT,
+  resource TEXT,
+  variables TEXT NOT NULL,
+  key_id TEXT COLLATE "C",
+  data_key BYTEA,
+  secret BYTEA,
+  error_code TEXT,
+  error_message TEXT,
+  error_at BIGINT,
+  step TEXT COLLATE "C",
+  due_at BIGINT,
+  claim TEXT COLLATE "C",
+  claim_until BIGINT,
+  asked BIGINT NOT NULL DEFAULT 0,
+  tries BIGINT NOT NULL DEFAULT 0,
+  revision BIGINT NOT NULL DEFAULT 0,
+  told_revision BIGINT NOT NULL DEFAULT 0,
+  begun_at BIGINT NOT NULL,
+  trouble_since BIGINT,
+  told_at BIGINT NOT NULL DEFAULT 0,
+  heard_at BIGINT NOT NULL DEFAULT 0,
+  created_at BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+);
+CREATE UNIQUE INDEX extensions_by_name ON extensions (name) WHERE state <> 'deleted';
+CREATE UNIQUE INDEX extensions_by_provider_id ON extensions (provider, provider_id) WHERE provider_id IS NOT NULL AND state <> 'deleted';
+CREATE INDEX extensions_by_organization ON extensions (organization_id, created_at, id) WHERE state <> 'deleted';
+CREATE INDEX extensions_due ON extensions (due_at) WHERE step IS NOT NULL;
+CREATE INDEX extensions_by_provider ON extensions (provider, organization_id);
+CREATE INDEX extensions_by_app ON extensions (app);
+CREATE INDEX extensions_by_key ON extensions (key_id, id);
+CREATE TABLE extension_webhooks (
+  provider TEXT COLLATE "C" NOT NULL REFERENCES extension_providers (name) ON DELETE CASCADE,
+  digest BYTEA NOT NULL,
+  received_at BIGINT NOT NULL,
+  told_at BIGINT NOT NULL,
+  action TEXT NOT NULL,
+  resource_id TEXT NOT NULL,
+  extension_id TEXT,
+  outcome TEXT COLLATE "C" NOT NULL,
+  PRIMARY KEY (provider, digest)
+);
+CREATE INDEX extension_webhooks_by_time ON extension_webhooks (provider, outcome, received_at);
+`,
 ];

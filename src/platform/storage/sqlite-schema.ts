@@ -435,4 +435,66 @@ CREATE TABLE sign_on_tokens (
 CREATE INDEX sign_on_tokens_by_sign_on ON sign_on_tokens (sign_on_id);
 CREATE INDEX sign_on_tokens_by_age ON sign_on_tokens (refresh_expires_at);
 `,
+  `
+ALTER TABLE organizations ADD COLUMN display_name TEXT;
+CREATE TABLE extensions (
+  id TEXT PRIMARY KEY,
+  organization_id TEXT NOT NULL,
+  provider TEXT NOT NULL REFERENCES extension_providers (name),
+  name TEXT NOT NULL,
+  provider_id TEXT,
+  app TEXT REFERENCES apps (name) ON DELETE SET NULL,
+  user_id TEXT,
+  user_email TEXT NOT NULL,
+  user_role TEXT NOT NULL,
+  primary_region TEXT,
+  read_regions TEXT NOT NULL,
+  platform_app_name TEXT,
+  unrequested INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  status TEXT,
+  plan TEXT,
+  resource TEXT,
+  variables TEXT NOT NULL,
+  key_id TEXT,
+  data_key BLOB,
+  secret BLOB,
+  error_code TEXT,
+  error_message TEXT,
+  error_at INTEGER,
+  step TEXT,
+  due_at INTEGER,
+  claim TEXT,
+  claim_until INTEGER,
+  asked INTEGER NOT NULL DEFAULT 0,
+  tries INTEGER NOT NULL DEFAULT 0,
+  revision INTEGER NOT NULL DEFAULT 0,
+  told_revision INTEGER NOT NULL DEFAULT 0,
+  begun_at INTEGER NOT NULL,
+  trouble_since INTEGER,
+  told_at INTEGER NOT NULL DEFAULT 0,
+  heard_at INTEGER NOT NULL DEFAULT 0,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX extensions_by_name ON extensions (name) WHERE state <> 'deleted';
+CREATE UNIQUE INDEX extensions_by_provider_id ON extensions (provider, provider_id) WHERE provider_id IS NOT NULL AND state <> 'deleted';
+CREATE INDEX extensions_by_organization ON extensions (organization_id, created_at, id) WHERE state <> 'deleted';
+CREATE INDEX extensions_due ON extensions (due_at) WHERE step IS NOT NULL;
+CREATE INDEX extensions_by_provider ON extensions (provider, organization_id);
+CREATE INDEX extensions_by_app ON extensions (app);
+CREATE INDEX extensions_by_key ON extensions (key_id, id);
+CREATE TABLE extension_webhooks (
+  provider TEXT NOT NULL REFERENCES extension_providers (name) ON DELETE CASCADE,
+  digest BLOB NOT NULL,
+  received_at INTEGER NOT NULL,
+  told_at INTEGER NOT NULL,
+  action TEXT NOT NULL,
+  resource_id TEXT NOT NULL,
+  extension_id TEXT,
+  outcome TEXT NOT NULL,
+  PRIMARY KEY (provider, digest)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX extension_webhooks_by_time ON extension_webhooks (provider, outcome, received_at);
+`,
 ];

@@ -28,6 +28,7 @@ interface StoredCaller extends Omit<StoredSprite, 'id'> {
   readonly of_sprite: string | null;
   readonly owner_id: string;
   readonly slug: string;
+  readonly display_name: string | null;
   readonly running_limit: number | null;
   readonly warm_limit: number | null;
   readonly creation_limit: number | null;
@@ -39,7 +40,7 @@ interface StoredCaller extends Omit<StoredSprite, 'id'> {
 const select = `
 SELECT t.id AS token_id, t.hash, t.access, t.user_id, t.expires_at, t.sprite_id AS of_sprite,
   t.machine_id AS of_machine, o.id AS owner_id, o.slug,
-  o.running_limit, o.warm_limit, o.creation_limit, m.generation, m.incarnation, m.life_nonces AS nonces, ${spriteColumns}
+  o.display_name, o.running_limit, o.warm_limit, o.creation_limit, m.generation, m.incarnation, m.life_nonces AS nonces, ${spriteColumns}
 FROM tokens t JOIN organizations o ON o.id = t.organization_id
 LEFT JOIN sprites s ON s.id = t.sprite_id LEFT JOIN machines m ON m.sprite_id = s.id`;
 const byLookup = `${select} WHERE t.lookup = $1`;
@@ -63,9 +64,10 @@ export function createCallerStore(sql: Sql): CallerStore {
 
 function toCaller(stored: StoredCaller | undefined, now_ms: number): Caller | undefined {
   if (stored === undefined || (stored.expires_at !== null && stored.expires_at <= now_ms)) return undefined;
-  const { token_id, access, user_id, expires_at, owner_id, slug, running_limit, warm_limit, creation_limit } = stored;
+  const { token_id, access, user_id, expires_at, owner_id } = stored;
+  const { slug, display_name, running_limit, warm_limit, creation_limit } = stored;
   const token = { id: token_id, access: parseTokenAccess(access), user_id, machine_id: stored.of_machine, expires_at };
-  const organization = { id: owner_id, slug, running_limit, warm_limit, creation_limit };
+  const organization = { id: owner_id, slug, display_name, running_limit, warm_limit, creation_limit };
   if (stored.of_sprite === null) return { type: 'organization', organization, token };
   if (stored.id === null) return undefined;
   const { organization_id, name, labels, url_settings, created_at, updated_at } = stored;

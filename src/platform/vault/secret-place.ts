@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 
 export interface SecretPlace {
-  readonly kind: 'connector' | 'authorization' | 'extension_provider' | 'app_secret';
+  readonly kind: 'connector' | 'authorization' | 'extension_provider' | 'extension' | 'app_secret';
   readonly organization_id: string;
   readonly id: string;
   /** What decides where the secret goes: with another value of any of these it does not open. */

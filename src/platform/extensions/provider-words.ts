@@ -1,0 +1,47 @@
+// What a provider says, made fit to be stored and shown: of a sane length, and without characters that change how a terminal shows the rest.
+// Pure.
+import { parseBoundedJson } from '../../core/bounded-json.ts';
+
+const WORDS_MAX = 300;
+const FIELDS = ['message', 'error_description', 'detail', 'error', 'title'];
+/** Controls, and what turns the direction of text or ends a line. */
+const UNFIT = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]+/gu;
+
+/** The text on one line, cut to `max` characters. */
+export function toFitText(text: string, max: number): string {
+  // Cut first, so that the cost does not depend on what was sent.
+  const fit = text
+    .slice(0, 4 * max)
+    .replace(UNFIT, ' ')
+    .replace(/ {2,}/g, ' ')
+    .trim();
+  const whole = [...fit];
+  return whole.length > max ? `${whole.slice(0, max - 1).join('')}…` : fit;
+}
+
+/** The words of an answer that refuses; empty when it has none. */
+export function toProviderWords(body: string): string {
+  const said = findWords(parse(body));
+  if (said !== undefined) return toFitText(said, WORDS_MAX);
+  return /^\s*[<{[]/.test(body) ? '' : toFitText(body, WORDS_MAX);
+}
+
+function findWords(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  if (typeof value !== 'object' || value === null) return undefined;
+  const fields = new Map(Object.entries(value));
+  for (const name of FIELDS) {
+    const found = fields.get(name);
+    if (typeof found === 'string' && found !== '') return found;
+    if (typeof found === 'object' && found !== null) return findWords(found);
+  }
+  return undefined;
+}
+
+function parse(body: string): unknown {
+  try {
+    return parseBoundedJson(body);
+  } catch {
+    return undefined;
+  }
+}

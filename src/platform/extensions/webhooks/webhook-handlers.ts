@@ -1,0 +1,36 @@
+// Webhooks of providers at the address of the platform: what is signed as it must be is stored, and then answered with 202.
+import { type extensionHookOperations, signatureHeader } from '../../../contract/extension-webhooks.ts';
+import type { Clock } from '../../../core/clock.ts';
+import { RemoraError } from '../../../core/remora-error.ts';
+import { matchesSignature } from '../../../core/signature.ts';
+import type { Handlers } from '../../../http/handler.ts';
+import type { ExtensionProviders } from '../../extension-providers/extension-providers.ts';
+import type { Principal } from '../../tokens/principal.ts';
+import type { TakeWebhook } from './take-webhook.ts';
+
+export interface WebhookHandlerDeps {
+  readonly providers: Pick<ExtensionProviders, 'find' | 'openSecrets'>;
+  readonly take: TakeWebhook;
+  /** Looks for what is due. */
+  readonly look: () => void;
+  readonly clock: Clock;
+}
+
+/** Either way. */
+const WINDOW_MS = 300_000;
+
+export function createWebhookHandlers(deps: WebhookHandlerDeps): Handlers<typeof extensionHookOperations, Principal> {
+  return {
+    async receiveExtensionWebhook({ params, body, rawBody, request }) {
+      const signature = request.headers[signatureHeader];
+      const provider = await deps.providers.find(params.provider);
+      const secrets = provider === undefined ? [] : await deps.providers.openSecrets(provider, 'webhook');
+      const isSigned =
+        typeof signature === 'string' && secrets.some((secret) => matchesSignature(secret, rawBody, signature));
+      const isTimely = Math.abs(deps.clock.wall_ms() - Number(body.timestamp) * 1_000) <= WINDOW_MS;
+      // One answer for every cause, so that a forger does not learn which check failed.
+      if (!isSigned || !isTimely) throw new RemoraError('unauthorized', 'the webhook is not signed as it must be');
+      if (await deps.take(params.provider, body, rawBody)) deps.look();
+    },
+  };
+}
