@@ -20,8 +20,10 @@ export const userRecord = z.object({
 });
 export type UserRecord = z.infer<typeof userRecord>;
 
+/** `organization_alias` reaches the admins of the organization that the list is of. */
 export const userListResponse = z.object({
   users: z.array(userRecord),
+  organization_alias: z.string().optional(),
   next_continuation_token: z.string().optional(),
 });
 

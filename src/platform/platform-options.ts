@@ -9,6 +9,7 @@ import type { GatewayLimits } from './gateway/gateway-limits.ts';
 import type { MachineRateOptions } from './machines/access/machine-rates.ts';
 import type { AgentCommand } from './machines/drivers/process/spawn-machine.ts';
 import type { QemuSettings } from './machines/drivers/qemu/qemu-settings.ts';
+import type { MailOptions } from './mail/mail-options.ts';
 import type { MetricsAccess } from './observability/metrics-listener.ts';
 import type { Rate } from './tokens/call-rate.ts';
 import type { WrongTokenRates } from './tokens/wrong-tokens.ts';
@@ -57,6 +58,8 @@ export interface PlatformOptions {
   readonly creationLimit?: number;
   /** How many tokens that nobody knows may be tried, from one address and in all. */
   readonly wrongTokens?: WrongTokenRates;
+  /** The domain of aliases, and where mail to them is taken and passed on; aliases reach nobody when absent. */
+  readonly mail?: MailOptions;
   /** How many wrong passwords may be tried at sign-on, from one address and in all; 20 at once and then one in 5 s from one when absent. */
   readonly signInRates?: WrongTokenRates;
   /** How long a WebSocket through the gateway may be without a byte either way; ten minutes when absent, 0 = for ever. */

@@ -21,6 +21,7 @@ import { openGateway } from './open-gateway.ts';
 import { openHosts } from './open-hosts.ts';
 import { openListeners } from './open-listeners.ts';
 import { openMachines } from './open-machines.ts';
+import { openMail } from './open-mail.ts';
 import { openNotices } from './open-notices.ts';
 import { openStores } from './open-stores.ts';
 import { openUsers } from './open-users.ts';
@@ -35,6 +36,8 @@ export interface Platform extends AsyncDisposable {
   /** The URL where callers reach the platform, without a slash at the end. */
   readonly url: string;
   readonly admin: PlatformAdmin;
+  /** Where mail for aliases is taken; undefined where it is not. */
+  readonly mailPort: number | undefined;
   /** Settles when the database has answered. */
   answers(): Promise<unknown>;
 }
@@ -113,6 +116,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   stack.use(machineService);
   await machineService.reconcile();
   stack.use(await openListeners({ options, edge, metricsListener, addresses }));
+  const mail = stack.use(await openMail({ mail: options.mail, users: userParts.users, clock, log }));
   machineService.carryOn();
   void volumeService.carryOn();
 
@@ -134,6 +138,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   return {
     url: platformUrl(),
     admin,
+    mailPort: mail.port,
     answers: () => stores.storage.one('SELECT 1 AS one'),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

@@ -117,7 +117,8 @@ describe.each(runners)('the operator, %s', (_, prepare) => {
     expect(Object.keys(made).sort()).toEqual(['email_alias', 'password', 'user_id']);
     expect(made).toMatchObject({ user_id: expect.stringMatching(/^user_[0-9a-f]{20}$/) });
     expect(made.password.length).toBeGreaterThanOrEqual(20);
-    const { users } = await json('list', ...of);
+    const { users, organization_alias } = await json('list', ...of);
+    expect(organization_alias).toMatch(/^o-[0-9a-f]{20}@users\.invalid$/);
     expect(users).toMatchObject([{ id: made.user_id, name: 'Ada L', organizations: [{ role: 'admin' }] }]);
     expect(JSON.stringify(users)).not.toContain('scrypt');
     expect(await json('set-role', 'ADA@example.com', ...of)).toMatchObject({ organizations: [{ role: 'member' }] });

@@ -15,6 +15,7 @@ import { parsePort } from '../number-flag.ts';
 import { toDatabase } from '../platform/database-url.ts';
 import { letHeapGrow } from '../platform/heap-growth.ts';
 import { readLimitFlags } from '../platform/limit-flags.ts';
+import { readMailFlags } from '../platform/mail-flags.ts';
 import { type MetricsFlags, readMetricsFlags } from '../platform/metrics-flags.ts';
 import { DEFAULT_PLATFORM_PORT, toPlatformDir } from '../platform/platform-dir.ts';
 import { readPlatformKeys } from '../platform/platform-keys.ts';
@@ -61,6 +62,7 @@ export async function run(invocation: Invocation): Promise<number> {
     ...(qemu === undefined ? {} : { qemu }),
     ...readLimitFlags(text),
     metrics: metrics.access,
+    ...readMailFlags(invocation),
     ...(environmentVersion === undefined ? {} : { environmentVersion }),
     ...(providers === undefined ? {} : readProviderFile(providers)),
     ...(publicUrl === undefined ? {} : { publicUrl }),

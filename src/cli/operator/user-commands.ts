@@ -7,8 +7,10 @@ import { askPlatform, type PlatformClient } from '../target/platform-client.ts';
 import { print, toWhen } from './print.ts';
 
 export async function listUsers(invocation: Invocation): Promise<number> {
-  const users = await askPlatform(invocation, (client) => readAll(client, invocation.text('organization')));
-  return print(invocation, { users }, [
+  const { users, organization_alias } = await askPlatform(invocation, (client) =>
+    readAll(client, invocation.text('organization')),
+  );
+  const code = print(invocation, { users, organization_alias }, [
     ['ID', 'NAME', 'EMAIL', 'ALIAS', 'ORGANIZATIONS', 'CREATED'],
     ...users.map(({ id, name, email, email_alias, organizations, created_at }) => [
       id,
@@ -19,17 +21,23 @@ export async function listUsers(invocation: Invocation): Promise<number> {
       toWhen(created_at),
     ]),
   ]);
+  if (organization_alias !== undefined && !invocation.has('json')) {
+    invocation.out.line(`mail to ${organization_alias} reaches its admins`);
+  }
+  return code;
 }
 
-async function readAll(client: PlatformClient, organization: string | undefined): Promise<UserRecord[]> {
+async function readAll(client: PlatformClient, organization: string | undefined) {
   const all: UserRecord[] = [];
+  let organization_alias: string | undefined;
   let continuation_token: string | undefined;
   do {
     const page = await client.call('listUsers', { query: { organization, continuation_token } });
     all.push(...page.users);
+    organization_alias = page.organization_alias;
     continuation_token = page.next_continuation_token;
   } while (continuation_token !== undefined);
-  return all;
+  return { users: all, organization_alias };
 }
 
 /** Without --json only the password goes to standard output, so that it can be redirected to a file. */

@@ -4,6 +4,7 @@ import type { MetricsAccess } from '../../platform/observability/metrics-listene
 import type { Invocation } from '../command.ts';
 import { UsageError } from '../exit-code.ts';
 import { readSecretFile } from '../secret-file.ts';
+import { parseListen } from './parse-listen.ts';
 
 export interface MetricsFlags {
   readonly access: MetricsAccess;
@@ -18,20 +19,13 @@ export function readMetricsFlags(text: Invocation['text']): MetricsFlags {
   let token = file === undefined ? undefined : readToken(file);
   return {
     access: {
-      ...(listen === undefined ? {} : { listen: parseListen(listen) }),
+      ...(listen === undefined ? {} : { listen: parseListen('metrics-listen', listen) }),
       token: () => token,
     },
     readAgain() {
       if (file !== undefined) token = readToken(file);
     },
   };
-}
-
-function parseListen(text: string): { host: string; port: number } {
-  const [, bracketed, plain, port = ''] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(text) ?? [];
-  const host = bracketed ?? plain;
-  if (host !== undefined && Number(port) <= 65_535) return { host, port: Number(port) };
-  throw new UsageError(`platform: --metrics-listen takes HOST:PORT such as 127.0.0.1:4190, not ${text}`);
 }
 
 function readToken(path: string): Secret {

@@ -1,5 +1,6 @@
 // `remora platform` as data: its flags and its help.
 import type { Command, Flag } from '../command.ts';
+import { mailFlags } from './mail-flags.ts';
 import { qemuFlags } from './qemu-flags.ts';
 
 export const platformCommand: Command = {
@@ -105,6 +106,7 @@ export const platformCommand: Command = {
       value: 'FILE',
       summary: 'file with the token that /metrics asks for (mode 0600)',
     },
+    ...mailFlags,
     'verify-keys': { type: 'boolean', summary: 'ask a provider about an API key before it is stored' },
     'log-level': { type: 'string', value: 'LEVEL', summary: 'trace, debug, info, warn, error or silent' },
   },

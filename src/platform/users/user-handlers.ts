@@ -33,6 +33,9 @@ export function createUserHandlers({
       const last = page.at(-1);
       return {
         users: await Promise.all(page.map(toRecord)),
+        ...(organization_id === undefined
+          ? {}
+          : { organization_alias: await users.organizationAlias(organization_id) }),
         ...(rows.length > page.length && last !== undefined ? { next_continuation_token: last.id } : {}),
       };
     },
