@@ -3,7 +3,11 @@
 import { join } from 'node:path';
 import type { AccessPolicyRequest } from '../contract/access-policy.ts';
 import type { Connection } from '../contract/connectors.ts';
-import type { CreateExtensionProviderRequest } from '../contract/extension-providers.ts';
+import type {
+  CreateExtensionProviderRequest,
+  ExtensionSecretKind,
+  UpdateExtensionProviderRequest,
+} from '../contract/extension-providers.ts';
 import type { GatewayUsage } from '../contract/gateway-usage.ts';
 import type { MachineConfig } from '../contract/machine-config.ts';
 import type { MachineStatus } from '../contract/machines.ts';
@@ -17,6 +21,7 @@ import { toConnectionRecord } from './connectors/connector-record.ts';
 import type { ConnectorService } from './connectors/connector-service.ts';
 import { listConnections } from './connectors/list-connections.ts';
 import type { ConnectorRow } from './connectors/records/connector-store.ts';
+import type { ExtensionProvider } from './extension-providers/extension-provider.ts';
 import type { ProviderRegistration, RegisteredProvider } from './extension-providers/provider-registration.ts';
 import { toUsageDays, type UsageDays } from './gateway/usage/usage-days.ts';
 import type { UsageStore } from './gateway/usage/usage-store.ts';
@@ -107,6 +112,9 @@ export interface PlatformAdmin {
   listUsage(organization: string, days: UsageDays): Promise<readonly GatewayUsage[]>;
   /** Its secrets can be shown only now. Throws as `ProviderRegistration.create`. */
   registerExtensionProvider(given: CreateExtensionProviderRequest): Promise<RegisteredProvider>;
+  updateExtensionProvider(name: string, change: UpdateExtensionProviderRequest): Promise<ExtensionProvider>;
+  /** The secret of before ends at once. */
+  renewExtensionSecret(name: string, kind: ExtensionSecretKind): Promise<Secret>;
   readMachine(name: SpriteName): Promise<AdminMachine>;
   /** Returns the state before. */
   startMachine(name: SpriteName): Promise<MachineStatus>;
@@ -127,7 +135,7 @@ export interface AdminDeps {
   readonly spriteService: SpriteService;
   readonly connectorService: ConnectorService;
   readonly machineService: Pick<MachineService, 'start' | 'suspend' | 'stop' | 'destroy'>;
-  readonly registration: Pick<ProviderRegistration, 'create'>;
+  readonly registration: Pick<ProviderRegistration, 'create' | 'update' | 'rotate'>;
   readonly catalogue: Catalogue;
   readonly usage: Pick<UsageStore, 'list'>;
   readonly clock: Clock;
@@ -213,6 +221,8 @@ export function createAdmin(deps: AdminDeps): PlatformAdmin {
       return await deps.usage.list({ organization_id, ...toUsageDays(days, deps.clock.wall_ms()) });
     },
     registerExtensionProvider: (given) => deps.registration.create(given),
+    updateExtensionProvider: (name, change) => deps.registration.update(name, change),
+    renewExtensionSecret: async (name, kind) => (await deps.registration.rotate(name, kind, 0)).secret,
     async readMachine(name) {
       const { app, id, state, instance_id } = await machineOf(name);
       const dir = join(deps.machinesDir, id);

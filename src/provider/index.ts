@@ -8,6 +8,7 @@ export { toExpressMiddleware } from './adapters/express-middleware.ts';
 export { toNodeListener } from './adapters/node-listener.ts';
 export type { MachineNotice, ProviderFunctions, Provisioning } from './functions.ts';
 export { createProviderHandler, type ProviderHandler, type ProviderOptions } from './provider-handler.ts';
+export { escapeHtml } from './sign-on/page.ts';
 export type { SignOnSettings } from './sign-on/sign-on.ts';
 export type { BrowserAnswer, BrowserVisit, SignedOnUser, SignOnFunction } from './sign-on/sign-on-function.ts';
 export { createSignedCookie, type SignedCookie } from './sign-on/signed-cookie.ts';

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
 import { createSignedCookie, type SignOnFunction } from '../../src/provider/index.ts';
 import { openKitProvider, provisioning } from '../support/kit-provider.ts';
-import { CLIENT, openSignOnPlatform } from '../support/sign-on-platform.ts';
+import { CLIENT, openSignOnPlatform } from '../support/kit-sign-on.ts';
 
 /** A browser: it keeps cookies by name, and follows no redirect by itself. */
 function createBrowser() {

@@ -14,8 +14,9 @@ export const devRecord = z.strictObject({
   app: z.string(),
   machine: z.string(),
   node_url: z.string(),
-  user: z.strictObject({ email: z.string(), password: z.string(), user_id: z.string() }),
   connectors: z.array(z.strictObject({ id: z.string(), provider: z.string() })),
+  extension_provider: z.strictObject({ name: z.literal('sample'), base_url: z.string() }),
+  user: z.strictObject({ email: z.string(), password: z.string(), user_id: z.string() }),
 });
 
 export interface DevProcess extends AsyncDisposable {

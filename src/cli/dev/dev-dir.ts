@@ -36,7 +36,10 @@ export function openDevDir(given: string | undefined): DevDir {
 }
 
 /** The names that are made in the directory. Each must be this user's: another owner could read the file, or link it elsewhere. */
-const NAMES = ['dev.lock', 'platform', 'node', 'vault.key', 'platform.log', 'agent.sock', ...RECORD_NAMES];
+const NAMES = [
+  ...['dev.lock', 'platform', 'node', 'vault.key', 'platform.log', 'agent.sock', 'extension', 'extension.key'],
+  ...RECORD_NAMES,
+];
 
 /** Every user can make names in a directory for temporary files, and would own the files written under them. */
 function checkOwn(path: string, isDirectory: boolean): void {

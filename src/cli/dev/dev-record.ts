@@ -15,6 +15,8 @@ export interface DevRecord {
   /** Signs on at providers. */
   readonly user: { readonly email: string; readonly password: string; readonly user_id: string };
   readonly connectors: readonly { readonly id: string; readonly provider: string }[];
+  /** The sample provider of extensions. */
+  readonly extension_provider: { readonly name: string; readonly base_url: string };
 }
 
 /** The files of a directory that hold tokens, by name. */

@@ -17,18 +17,20 @@ import { INSTALLED_SOCKET } from '../socket-path.ts';
 import { awaitAgent } from './await-agent.ts';
 import { type DatabaseNode, openDatabaseNode } from './database-node/database-node.ts';
 import { openDevDir, openSocketPlace } from './dev-dir.ts';
+import { beginSample } from './dev-extension.ts';
 import type { DevPlaces } from './dev-guide.ts';
 import { type DevRecord, writeDevRecord, writeHeaderFile } from './dev-record.ts';
 import { DEV_SPRITE, seedPlatform, toDevCatalogue } from './dev-seed.ts';
 import { openMachineSocket } from './machine-socket.ts';
+import { openSampleExtension } from './sample-extension/open-sample-extension.ts';
 import { openSampleProvider } from './sample-provider.ts';
 import { openVaultKeyFile } from './vault-key-file.ts';
-import { watchMachine } from './watch-machine.ts';
+import { type WatchMachineOptions, watchMachine } from './watch-machine.ts';
 
 export interface DevOptions {
   /** The directory; undefined = the default one, which is removed at the end. */
   readonly dir: string | undefined;
-  /** The port of the platform; the node and the provider take the next two if these are free. 0 = free ports for all. */
+  /** The port of the platform; the node, the provider and the extension provider take the next three if these are free. 0 = free ports for all. */
   readonly port: number;
   readonly interval_ms: number;
   /** The machine is a virtual one, as these settings say; a process of this host when absent. */
@@ -69,6 +71,7 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
   const path = dir.path;
   const socket = stack.use(openSocketPlace(path, () => randomHex(4)));
   const provider = stack.use(await onPort(port, 2, (free) => openSampleProvider({ port: free })));
+  const sample = stack.use(await onPort(port, 3, (free) => openSampleExtension({ port: free })));
   const node = stack.use(
     await onPort(port, 1, (free) =>
       openDatabaseNode({
@@ -123,6 +126,14 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
     deleteConnector: (token, id) => clientFor(token).call('deleteConnection', { params: { id } }),
   });
 
+  const extension_provider = await beginSample({
+    admin: platform.admin,
+    sample,
+    path,
+    platformUrl: platform.url,
+    print,
+  });
+
   const limit_ms = qemu === undefined ? AGENT_LIMIT_MS : EMULATED_AGENT_LIMIT_MS;
   const machine = await platform.admin.readMachine(DEV_SPRITE);
   const agentLog = join(machine.dir, 'agent.log');
@@ -150,24 +161,14 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
     node_url: node.url,
     user: toUserEntry(seeded.user),
     connectors: seeded.connectors,
+    extension_provider,
   };
   const headerFile = join(path, 'authorization.header');
   stack.use(writeHeaderFile(headerFile, record.token));
   stack.use(writeDevRecord(path, record));
 
-  const ending = new AbortController();
-  const watching = watchMachine({
-    client: clientFor(seeded.token),
-    app_name: machine.app,
-    machine_id: machine.id,
-    signal: ending.signal,
-    onStop: () => print(`the machine has stopped and its socket is gone; the last lines of ${agentLog} say why`),
-    onRun: () => print('the machine runs again'),
-  });
-  stack.defer(async () => {
-    ending.abort();
-    await watching;
-  });
+  const { app, id } = machine;
+  keepWatch(stack, { client: clientFor(seeded.token), app_name: app, machine_id: id, agentLog, print });
 
   const places: DevPlaces = {
     dir: path,
@@ -185,6 +186,25 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
 
 function toUserEntry({ user, password }: UserWithPassword): DevRecord['user'] {
   return { email: user.email, password: password.reveal(), user_id: user.id };
+}
+
+interface Watched extends Pick<WatchMachineOptions, 'client' | 'app_name' | 'machine_id'> {
+  readonly agentLog: string;
+  readonly print: DevOptions['print'];
+}
+
+function keepWatch(stack: AsyncDisposableStack, { agentLog, print, ...machine }: Watched): void {
+  const ending = new AbortController();
+  const watching = watchMachine({
+    ...machine,
+    signal: ending.signal,
+    onStop: () => print(`the machine has stopped and its socket is gone; the last lines of ${agentLog} say why`),
+    onRun: () => print('the machine runs again'),
+  });
+  stack.defer(async () => {
+    ending.abort();
+    await watching;
+  });
 }
 
 interface MachineSocket {
