@@ -3,8 +3,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { Secret } from '../../src/core/secret.ts';
+import { createProviderHandler, type ProviderHandler, toNodeListener } from '../../src/provider/index.ts';
 import { atEnd, openOnce } from '../support/at-end.ts';
 import { isWithoutChromium, openChromiumOnce } from '../support/chromium.ts';
+import { callSigned, KIT_SECRET, listen, plainFunctions, provisioning } from '../support/kit-provider.ts';
 import {
   exchange,
   openSignOnPlatform,
@@ -98,6 +101,42 @@ describe.skipIf(isWithoutChromium())('in a browser', () => {
       [true, 'Lax'],
     ]);
     expect(complaints.filter((text) => /security policy/i.test(text))).toEqual([]);
+  });
+
+  test('a provider that is made with the kit knows who comes, in the organization of the extension', async () => {
+    const user = await platform.createUser('kit@example.com', 'acme', 'member');
+    const users: unknown[] = [];
+    const errors: unknown[] = [];
+    let handler: ProviderHandler | undefined;
+    const { url } = await listen((request, response) => handler && toNodeListener(handler)(request, response));
+    const baseUrl = `${url}/remora`;
+    const client = await platform.createClient('kit', `${baseUrl}/oauth/callback`);
+    const { organization_id } = platform;
+    handler = createProviderHandler({
+      ...plainFunctions,
+      baseUrl,
+      provisioningSecrets: () => [KIT_SECRET],
+      onError: (error) => errors.push(error),
+      signOn({ resource_id, user: comes }) {
+        if (comes === undefined) return undefined;
+        users.push(comes);
+        return { location: `/remora/boxes/${resource_id}` };
+      },
+      signOnSettings: {
+        platformAuthUrl: platform.url,
+        clientId: client.client_id,
+        clientSecret: () => new Secret(client.client_secret),
+      },
+    });
+    await callSigned(baseUrl, { method: 'POST', path: '/extensions', body: provisioning('e1', { organization_id }) });
+    const page = await (await openContext()).newPage();
+    const sso = `${baseUrl}/extensions/p-e1/sso`;
+    await page.goto(sso);
+    await signIn(page, user, user.password);
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.waitForURL(`${baseUrl}/boxes/p-e1`);
+    expect(users).toEqual([{ id: user.user_id, name: 'Ada <b>', email: user.email_alias, role: 'member' }]);
+    expect(errors).toEqual([]);
   });
 
   test('who denies it comes back without a code, and is asked again', async () => {
