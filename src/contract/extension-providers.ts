@@ -24,7 +24,9 @@ export type ExtensionSecretKind = z.infer<typeof extensionSecretKind>;
 const address = z.string().min(1).max(2048);
 const redirects = z.array(address).max(32);
 
-/** What the operator says of a provider. A field that is absent from a change stays as it is; null takes `app` away. */
+/**
+ * What the operator says of a provider. `revenue_share_bp`: what the operator keeps of the provider's costs, in basis points, hundredths of a
+ * percent. A field that is absent from a change stays as it is; null takes `app` away. */
 const settings = {
   base_url: address,
   redirect_uris: redirects,
@@ -33,6 +35,7 @@ const settings = {
   official: z.boolean(),
   latency_sensitive: z.boolean(),
   events: z.array(extensionEvent).max(extensionEvent.options.length),
+  revenue_share_bp: z.int().min(0).max(10_000),
 };
 
 /** `app`: the app of this platform that the provider runs as; `client_id`: its OAuth client. */

@@ -4,6 +4,7 @@ import { appOperations } from './apps.ts';
 import { channelOperations } from './channel.ts';
 import { checkpointOperations } from './checkpoints.ts';
 import { connectorOperations } from './connectors.ts';
+import { costFetchOperations, extensionCostOperations } from './extension-cost-totals.ts';
 import { extensionProviderOperations } from './extension-providers.ts';
 import { extensionOperations } from './extension-records.ts';
 import { extensionHookOperations } from './extension-webhooks.ts';
@@ -88,4 +89,6 @@ export const platformOperations = {
   ...extensionProviderOperations,
   ...extensionOperations,
   ...extensionHookOperations,
+  ...extensionCostOperations,
+  ...costFetchOperations,
 } as const satisfies PlatformOperations;

@@ -7,6 +7,7 @@ import * as apps from './apps.ts';
 import * as checkpoints from './checkpoints.ts';
 import * as connectors from './connectors.ts';
 import * as errors from './errors.ts';
+import * as extensionCostTotals from './extension-cost-totals.ts';
 import * as extensionNotices from './extension-notices.ts';
 import * as extensionProviders from './extension-providers.ts';
 import * as extensionRecords from './extension-records.ts';
@@ -78,6 +79,7 @@ const modules: readonly Readonly<Record<string, unknown>>[] = [
   extensionProviders,
   extensionRecords,
   extensionNotices,
+  extensionCostTotals,
   replication,
   services,
   processes,

@@ -19,6 +19,7 @@ import { createMachinesApi } from './machines-api/create-machines-api.ts';
 import type { AccessLog } from './observability/access-log.ts';
 import type { MetricsListener } from './observability/metrics-listener.ts';
 import type { PlatformMetrics } from './observability/platform-metrics.ts';
+import type { CostParts } from './open-costs.ts';
 import type { ExtensionParts } from './open-extensions.ts';
 import type { GatewayParts } from './open-gateway.ts';
 import type { HostParts } from './open-hosts.ts';
@@ -61,6 +62,7 @@ export interface PlatformEdgeDeps extends MachineParts, Pick<GatewayParts, 'conn
   readonly channels: Channels;
   readonly extensions: ExtensionParts;
   readonly hostParts: HostParts;
+  readonly costs: Pick<CostParts, 'handlers'>;
   readonly changes: Changes;
   readonly metrics: PlatformMetrics;
   readonly metricsListener: MetricsListener;
@@ -150,6 +152,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
     ...deps.connecting.handlers,
     ...deps.gateway.handlers,
     ...deps.extensions.handlers,
+    ...deps.costs.handlers,
     ...createMachinesApi({
       ...stores,
       apps,

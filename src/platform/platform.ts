@@ -16,6 +16,7 @@ import { createFencing } from './fencing/fencing.ts';
 import { createAccessLog } from './observability/access-log.ts';
 import { createMetricsListener } from './observability/metrics-listener.ts';
 import { createPlatformMetrics } from './observability/platform-metrics.ts';
+import { openCosts } from './open-costs.ts';
 import { openExtensions } from './open-extensions.ts';
 import { openGateway } from './open-gateway.ts';
 import { openHosts } from './open-hosts.ts';
@@ -84,7 +85,9 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const userParts = openUsers({ ...stores, clock });
   const providers = createExtensionProviders({ sql: stores.storage, vault, clock });
   const calls = stack.use(openSignedCalls(providers, clock));
-  stack.use(openNotices({ ...stores, providers, call: calls.call, changes, clock, log }));
+  const calling = { ...stores, providers, call: calls.call, clock, log };
+  stack.use(openNotices({ ...calling, changes }));
+  const costs = stack.use(openCosts(calling));
   const gatewayDeps = { options, stores, catalogue, vault, changes, metrics, platformUrl, clock };
   const { connecting, gateway } = stack.use(await openGateway(gatewayDeps));
   const extensions = stack.use(
@@ -100,6 +103,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     changes,
     ...machineParts,
     userParts,
+    costs,
     connecting,
     gateway,
     extensions,

@@ -169,6 +169,10 @@ deleteExtension 401:unauthorized served 403:forbidden 403:forbidden served 404:n
 signOnAtExtension 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 listExtensionWebhooks 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 receiveExtensionWebhook served served served served 403:forbidden 404:not_found
+readExtensionCosts 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+listCostTotals 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+exportCostTotals 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
+fetchProviderCosts 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 `;
 
 interface Place {

@@ -19,6 +19,11 @@ const settings = {
     multiple: true,
     summary: 'what it is notified of besides its machines: user_added, user_removed, user_role_changed, host_trouble',
   },
+  'revenue-share': {
+    type: 'string',
+    value: 'PERCENT',
+    summary: 'what the operator keeps of its costs, such as 12.5 (0)',
+  },
 } as const satisfies Readonly<Record<string, Flag>>;
 
 const not = {

@@ -82,6 +82,7 @@ function toSettings({ text, texts, has }: Invocation): UpdateExtensionProviderRe
   const redirect_uris = texts('redirect-uri');
   const app = text('app');
   const events = texts('event').map(toEvent);
+  const revenue_share_bp = toShare(text('revenue-share'));
   const flag = (name: string) => (has(name) ? true : has(`not-${name}`) ? false : undefined);
   const flags = {
     region_aware: flag('region-aware'),
@@ -93,8 +94,18 @@ function toSettings({ text, texts, has }: Invocation): UpdateExtensionProviderRe
     ...(redirect_uris.length === 0 ? {} : { redirect_uris: [...redirect_uris] }),
     ...(app === undefined ? {} : { app: app === 'none' ? null : app }),
     ...(events.length === 0 ? {} : { events }),
+    ...(revenue_share_bp === undefined ? {} : { revenue_share_bp }),
     ...Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined)),
   };
+}
+
+/** Percent in hundredths, without a fraction on the way. */
+function toShare(given: string | undefined): number | undefined {
+  if (given === undefined) return undefined;
+  const [, whole = '', part = ''] = /^(\d{1,3})(?:\.(\d{1,2}))?%?$/.exec(given) ?? [];
+  const share = Number(whole) * 100 + Number(part.padEnd(2, '0'));
+  if (whole !== '' && share <= 10_000) return share;
+  throw new UsageError(`--revenue-share takes 0 to 100 percent with at most two decimals, not ${given}`);
 }
 
 function toEvent(given: string) {
@@ -119,6 +130,7 @@ function toLines(provider: ExtensionProviderRecord): string[][] {
     ['app', app],
     ['traits', traits],
     ['events', provider.events.join(' ') || '-'],
+    ['revenue_share', `${provider.revenue_share_bp / 100} %`],
     ['client_id', provider.client_id],
   ];
 }

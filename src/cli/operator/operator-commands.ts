@@ -3,6 +3,7 @@
 import type { Command } from '../command.ts';
 import { appCommands } from './app-command-list.ts';
 import { connectorCommands } from './connector-command-list.ts';
+import { costCommands, extensionCostCommands } from './cost-command-list.ts';
 import { extensionCommands } from './extension-command-list.ts';
 import { extensionProviderCommands } from './extension-provider-command-list.ts';
 import { machineCommands, machineLogsCommand } from './machine-command-list.ts';
@@ -23,10 +24,11 @@ const words: readonly Word[] = [
   ...organizationCommands,
   ...userCommands,
   ...extensionProviderCommands,
+  ...costCommands,
 ];
 
 /** Below `remora platform` these take no ORGANIZATION: `--organization` says whose. */
-const pinnedWords: readonly Word[] = [...secretCommands, ...extensionCommands];
+const pinnedWords: readonly Word[] = [...secretCommands, ...extensionCommands, ...extensionCostCommands];
 
 /** The first words, for the overview; `remora sprite --help` lists what follows. */
 export const kinds: readonly (readonly [name: string, summary: string])[] = [
@@ -34,13 +36,14 @@ export const kinds: readonly (readonly [name: string, summary: string])[] = [
   ['connector', 'list, show, create, name, policy, delete: credentials for providers, and who may use them'],
   ['app', 'list, create, delete: the names under which an organization has its machines'],
   ['secret', 'list, set, delete: variables that only the programs in the machines of an app see'],
-  ['extension', 'create, list, show, update, retry, delete, open: resources at providers, and their variables'],
+  ['extension', 'create, list, show, update, retry, delete, open, costs: resources at providers, and their variables'],
   ['machine', 'list, show, create, update, start, stop, restart, suspend, wait, logs, lease, cordon, destroy, adopt'],
   ['token', 'list, create, delete'],
   ['usage', 'list: what was called through the gateway; machines: how long machines were in each state'],
   ['organization', 'show; on the machine of the platform also list, create, update, delete'],
   ['user', 'list, create, set-role, remove, reset-password, delete: people who sign on at providers'],
   ['extension-provider', 'list, show, create, update, rotate-secret, delete: on the machine of the platform'],
+  ['costs', 'list, fetch: what extensions have cost; on the machine of the platform'],
   ['host', 'list, drain, undrain, forget: the platform processes on one database'],
 ];
 

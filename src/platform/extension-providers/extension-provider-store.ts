@@ -47,14 +47,14 @@ export function createExtensionProviderStore(sql: Sql): ExtensionProviderStore {
     async insert(provider) {
       const text = `
 INSERT INTO extension_providers (name, base_url, redirect_uris, app, region_aware, official, latency_sensitive, events,
-                                 client_id, created_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`;
+                                 revenue_share_bp, client_id, created_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING`;
       return (await sql.run(text, [...toValues(provider), provider.client_id, provider.created_at])) > 0;
     },
     async update(provider) {
       const text = `
 UPDATE extension_providers SET base_url = $2, redirect_uris = $3, app = $4, region_aware = $5, official = $6,
-  latency_sensitive = $7, events = $8 WHERE name = $1`;
+  latency_sensitive = $7, events = $8, revenue_share_bp = $9 WHERE name = $1`;
       return (await sql.run(text, toValues(provider))) > 0;
     },
     find: (name) => one('p.name', name),
@@ -73,9 +73,10 @@ UPDATE extension_providers SET base_url = $2, redirect_uris = $3, app = $4, regi
 }
 
 function toValues(provider: ExtensionProviderRow) {
-  const { name, base_url, redirect_uris, app, region_aware, official, latency_sensitive, events } = provider;
+  const { name, base_url, redirect_uris, app, region_aware, official, latency_sensitive, events, revenue_share_bp } =
+    provider;
   const flags = [region_aware, official, latency_sensitive].map(Number);
-  return [name, base_url, JSON.stringify(redirect_uris), app, ...flags, JSON.stringify(events)];
+  return [name, base_url, JSON.stringify(redirect_uris), app, ...flags, JSON.stringify(events), revenue_share_bp];
 }
 
 /** A list that is damaged counts as empty: nothing is redirected to, and nothing is notified. */

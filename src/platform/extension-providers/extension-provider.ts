@@ -15,6 +15,8 @@ export interface ExtensionProvider {
   readonly latency_sensitive: boolean;
   /** What it is notified of besides the machines of its app. */
   readonly events: readonly ExtensionEvent[];
+  /** What the operator keeps of its costs, in hundredths of a percent. */
+  readonly revenue_share_bp: number;
   readonly client_id: string;
   readonly created_at: number;
 }

@@ -111,6 +111,7 @@ const fresh = {
   official: false,
   latency_sensitive: false,
   events: [],
+  revenue_share_bp: 0,
 } as const;
 
 async function find(sql: Sql, name: string): Promise<ExtensionProvider> {

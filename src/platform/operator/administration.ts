@@ -1,6 +1,7 @@
 // The operations that administer apps, their secrets, tokens, organizations and hosts, wired.
 import type { appSecretOperations } from '../../contract/app-secrets.ts';
 import type { appOperations } from '../../contract/apps.ts';
+import type { extensionCostOperations } from '../../contract/extension-cost-totals.ts';
 import type { extensionProviderOperations } from '../../contract/extension-providers.ts';
 import type { hostOperations } from '../../contract/hosts.ts';
 import type { organizationOperations } from '../../contract/organizations.ts';
@@ -17,6 +18,7 @@ import type { ConnectorService } from '../connectors/connector-service.ts';
 import { createExtensionProviderHandlers } from '../extension-providers/extension-provider-handlers.ts';
 import { createExtensionProviders } from '../extension-providers/extension-providers.ts';
 import { createProviderRegistration } from '../extension-providers/provider-registration.ts';
+import { createCostHandlers } from '../extensions/costs/cost-handlers.ts';
 import type { ExtensionService } from '../extensions/extension-service.ts';
 import type { HostSign } from '../hosts/host-store.ts';
 import { readNotices } from '../machine-notices/read-notices.ts';
@@ -65,7 +67,8 @@ type Rows = typeof appOperations &
   typeof organizationOperations &
   typeof userOperations &
   typeof hostOperations &
-  typeof extensionProviderOperations;
+  typeof extensionProviderOperations &
+  typeof extensionCostOperations;
 
 export function createAdministration(deps: AdministrationDeps): Handlers<Rows, Principal> {
   return {
@@ -80,6 +83,7 @@ export function createAdministration(deps: AdministrationDeps): Handlers<Rows, P
     }),
     ...createUserHandlers(deps),
     ...createHostHandlers(deps),
+    ...createCostHandlers(deps.storage),
     ...createExtensionProviderHandlers({
       providers: createExtensionProviders({ sql: deps.storage, vault: deps.vault, clock: deps.clock }),
       registration: createProviderRegistration(deps),

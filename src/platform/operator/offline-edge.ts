@@ -3,6 +3,7 @@
 import { appSecretOperations } from '../../contract/app-secrets.ts';
 import { appOperations } from '../../contract/apps.ts';
 import { connectorOperations } from '../../contract/connectors.ts';
+import { extensionCostOperations } from '../../contract/extension-cost-totals.ts';
 import { extensionProviderOperations } from '../../contract/extension-providers.ts';
 import { gatewayUsageOperations } from '../../contract/gateway-usage.ts';
 import { hostOperations } from '../../contract/hosts.ts';
@@ -69,6 +70,7 @@ const operations = {
   ...userOperations,
   ...hostOperations,
   ...extensionProviderOperations,
+  ...extensionCostOperations,
 } as const;
 
 export function createOfflineEdge(deps: OfflineEdgeDeps): Edge {

@@ -489,4 +489,37 @@ CREATE TABLE extension_webhooks (
 );
 CREATE INDEX extension_webhooks_by_time ON extension_webhooks (provider, outcome, received_at);
 `,
+  `
+ALTER TABLE extension_providers ADD COLUMN revenue_share_bp BIGINT NOT NULL DEFAULT 0;
+CREATE TABLE extension_costs (
+  id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  provider TEXT COLLATE "C" NOT NULL,
+  provider_extension_id TEXT COLLATE "C" NOT NULL,
+  currency TEXT COLLATE "C" NOT NULL,
+  description TEXT COLLATE "C" NOT NULL,
+  from_ms BIGINT NOT NULL,
+  to_ms BIGINT NOT NULL,
+  amount BIGINT NOT NULL,
+  share_bp BIGINT NOT NULL,
+  share BIGINT NOT NULL,
+  held TEXT,
+  fetched_at BIGINT NOT NULL,
+  extension_id TEXT COLLATE "C",
+  organization_id TEXT COLLATE "C",
+  organization TEXT COLLATE "C",
+  UNIQUE (provider, provider_extension_id, currency, description, from_ms, to_ms)
+);
+CREATE INDEX extension_costs_by_extension ON extension_costs (extension_id, id);
+CREATE INDEX extension_costs_by_time ON extension_costs (from_ms);
+CREATE INDEX extension_costs_held ON extension_costs (provider) WHERE held IS NOT NULL;
+CREATE TABLE extension_cost_fetches (
+  provider TEXT COLLATE "C" PRIMARY KEY REFERENCES extension_providers (name) ON DELETE CASCADE,
+  next_at BIGINT NOT NULL,
+  asked_until BIGINT NOT NULL DEFAULT 0,
+  unsettled_from BIGINT NOT NULL,
+  failures BIGINT NOT NULL,
+  last_error TEXT,
+  last_success_at BIGINT
+);
+`,
 ];

@@ -497,4 +497,37 @@ CREATE TABLE extension_webhooks (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX extension_webhooks_by_time ON extension_webhooks (provider, outcome, received_at);
 `,
+  `
+ALTER TABLE extension_providers ADD COLUMN revenue_share_bp INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE extension_costs (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  provider TEXT NOT NULL,
+  provider_extension_id TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  description TEXT NOT NULL,
+  from_ms INTEGER NOT NULL,
+  to_ms INTEGER NOT NULL,
+  amount INTEGER NOT NULL,
+  share_bp INTEGER NOT NULL,
+  share INTEGER NOT NULL,
+  held TEXT,
+  fetched_at INTEGER NOT NULL,
+  extension_id TEXT,
+  organization_id TEXT,
+  organization TEXT,
+  UNIQUE (provider, provider_extension_id, currency, description, from_ms, to_ms)
+) STRICT;
+CREATE INDEX extension_costs_by_extension ON extension_costs (extension_id, id);
+CREATE INDEX extension_costs_by_time ON extension_costs (from_ms);
+CREATE INDEX extension_costs_held ON extension_costs (provider) WHERE held IS NOT NULL;
+CREATE TABLE extension_cost_fetches (
+  provider TEXT PRIMARY KEY REFERENCES extension_providers (name) ON DELETE CASCADE,
+  next_at INTEGER NOT NULL,
+  asked_until INTEGER NOT NULL DEFAULT 0,
+  unsettled_from INTEGER NOT NULL,
+  failures INTEGER NOT NULL,
+  last_error TEXT,
+  last_success_at INTEGER
+) STRICT, WITHOUT ROWID;
+`,
 ];

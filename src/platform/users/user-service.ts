@@ -6,6 +6,7 @@ import { Secret } from '../../core/secret.ts';
 import { randomToken } from '../../core/urandom.ts';
 import type { Organization, OrganizationStore } from '../organizations/organization-store.ts';
 import type { Sql, Storage } from '../storage/storage.ts';
+import { createMemberships } from './memberships.ts';
 import type { Passwords } from './passwords.ts';
 import { createUserStore, type User, type UserStore } from './user-store.ts';
 
@@ -78,13 +79,20 @@ export function createUserService(deps: UserServiceDeps): UserService {
       const user = await storage.transaction(async (sql) => {
         const store = createUserStore(sql);
         const made = await store.create({ email, name, password_hash }, clock.wall_ms());
-        await store.setRole(id, made.id, role, clock.wall_ms());
+        await createMemberships(sql, clock.wall_ms()).set(id, made.id, role);
         return made;
       });
       return { user, password };
     },
     async delete(idOrEmail) {
-      await users.delete((await findIn(users, idOrEmail)).id);
+      await storage.transaction(async (sql) => {
+        const store = createUserStore(sql);
+        const { id } = await findIn(store, idOrEmail);
+        const memberships = createMemberships(sql, clock.wall_ms());
+        for (const { organization_id } of await store.listMemberships(id))
+          await memberships.remove(organization_id, id);
+        await store.delete(id);
+      });
     },
     async resetPassword(idOrEmail) {
       const user = await findIn(users, idOrEmail);
@@ -97,14 +105,15 @@ export function createUserService(deps: UserServiceDeps): UserService {
     },
     async setRole(idOrEmail, organization, role) {
       const user = await findIn(users, idOrEmail);
-      await users.setRole((await findOrganization(organization)).id, user.id, role, clock.wall_ms());
+      const { id } = await findOrganization(organization);
+      await storage.transaction((sql) => createMemberships(sql, clock.wall_ms()).set(id, user.id, role));
       return user;
     },
     async removeMember(idOrEmail, organization) {
       const user = await findIn(users, idOrEmail);
       const { id } = await findOrganization(organization);
       await storage.transaction(async (sql) => {
-        if (!(await createUserStore(sql).removeMember(id, user.id))) {
+        if (!(await createMemberships(sql, clock.wall_ms()).remove(id, user.id))) {
           throw new RemoraError('not_found', `${idOrEmail} is no member of ${organization}`);
         }
         await onEnd(sql, user, 'membership');

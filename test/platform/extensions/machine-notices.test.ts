@@ -2,8 +2,10 @@
 import { expect, test } from 'vitest';
 import type { MachineEvent } from '../../../src/contract/machine-events.ts';
 import { toMachineNotice } from '../../../src/platform/machine-notices/machine-notice.ts';
+import { openStorage } from '../../../src/platform/storage/open-storage.ts';
 import { openOnce } from '../../support/at-end.ts';
 import { type EventBody, startTestProvider } from '../../support/extension-provider.ts';
+import { insertExtension } from '../../support/insert-extension.ts';
 import { machineOf } from '../../support/machine-of.ts';
 import { machineCommand, openTestPlatform } from '../../support/open-platform.ts';
 import { runHere } from '../../support/run-here.ts';
@@ -86,6 +88,47 @@ test('it is told of trouble with a host of its machines where it wants to know, 
     host: 'local',
     data: { machine_ids: expect.arrayContaining([machine.id]) },
   });
+});
+
+test('it is told of members of organizations where it has an extension, where it wants to know', async () => {
+  const { platform, provider } = opened();
+  const run = async (...words: string[]) => {
+    const { code, out, err } = await runHere(['platform', ...words, '--dir', platform.dir, '--json']);
+    expect([code, err]).toEqual([0, '']);
+    return JSON.parse(out);
+  };
+  await platform.admin.createOrganization('strangers');
+  const organization_id = (await platform.admin.listOrganizations()).find(({ slug }) => slug === 'acme')?.id ?? '';
+  const storage = await openStorage(platform.dir, undefined);
+  await insertExtension(storage, { id: 'e1', provider: 'kv', provider_id: 'p1', organization_id });
+  await storage[Symbol.asyncDispose]();
+  await run('extension-provider', 'update', 'kv', '--event', 'user_added', '--event', 'user_role_changed');
+  const { user_id } = await run(
+    'user',
+    'create',
+    'a@x.example',
+    '--name',
+    'A',
+    '--organization',
+    'strangers',
+    '--role',
+    'admin',
+  );
+  await run('user', 'set-role', user_id, '--organization', 'acme', '--role', 'member');
+  await run('user', 'set-role', user_id, '--organization', 'acme', '--role', 'member');
+  await run('user', 'set-role', user_id, '--organization', 'acme', '--role', 'admin');
+  await run('user', 'remove', user_id, '--organization', 'acme');
+  await run('extension-provider', 'update', 'kv', '--event', 'user_removed');
+  await run('user', 'set-role', user_id, '--organization', 'acme', '--role', 'member');
+  await run('user', 'delete', user_id);
+  const ofUser = () => provider.events.filter(({ type }) => type.startsWith('io.remora.organization.'));
+  await soon(() => expect(ofUser()).toHaveLength(3));
+  expect(ofUser().map(({ type, data }) => [type, data?.data])).toEqual([
+    ['io.remora.organization.user_added', { role: 'member' }],
+    ['io.remora.organization.user_role_changed', { role: 'admin', from: 'member' }],
+    ['io.remora.organization.user_removed', { role: 'member' }],
+  ]);
+  for (const { data } of ofUser()) expect(data).toMatchObject({ organization_id, user_id });
 });
 
 test('what was delivered, and what waits, is shown to the operator', async () => {

@@ -1,0 +1,82 @@
+// Reads the items that a provider answers with into lines of the ledger. Pure, apart from the turns that a long answer takes.
+import { type CostItem, costItem } from '../../../contract/extension-costs.ts';
+import { mapInTurns } from '../../../core/map-in-turns.ts';
+
+/** Unix milliseconds for `from` and `to`. */
+export interface CostLine extends Pick<CostItem, 'extension_id' | 'amount' | 'currency' | 'description'> {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface ReadLines {
+  /** No two of one extension, currency and description are of the same time. */
+  readonly lines: readonly CostLine[];
+  /** Those that are of a time which another line of the same answer is of. */
+  readonly overlapping: readonly CostLine[];
+  /** How many items could not be read. */
+  readonly malformed: number;
+}
+
+export interface AskedPeriod {
+  readonly from: number;
+  readonly to: number;
+}
+
+export const AMOUNT_MAX = 100_000_000_000;
+const ID_LENGTH_MAX = 200;
+const DESCRIPTION_LENGTH_MAX = 200;
+/** How far from the period that was asked for an item may lie: some are billed by the year. */
+const AWAY_MAX_MS = 400 * 86_400_000;
+/** As `mapInTurns` counts it. */
+const ITEM_COST = 512;
+
+/** An item that comes twice counts once: the last one. */
+export async function readCostLines(items: readonly unknown[], asked: AskedPeriod): Promise<ReadLines> {
+  const read = await mapInTurns(
+    items,
+    () => ITEM_COST,
+    (item) => toLine(item, asked),
+  );
+  const known = new Map(read.flatMap((line) => (line === undefined ? [] : [[toIdentity(line), line] as const])));
+  const sorted = [...known.values()].sort((one, other) => one.from - other.from || other.to - one.to);
+  const ends = new Map<string, number>();
+  const lines: CostLine[] = [];
+  const overlapping: CostLine[] = [];
+  for (const line of sorted) {
+    const kind = toKind(line);
+    const end = ends.get(kind) ?? -Infinity;
+    if (line.from < end) overlapping.push(line);
+    else {
+      lines.push(line);
+      ends.set(kind, line.to);
+    }
+  }
+  return { lines, overlapping, malformed: read.filter((line) => line === undefined).length };
+}
+
+/** What a line is for: of one kind no two lines of the ledger are of the same time. */
+function toKind({ extension_id, currency, description }: CostLine): string {
+  return JSON.stringify([extension_id, currency, description]);
+}
+
+function toIdentity(line: CostLine): string {
+  return JSON.stringify([toKind(line), line.from, line.to]);
+}
+
+function toLine(item: unknown, asked: AskedPeriod): CostLine | undefined {
+  const parsed = costItem.safeParse(item);
+  if (!parsed.success) return undefined;
+  const { extension_id, amount, currency, description } = parsed.data;
+  const [from, to] = [Date.parse(parsed.data.from), Date.parse(parsed.data.to)];
+  const isNear = from >= asked.from - AWAY_MAX_MS && to <= asked.to + AWAY_MAX_MS;
+  if (!isNear || from > to || Math.abs(amount) > AMOUNT_MAX || extension_id.length > ID_LENGTH_MAX) return undefined;
+  return { extension_id, from, to, amount, currency, description: toPlainText(description) };
+}
+
+/** Terminals and tables show it. PostgreSQL keeps no NUL. */
+function toPlainText(text: string): string {
+  return text
+    .slice(0, DESCRIPTION_LENGTH_MAX)
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Cs}]/gu, ' ')
+    .trim();
+}
