@@ -1,0 +1,259 @@
+// Providers that are slow, lie, answer late, twice, too much, half, or not at all: one resource, nothing forgotten, and a platform that
+// goes on.
+import { connect } from 'node:net';
+import { expect, test } from 'vitest';
+import { eventually } from '../../support/eventually.ts';
+import { openExtensions, type Spoil } from '../../support/provisioner.ts';
+
+/** Answers each provisioning request with this text. */
+const says =
+  (text: string, status = 200, headers: Record<string, string> = {}): Spoil =>
+  ({ method }, response) => {
+    if (method !== 'POST') return false;
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(text);
+    return true;
+  };
+const config = (values: unknown, more: object = {}) => JSON.stringify({ id: 'r-1', config: values, ...more });
+
+const noAnswers: readonly (readonly [string, string])[] = [
+  ['no JSON', '<html>'],
+  ['an empty body', ''],
+  ['another shape', '[]'],
+  ['no id', '{"config":{}}'],
+  ['an id that is a path', config({}, { id: '../x/..' }).replace('"../x/.."', '".."')],
+  ['an id with controls', config({}, { id: 'a\nb' })],
+  ['a long id', config({}, { id: 'x'.repeat(256) })],
+  ['no config', '{"id":"r-1"}'],
+  ['a variable of the loader', config({ LD_PRELOAD: '/x' })],
+  ['a variable of ours', config({ REMORA_TOKEN: 'x' })],
+  ['PATH', config({ PATH: '/x' })],
+  ['a name that is none', config({ 'a b': 'x' })],
+  ['a value with NUL', config({ A: 'canary\0' })],
+  ['a value that is no text', config({ A: { canary: 1 } })],
+  ['65 variables', config(Object.fromEntries(Array.from({ length: 65 }, (_, index) => [`A${index}`, 'canary'])))],
+  ['a depth of 1,000', '['.repeat(1_000) + ']'.repeat(1_000)],
+];
+
+test('what is no answer fails with words of ours, can be tried again, and be deleted', async () => {
+  const { provider, platform, call, create, variables } = await openExtensions();
+  const shown: unknown[] = [];
+  for (const [index, [what, text]] of noAnswers.entries()) {
+    const name = `kv-${index}`;
+    provider.spoil(says(text));
+    const { status, json } = await create(name, { app: 'web' });
+    shown.push(json);
+    expect([status, json.state, json.error.code], what).toEqual([202, 'failed', 'invalid_answer']);
+    expect(await variables()).toEqual([]);
+    provider.spoil(() => false);
+    expect((await call('POST', `/v1/extensions/${name}/retry`)).json.state, what).toBe('ready');
+    expect((await call('DELETE', `/v1/extensions/${name}`)).status, what).toBe(204);
+    expect(provider.resources.size, what).toBe(0);
+  }
+  expect(JSON.stringify([shown, platform.log])).not.toContain('canary');
+});
+
+test('a redirect is not followed', async () => {
+  const { provider, create } = await openExtensions();
+  for (const status of [302, 307, 308]) {
+    provider.spoil(says('', status, { location: `${provider.base_url}/elsewhere` }));
+    expect((await create(`kv-${status}`)).json).toMatchObject({ state: 'failed', error: { code: 'invalid_answer' } });
+  }
+  expect(new Set(provider.asked.map(({ path }) => path))).toEqual(new Set(['/platform/extensions']));
+});
+
+test('words of a refusal are shown, short and without what moves a terminal', async () => {
+  const { provider, create } = await openExtensions();
+  provider.spoil(says(JSON.stringify({ message: `sold \u001b]0;x\u0007out\u202e ${'y'.repeat(5_000)}` }), 422));
+  const { error } = (await create('my-kv')).json;
+  expect(error.code).toBe('provider_refused');
+  expect(error.message).toMatch(/^the provider answered 422: sold \]0;x out y+…$/);
+  expect(error.message.length).toBeLessThan(400);
+});
+
+test('an answer that is lost, or comes after the time, is asked for again with the same id and another nonce', async () => {
+  const { provider, create, read } = await openExtensions();
+  provider.spoil(async (asked, response, request) => {
+    if (asked.method !== 'POST') return false;
+    const count = provider.of('POST').length;
+    if (count > 3) return false;
+    const id = `r-${asked.json.id}`;
+    provider.resources.set(id, { status: 'ready', plan: 'small' });
+    if (count === 1) request.socket.destroy();
+    else if (count === 2) {
+      response.writeHead(200, { 'content-length': 1_000 });
+      response.write(`{"id":"${id}","config":{"A`);
+      setTimeout(() => request.socket.destroy(), 10);
+    } else {
+      await new Promise((resolve) => setTimeout(resolve, 600));
+      provider.answer(asked, response);
+    }
+    return true;
+  });
+  await create('my-kv', { app: 'web' });
+  await eventually(async () => (await read('my-kv')).state === 'ready');
+  const posts = provider.of('POST');
+  expect(posts.length).toBe(4);
+  expect(new Set(posts.map(({ json }) => json.id)).size).toBe(1);
+  expect(new Set(posts.map(({ json }) => json.nonce)).size).toBe(4);
+  expect(provider.resources.size).toBe(1);
+});
+
+test('an answer without end is cut off, and the platform goes on', async () => {
+  const { provider, create, read, platform } = await openExtensions();
+  const sent: number[] = [];
+  provider.spoil(({ method }, response) => {
+    if (method !== 'POST') return false;
+    response.writeHead(200);
+    const index = sent.push(0) - 1;
+    const count = () => sent[index] ?? 0;
+    const chunk = 'x'.repeat(16 * 1024);
+    const write = () => {
+      while (!response.destroyed && count() < 100 * 1024 * 1024) {
+        sent[index] = count() + chunk.length;
+        if (!response.write(chunk)) {
+          response.once('drain', write);
+          return;
+        }
+      }
+    };
+    write();
+    return true;
+  });
+  await create('my-kv');
+  await eventually(async () => (await read('my-kv')).error?.message.includes('too long') === true);
+  // What the sockets of both sides hold, and no more.
+  for (const bytes of sent) expect(bytes).toBeLessThan(10 * 1024 * 1024);
+  expect((await platform.call({ path: '/v1/health' })).status).toBe(200);
+});
+
+test('a provider that is down fails it after a while, with what was wrong, and a retry finds it up', async () => {
+  const { provider, call, create, read } = await openExtensions();
+  provider.spoil(says('{"error":"database on fire"}', 500));
+  const made = await create('my-kv');
+  expect(made.json).toMatchObject({ state: 'provisioning', error: { code: 'provider_down' } });
+  await eventually(async () => (await read('my-kv')).state === 'failed');
+  expect((await read('my-kv')).error.message).toBe('the provider answered 500: database on fire');
+  provider.spoil(() => false);
+  expect((await call('POST', '/v1/extensions/my-kv/retry')).json.state).toBe('ready');
+});
+
+test('one that asks for patience is not given up, and not asked before Retry-After', async () => {
+  const { provider, create, read } = await openExtensions();
+  const times: number[] = [];
+  provider.spoil(({ method }, response) => {
+    if (method !== 'POST') return false;
+    times.push(performance.now());
+    if (times.length > 2) return false;
+    response.writeHead(503, { 'retry-after': '1' }).end();
+    return true;
+  });
+  await create('my-kv');
+  await eventually(async () => (await read('my-kv')).state === 'ready');
+  expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThan(950);
+});
+
+test('an id of another extension is not believed, and a deletion does not touch the other one', async () => {
+  const { provider, call, create, read, variables } = await openExtensions();
+  const first = (await create('first', { app: 'web' })).json;
+  provider.spoil(says(JSON.stringify({ id: first.provider_id, config: { STOLEN: 'x' } })));
+  expect((await create('second', { app: 'web' })).json).toMatchObject({ state: 'failed', provider_id: null });
+  expect(await variables()).toEqual(['KV_KEY', 'KV_URL']);
+  expect((await call('DELETE', '/v1/extensions/second')).status).toBe(204);
+  expect(provider.of('DELETE').map(({ path }) => path.endsWith(first.provider_id))).toEqual([false]);
+  expect((await read('first')).state).toBe('ready');
+});
+
+test('an id that changes later is refused; a name and an app are taken over where they may be', async () => {
+  const { provider, call, create, read, platform } = await openExtensions();
+  await create('taken');
+  provider.spoil(({ method, json }, response) => {
+    if (method !== 'POST' && method !== 'PATCH') return false;
+    const named = method === 'POST' ? { name: 'renamed', platform_app_name: 'web' } : { id: 'r-other', name: 'taken' };
+    const id = `r-${json.id}`;
+    provider.resources.set(id, { status: 'ready', plan: 'small' });
+    response.end(JSON.stringify({ id, config: {}, ...named }));
+    return true;
+  });
+  const made = (await create('my-kv')).json;
+  // The provider has no app of its own here.
+  expect(made).toMatchObject({ name: 'renamed', platform_app_name: null, state: 'ready' });
+  await call('PATCH', `/v1/extensions/${made.id}`, { primary_region: 'fra' });
+  expect(await read(made.id)).toMatchObject({ name: 'renamed', provider_id: made.provider_id });
+  expect(platform.log.some(({ message }) => String(message).includes('changed the id'))).toBe(true);
+});
+
+test('a deletion in the middle of a request waits for its end, and removes what it made', async () => {
+  const { provider, call, create } = await openExtensions();
+  provider.spoil(async ({ method }) => {
+    if (method === 'POST') await new Promise((resolve) => setTimeout(resolve, 150));
+    return false;
+  });
+  const making = create('my-kv', { app: 'web' });
+  await eventually(() => provider.of('POST').length === 1);
+  expect((await call('DELETE', '/v1/extensions/my-kv')).status).toBe(204);
+  await making;
+  expect(provider.resources.size).toBe(0);
+  expect(provider.asked.map(({ method }) => method)).toEqual(['POST', 'DELETE']);
+});
+
+test('a deletion after a lost answer finds what the provider calls it, and removes that', async () => {
+  const { provider, call, create } = await openExtensions();
+  let isLosing = true;
+  provider.spoil(({ method, json }, _response, request) => {
+    if (method !== 'POST' || !isLosing) return false;
+    provider.resources.set(`r-${json.id}`, { status: 'ready', plan: 'small' });
+    request.socket.destroy();
+    return true;
+  });
+  await create('my-kv');
+  expect(provider.resources.size).toBe(1);
+  isLosing = false;
+  expect((await call('DELETE', '/v1/extensions/my-kv')).status).toBe(204);
+  expect(provider.resources.size).toBe(0);
+});
+
+test('a provider without a status is believed by its answer', async () => {
+  const { provider, create } = await openExtensions();
+  for (const status of [404, 405, 501]) {
+    provider.spoil(({ method }, response) => {
+      if (method !== 'GET') return false;
+      response.writeHead(status).end();
+      return true;
+    });
+    expect((await create(`kv-${status}`)).json).toMatchObject({ state: 'ready', status: null });
+  }
+});
+
+test('a provider that never answers takes no place from another, and a platform that ends does not wait for it', async () => {
+  const { provider, platform, create, call } = await openExtensions({
+    extensionTimes: { answerWithin_ms: 100, provision_ms: 30_000 },
+  });
+  const quick = await openExtensionsBeside(platform);
+  provider.spoil(({ method }) => method === 'POST');
+  const made = await Promise.all(Array.from({ length: 12 }, (_, index) => create(`slow-${index}`)));
+  expect(made.map(({ status }) => status)).toEqual(made.map(() => 202));
+  // Eight at once, and no more.
+  expect(provider.of('POST').length).toBe(8);
+  expect((await call('POST', '/v1/extensions', { provider: 'quick', name: 'fast' })).status).toBe(201);
+  expect(quick.of('POST').length).toBe(1);
+  const begun = performance.now();
+  await platform[Symbol.asyncDispose]();
+  expect(performance.now() - begun).toBeLessThan(5_000);
+});
+
+async function openExtensionsBeside(platform: Awaited<ReturnType<typeof openExtensions>>['platform']) {
+  const { startProvisioner } = await import('../../support/provisioner.ts');
+  const provider = await startProvisioner();
+  const made = await platform.admin.registerExtensionProvider({ name: 'quick', base_url: provider.base_url });
+  provider.secrets.push(made.secrets.provisioning);
+  return provider;
+}
+
+test('a provider whose port is closed is one that is down', async () => {
+  const { provider, create } = await openExtensions();
+  provider.server.closeAllConnections();
+  await new Promise((resolve) => provider.server.close(resolve));
+  const port = Number(new URL(provider.base_url).port);
+  await new Promise<void>((resolve) => connect(port, '127.0.0.1').once('error', () => resolve()));
+  expect((await create('my-kv')).json).toMatchObject({ state: 'provisioning', error: { code: 'provider_down' } });
+});

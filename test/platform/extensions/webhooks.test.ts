@@ -1,0 +1,182 @@
+// Webhooks of providers: stored before they are answered, applied once, and never older than what is known.
+
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { Secret } from '../../../src/core/secret.ts';
+import { signContent } from '../../../src/core/signature.ts';
+import { ask } from '../../support/ask.ts';
+import { eventually } from '../../support/eventually.ts';
+import { openExtensions } from '../../support/provisioner.ts';
+import { runHere } from '../../support/run-here.ts';
+
+const now = () => Math.floor(Date.now() / 1_000);
+
+async function open() {
+  const fixture = await openExtensions();
+  const made = (await fixture.create('my-kv', { app: 'web' })).json;
+  const socketPath = join(fixture.platform.dir, 'platform.sock');
+  // biome-ignore lint/suspicious/noExplicitAny: what the tests compare.
+  const list = async (): Promise<any[]> => {
+    const { json } = await ask(socketPath, { target: '/v1/extension-providers/kv/webhooks' });
+    return (json as { webhooks: [] }).webhooks;
+  };
+  const outcomes = async () => (await list()).map(({ outcome }) => outcome).sort();
+  return { ...fixture, id: made.provider_id as string, own: made.id as string, list, outcomes };
+}
+
+test('a change of status or plan is taken over, with fields that nobody knows', async () => {
+  const { id, tell, read, list, own } = await open();
+  const told = await tell('resource.updated', { id, status: 'sleeping', plan: 'large', zone: { x: [1] } });
+  expect(told).toEqual({ status: 202, text: '' });
+  expect(await read('my-kv')).toMatchObject({ state: 'ready', status: 'sleeping', plan: 'large' });
+  expect((await read('my-kv')).resource).toEqual({ id, status: 'sleeping', plan: 'large', zone: { x: [1] } });
+  expect(await list()).toMatchObject([
+    { action: 'resource.updated', resource_id: id, extension: own, outcome: 'applied' },
+  ]);
+});
+
+test('a removal at the provider takes the variables away', async () => {
+  const { id, provider, tell, read, own, variables } = await open();
+  await tell('resource.deleted', { id });
+  expect(await variables()).toEqual([]);
+  expect((await read(own)).state).toBe('deleted');
+  expect(provider.of('DELETE')).toEqual([]);
+});
+
+test('the same one counts once, however its signature is written', async () => {
+  const { id, registered, platform, read, outcomes } = await open();
+  const body = JSON.stringify({ timestamp: now(), action: 'resource.updated', resource: { id, status: 'one' } });
+  const hex = signContent(registered.secrets.webhook, body);
+  const send = async (signature: string) => {
+    const headers = { 'content-type': 'application/json', 'x-signature': signature };
+    return (await fetch(`${platform.url}/api/hooks/extensions/kv`, { method: 'POST', headers, body })).status;
+  };
+  const forms = [hex, hex.toUpperCase(), `sha256=${hex}`, Buffer.from(hex, 'hex').toString('base64')];
+  expect(await Promise.all(forms.map(send))).toEqual([202, 202, 202, 202]);
+  expect((await read('my-kv')).status).toBe('one');
+  expect(await outcomes()).toEqual(['applied']);
+});
+
+test('an older one is recorded and not applied; of the same second the later one counts', async () => {
+  const { id, tell, read, outcomes } = await open();
+  const at = now();
+  await tell('resource.updated', { id, status: 'second' }, at);
+  expect((await tell('resource.updated', { id, status: 'first' }, at - 10)).status).toBe(202);
+  expect((await read('my-kv')).status).toBe('second');
+  await tell('resource.updated', { id, status: 'third' }, at);
+  expect((await read('my-kv')).status).toBe('third');
+  expect((await tell('resource.deleted', { id }, at - 10)).status).toBe(202);
+  expect((await read('my-kv')).state).toBe('ready');
+  expect(await outcomes()).toEqual(['applied', 'applied', 'stale', 'stale']);
+});
+
+test.each([
+  ['no signature', undefined, ''],
+  ['another secret', undefined, signContent(new Secret('x'), 'x')],
+  ['a time 301 s ago', -301, undefined],
+  ['a time in 310 s', 310, undefined],
+])('one with %s is refused in the same words, and changes nothing', async (_, shift, signature) => {
+  const { id, tell, read, list } = await open();
+  const refused = await tell('resource.updated', { id, status: 'forged' }, now() + (shift ?? 0), signature);
+  expect([refused.status, JSON.parse(refused.text)]).toEqual([
+    401,
+    { error: 'unauthorized', message: 'the webhook is not signed as it must be' },
+  ]);
+  expect((await read('my-kv')).status).toBe('ready');
+  expect(await list()).toEqual([]);
+});
+
+test('an unknown provider, a body that is no webhook, and one that is too long are refused', async () => {
+  const { platform, tell } = await open();
+  const send = async (name: string, body: string) =>
+    (
+      await fetch(`${platform.url}/api/hooks/extensions/${name}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'x-signature': 'a'.repeat(64) },
+        body,
+      })
+    ).status;
+  const body = JSON.stringify({ timestamp: now(), action: 'resource.updated', resource: { id: 'x' } });
+  expect(await send('none', body)).toBe(401);
+  expect(await send('kv', '{}')).toBe(400);
+  expect(await send('kv', 'x')).toBe(400);
+  expect(await send('kv', `${body.slice(0, -1)},"pad":"${'x'.repeat(70_000)}"}`)).toBe(413);
+  expect((await tell('resource.exploded', { id: 'x' })).status).toBe(400);
+});
+
+test('both secrets are good while one is changed', async () => {
+  const { id, tell, platform, read } = await open();
+  const dir = ['--dir', platform.dir];
+  await runHere(['platform', 'extension-provider', 'rotate-secret', 'kv', 'webhook', '--overlap', '1h', ...dir]);
+  expect((await tell('resource.updated', { id, status: 'old-secret' })).status).toBe(202);
+  expect((await read('my-kv')).status).toBe('old-secret');
+  await runHere(['platform', 'extension-provider', 'rotate-secret', 'kv', 'webhook', '--overlap', '0s', ...dir]);
+  expect((await tell('resource.updated', { id, status: 'gone' })).status).toBe(401);
+});
+
+test('a webhook that comes before, during or after the question for the status ends in the same state', async () => {
+  for (const order of ['before', 'during', 'after'] as const) {
+    const { provider, create, read, tell } = await openExtensions();
+    let answered = 0;
+    provider.spoil(async ({ method, path, json }, response) => {
+      if (method === 'POST' && order === 'before') {
+        await tell('resource.created', { id: `r-${json.id}`, name: json.name, status: 'ready', ...owner(json) });
+        return false;
+      }
+      if (method !== 'GET') return false;
+      const id = path.split('/').at(-1) ?? '';
+      answered += 1;
+      if (order === 'during' && answered === 1) await tell('resource.updated', { id, status: 'sleeping' });
+      response.end(JSON.stringify({ id, status: 'provisioning' }));
+      if (order === 'after' && answered === 1)
+        setTimeout(() => void tell('resource.updated', { id, status: 'sleeping' }), 60);
+      return true;
+    });
+    const { id } = (await create('my-kv', { app: 'web' })).json;
+    await eventually(async () => (await read(id)).state === 'ready');
+    expect((await read(id)).status).toBe(order === 'before' ? 'ready' : 'sleeping');
+  }
+});
+
+const owner = ({ organization_id, user_id }: { organization_id: string; user_id: string }) => ({
+  organization_id,
+  user_id,
+});
+
+test('one that nobody asked for is kept where its user has an extension of the provider, without variables', async () => {
+  const { platform, provider, user, tell, call, variables, outcomes } = await open();
+  const organization_id = provider.of('POST')[0]?.json.organization_id;
+  const told = { id: 'r-own', name: 'made-there', organization_id, user_id: user.id, status: 'ready' };
+  expect((await tell('resource.created', told)).status).toBe(202);
+  const { extensions } = (await call('GET', '/v1/extensions')).json;
+  expect(extensions[1]).toMatchObject({
+    name: 'made-there',
+    unrequested: true,
+    state: 'ready',
+    variables: [],
+    provider_id: 'r-own',
+  });
+  expect(await variables()).toEqual(['KV_KEY', 'KV_URL']);
+  await platform.admin.createOrganization('other');
+  const [other] = (await platform.admin.listOrganizations()).filter(({ slug }) => slug === 'other');
+  const refused = [
+    { ...told, id: 'r-2', organization_id: other?.id },
+    { ...told, id: 'r-3', user_id: 'user_none' },
+    { ...told, id: 'r-4', organization_id: 'org_none' },
+  ];
+  for (const each of refused) expect((await tell('resource.created', each)).status).toBe(202);
+  expect((await call('GET', '/v1/extensions')).json.extensions.length).toBe(2);
+  expect(await outcomes()).toEqual(['created', 'refused', 'refused', 'refused']);
+});
+
+test('one of a resource that is not known is recorded, and makes and deletes nothing', async () => {
+  const { platform, provider, tell, call, list } = await open();
+  for (const action of ['resource.updated', 'resource.deleted']) await tell(action, { id: 'r-lost', status: 'ready' });
+  expect(await list()).toMatchObject([
+    { resource_id: 'r-lost', extension: null, outcome: 'unknown' },
+    { resource_id: 'r-lost', extension: null, outcome: 'unknown' },
+  ]);
+  expect((await call('GET', '/v1/extensions')).json.extensions.length).toBe(1);
+  expect(provider.of('DELETE')).toEqual([]);
+  expect(platform.log.filter(({ outcome }) => outcome === 'unknown').length).toBe(2);
+});
