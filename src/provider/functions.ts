@@ -1,6 +1,7 @@
 // What a provider brings: functions of plain values, which the kit calls for requests that the platform has signed.
 import type { CostItem, CostsRequest } from '../contract/extension-costs.ts';
-import type { CloudEventHeaders, ExtensionResource, MachineEvent } from '../contract/extension-webhooks.ts';
+import type { HostNotice, MemberNotice } from '../contract/extension-notices.ts';
+import type { ExtensionResource, MachineEvent } from '../contract/extension-webhooks.ts';
 import type { ExtensionUpdateResponse, ProvisioningRequest, ProvisioningResponse } from '../contract/extensions.ts';
 import type { SignOnFunction } from './sign-on/sign-on-function.ts';
 import type { Awaitable } from './store/awaitable.ts';
@@ -8,14 +9,14 @@ import type { Awaitable } from './store/awaitable.ts';
 /** Who asks for what (Extensions API, Provisioning request), without the fields of the signature. */
 export type Provisioning = Omit<ProvisioningRequest, 'url' | 'nonce' | 'timestamp'>;
 
-/** An event of a machine of the provider's own application. It comes at least once, with the same `id` each time. */
-export interface MachineNotice extends MachineEvent {
+/** What stands in the headers of an event. One event comes at least once, with the same `id` each time. */
+export interface EventAttributes {
   readonly id: string;
   readonly source: string;
-  /** `io.<platform>.machine.<transition>`. */
+  /** Such as `io.remora.machine.starting`. */
   readonly type: string;
   /** ISO 8601. */
-  readonly time: CloudEventHeaders['ce-time'];
+  readonly time: string;
 }
 
 /**
@@ -36,7 +37,12 @@ export interface ProviderFunctions {
   remove(id: string): Awaitable<void>;
   /** Needs the settings `signOn` of the kit. */
   readonly signOn?: SignOnFunction;
-  machineEvent?(notice: MachineNotice): Awaitable<void>;
+  /** A machine of the provider's own application has changed; a crash has the status `failed`. `data` depends on the event. */
+  machineEvent?(event: MachineEvent & EventAttributes): Awaitable<void>;
+  /** A user was added to an organization with extensions of this provider, removed, or has another role. */
+  memberEvent?(event: MemberNotice & EventAttributes): Awaitable<void>;
+  /** A host with machines of the provider's own application is drained for maintenance, or no longer. */
+  hostEvent?(event: HostNotice & EventAttributes): Awaitable<void>;
   /** The lines of a bill for a period, in whole smallest units of a currency. */
   costs?(period: CostsRequest): Awaitable<readonly CostItem[]>;
 }

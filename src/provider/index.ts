@@ -1,12 +1,13 @@
 // What `remora/provider` exports: the kit with which a provider of extensions is built.
 export type { CostItem, CostsRequest } from '../contract/extension-costs.ts';
-export type { ExtensionResource } from '../contract/extension-webhooks.ts';
+export type { HostNotice, MemberNotice } from '../contract/extension-notices.ts';
+export type { ExtensionResource, MachineEvent } from '../contract/extension-webhooks.ts';
 export type { ExtensionUpdateResponse, ProvisioningResponse } from '../contract/extensions.ts';
 export { RemoraError as ProviderError } from '../core/remora-error.ts';
 export { Secret } from '../core/secret.ts';
 export { toExpressMiddleware } from './adapters/express-middleware.ts';
 export { toNodeListener } from './adapters/node-listener.ts';
-export type { MachineNotice, ProviderFunctions, Provisioning } from './functions.ts';
+export type { EventAttributes, ProviderFunctions, Provisioning } from './functions.ts';
 export { createProviderHandler, type ProviderHandler, type ProviderOptions } from './provider-handler.ts';
 export { escapeHtml } from './sign-on/page.ts';
 export type { SignOnSettings } from './sign-on/sign-on.ts';

@@ -1,6 +1,6 @@
 // One handler for everything that the platform asks of a provider (Extensions API, Provider endpoints).
 import { costsAnswer, costsRequest } from '../contract/extension-costs.ts';
-import { cloudEventHeaders, machineEvent, signatureHeader } from '../contract/extension-webhooks.ts';
+import { signatureHeader } from '../contract/extension-webhooks.ts';
 import { provisioningRequest } from '../contract/extensions.ts';
 import { type Clock, systemClock } from '../core/clock.ts';
 import { RemoraError } from '../core/remora-error.ts';
@@ -11,6 +11,7 @@ import type { ProviderFunctions } from './functions.ts';
 import { parseSent } from './parse-sent.ts';
 import { emptyAnswer, errorAnswer, jsonAnswer, type ProviderAnswer } from './provider-answer.ts';
 import { createProviderPaths } from './provider-paths.ts';
+import { receiveEvent } from './receive-event.ts';
 import type { ReceivedRequest } from './received-request.ts';
 import { createResourceCalls } from './resource-calls.ts';
 import { findRoute, type Route } from './route.ts';
@@ -103,7 +104,7 @@ export function createProviderHandler(options: ProviderOptions): ProviderHandler
         await calls.remove(extension_id);
         return emptyAnswer;
       case 'receiveMachineEvent':
-        await orNotServed(options.machineEvent)(toNotice(request, fields));
+        await receiveEvent(options, request, fields);
         return emptyAnswer;
       case 'readCosts': {
         const items = await orNotServed(options.costs)(parseSent(costsRequest, fields));
@@ -138,29 +139,6 @@ const COSTS_CAP_BYTES = 8 * 1024 * 1024;
 function toProvisioning(fields: unknown) {
   const { url: _url, nonce: _nonce, timestamp: _timestamp, ...request } = parseSent(provisioningRequest, fields);
   return request;
-}
-
-function toNotice(request: ReceivedRequest, fields: unknown) {
-  const names = Object.keys(cloudEventHeaders.shape);
-  const given = Object.fromEntries(names.map((name) => [name, decodeValue(request.header(name))]));
-  const headers = parseSent(cloudEventHeaders, given);
-  const event = parseSent(machineEvent, fields);
-  return {
-    ...event,
-    id: headers['ce-id'],
-    source: headers['ce-source'],
-    type: headers['ce-type'],
-    time: headers['ce-time'],
-  };
-}
-
-/** Values are percent-encoded in binary mode. */
-function decodeValue(value: string | undefined): string | undefined {
-  try {
-    return value === undefined ? undefined : decodeURIComponent(value);
-  } catch {
-    return value;
-  }
 }
 
 function orNotServed<T>(part: T | undefined): T {

@@ -4,12 +4,7 @@ import { connect } from 'node:net';
 import express from 'express';
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
-import {
-  createProviderHandler,
-  type MachineNotice,
-  ProviderError,
-  toExpressMiddleware,
-} from '../../src/provider/index.ts';
+import { createProviderHandler, ProviderError, toExpressMiddleware } from '../../src/provider/index.ts';
 import {
   callSigned,
   KIT_SECRET,
@@ -93,30 +88,53 @@ describe('costs and machine events', () => {
     expect(String(errors[0])).toContain('the function costs returned');
   });
 
-  it('a machine event comes with the attributes of its headers', async () => {
-    const notices: MachineNotice[] = [];
-    const { call } = await openKitProvider({ machineEvent: (notice) => void notices.push(notice) });
-    const headers = {
-      'ce-specversion': '1.0',
-      'ce-id': 'ev-1',
-      'ce-source': '/apps/caf%C3%A9',
-      'ce-type': 'io.remora.machine.starting',
-      'ce-time': '2026-01-01T00:00:00Z',
-    };
-    const body = { machine_id: 'm1', status: 'started', data: { Transition: { from: 'stopped', to: 'started' } } };
-    const event = { method: 'POST', path: '/extensions/events', body };
-    expect((await call({ ...event, headers })).status).toBe(204);
-    expect(notices).toEqual([
+  const headers = {
+    'ce-specversion': '1.0',
+    'ce-id': 'ev-1',
+    'ce-source': '/apps/caf%C3%A9',
+    'ce-time': '2026-01-01T00:00:00Z',
+  };
+  const attributes = { id: 'ev-1', source: '/apps/café', time: '2026-01-01T00:00:00Z' };
+
+  it.each([
+    [
+      'machine',
+      'io.remora.machine.failed',
       {
-        ...body,
-        id: 'ev-1',
-        source: '/apps/café',
-        type: 'io.remora.machine.starting',
-        time: '2026-01-01T00:00:00Z',
+        machine_id: 'm1',
+        status: 'failed',
+        data: {
+          Transition: { from: 'started', to: 'stopped', trigger: 'exit' },
+          Error: { message: 'exit code 1', exit_code: 1, signal: null },
+        },
       },
-    ]);
+    ],
+    [
+      'member',
+      'io.remora.organization.user_role_changed',
+      { organization_id: 'o', user_id: 'u', status: 'user_role_changed', data: { role: 'admin', from: 'member' } },
+    ],
+    ['host', 'io.remora.host.drained', { host: 'h1', status: 'drained', data: { machine_ids: ['m1'] } }],
+  ])('an event of a %s comes with the attributes of its headers', async (kind, type, body) => {
+    const events: unknown[] = [];
+    const take = (to: string) => (event: unknown) => void events.push([to, event]);
+    const { call } = await openKitProvider({
+      machineEvent: take('machine'),
+      memberEvent: take('member'),
+      hostEvent: take('host'),
+    });
+    const event = { method: 'POST', path: '/extensions/events', body, headers: { ...headers, 'ce-type': type } };
+    expect((await call(event)).status).toBe(204);
+    expect(events).toEqual([[kind, { ...body, ...attributes, type }]]);
     expect((await call({ ...event, headers: {} })).status).toBe(400);
-    expect(notices).toHaveLength(1);
+    expect((await call({ ...event, body: { status: 'failed' } })).status).toBe(400);
+    expect((await call({ ...event, headers: { ...event.headers, 'ce-type': 'io.remora.moon.rises' } })).status).toBe(
+      204,
+    );
+    expect(events).toHaveLength(1);
+    const unwanted = await openKitProvider();
+    expect((await unwanted.call(event)).status).toBe(204);
+    expect((await unwanted.call({ ...event, secret: new Secret('other') })).status).toBe(401);
   });
 
   it('are 501 where the provider has no function for them', async () => {
