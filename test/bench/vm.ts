@@ -49,19 +49,16 @@ function toQuestion(kind: Kind, { ports }: Guest): Question {
 }
 
 interface Restore {
-  /** The sums of its files, as the driver checks them before each restore. */
+  /** The sums of its files, which the driver checks while the emulator starts. */
   readonly check_ms: number;
-  /** From the start of the emulator until the machine runs. */
+  /** From the start of the emulator, and of the check, until the machine runs. */
   readonly load_ms: number;
   /** From then until the answer. */
   readonly answer_ms: number;
 }
 
 async function restore(saved: Snapshot, kind: Kind): Promise<Restore> {
-  const checked_ms = performance.now();
-  for (const name of ['state', 'memory']) await sumInThread(join(saved.dir, name));
-  const check_ms = performance.now() - checked_ms;
-  const at = { start: 0, run: 0 };
+  const at = { start: 0, checked: 0, run: 0 };
   const guest = await startGuest({
     image,
     dir: makeDir(),
@@ -70,10 +67,14 @@ async function restore(saved: Snapshot, kind: Kind): Promise<Restore> {
     onStep: (step) => {
       at[step] = performance.now();
     },
+    async whileStarting() {
+      await Promise.all(['state', 'memory'].map((name) => sumInThread(join(saved.dir, name))));
+      at.checked = performance.now();
+    },
   });
   const answered_ms = await untilAnswer(toQuestion(kind, guest));
   await guest.kill();
-  return { check_ms, load_ms: at.run - at.start, answer_ms: answered_ms - at.run };
+  return { check_ms: at.checked - at.start, load_ms: at.run - at.start, answer_ms: answered_ms - at.run };
 }
 
 const toTime = (ms: number) => `${ms.toFixed(0)} ms`;
@@ -109,7 +110,7 @@ async function measure(): Promise<void> {
       of[kind].push(await restore(saved, kind));
     }
   }
-  const parts = ['check_ms', 'load_ms', 'answer_ms'] as const;
+  const parts = ['load_ms', 'answer_ms'] as const;
   const restore_ms = median(of.ready.map((each) => parts.reduce((sum, part) => sum + each[part], 0)));
   const ratio = cold_ms / restore_ms;
   const beside = (agent: Kind, bare: Kind) => medianOf(of[agent], 'answer_ms') / medianOf(of[bare], 'answer_ms');
@@ -121,8 +122,8 @@ async function measure(): Promise<void> {
     { what: 'cold boot to the first answer of the agent', value: toTime(cold_ms) },
     { what: 'restore to the first answer of the agent', value: toTime(restore_ms) },
     { what: 'times faster', value: ratio.toFixed(1), bar: `${RATIO_BAR}`, met: ratio >= RATIO_BAR },
-    { what: 'of the restore: its files are checked', value: toTime(medianOf(of.ready, 'check_ms')) },
-    { what: 'the emulator starts and loads the state', value: toTime(medianOf(of.ready, 'load_ms')) },
+    { what: 'of the restore: the emulator starts and loads the state', value: toTime(medianOf(of.ready, 'load_ms')) },
+    { what: 'meanwhile the files are checked', value: toTime(medianOf(of.ready, 'check_ms')) },
     {
       what: 'the machine runs until the gate is open and the agent answers',
       value: toTime(medianOf(of.ready, 'answer_ms')),
@@ -146,8 +147,8 @@ async function measureTogether(saved: Snapshot): Promise<void> {
   const begun_ms = performance.now();
   const times = await Promise.all(
     Array.from({ length: TOGETHER }, async () => {
-      const { check_ms, load_ms, answer_ms } = await restore(saved, 'ready');
-      return check_ms + load_ms + answer_ms;
+      const { load_ms, answer_ms } = await restore(saved, 'ready');
+      return load_ms + answer_ms;
     }),
   );
   printTable(`${TOGETHER} machines restored at once`, [

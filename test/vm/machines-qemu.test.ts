@@ -1,6 +1,18 @@
 // The driver of virtual machines, with a machine whose system is one shell script: what it reaches, and that nothing of it is lost.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -10,6 +22,22 @@ import { readNote } from '../../src/platform/machines/drivers/qemu/machine-note.
 import { eventually } from '../support/eventually.ts';
 import { KILL, LIMIT_MS, openSmallMachine, type SmallMachine, smallSpec as spec } from '../support/vm/small-machine.ts';
 import { isWithoutMachines } from '../support/vm/vm-image.ts';
+
+/** The last one, and the file keeps its size. */
+function changeByte(path: string): void {
+  const at = statSync(path).size - 1;
+  const file = openSync(path, 'r+');
+  const byte = Buffer.alloc(1);
+  readSync(file, byte, 0, 1, at);
+  writeSync(
+    file,
+    byte.map((value) => value ^ 1),
+    0,
+    1,
+    at,
+  );
+  closeSync(file);
+}
 
 describe.skipIf(isWithoutMachines())('a virtual machine', () => {
   let machine: SmallMachine;
@@ -95,6 +123,8 @@ describe.skipIf(isWithoutMachines())('a virtual machine', () => {
     ['lost', 'without its description', () => rmSync(machine.files.manifest)],
     ['corrupted', 'with a state cut short', () => truncateSync(machine.files.state, 1_000)],
     ['corrupted', 'with a memory cut short', () => truncateSync(machine.files.memory, 50_000_000)],
+    // Its emulator runs already when this is found.
+    ['corrupted', 'with a byte of its memory changed', () => changeByte(machine.files.memory)],
     [
       'maintenance',
       'of another emulator',

@@ -56,6 +56,8 @@ export interface GuestOptions {
   readonly disk?: Snapshot;
   /** The emulator is to start, with its files in place; at a restore, the machine is to go on. */
   readonly onStep?: (step: 'start' | 'run') => void;
+  /** Begun with the emulator; at a restore, the state is loaded once it resolves. */
+  readonly whileStarting?: () => Promise<void>;
 }
 
 /** Resolves when the emulator runs the machine; throws when the state cannot be loaded. */
@@ -68,6 +70,7 @@ export async function startGuest({
   from,
   disk,
   onStep,
+  whileStarting = async () => undefined,
 }: GuestOptions): Promise<Guest> {
   const file = (name: string) => join(dir, name);
   if (disk !== undefined) {
@@ -95,6 +98,8 @@ export async function startGuest({
   const [shell = 0, bare = 0, socket = 0] = await Promise.all(Array.from({ length: 3 }, openFreePort));
   const ports = { shell, bare, socket };
   onStep?.('start');
+  const preparing = whileStarting();
+  preparing.catch(() => undefined);
   const child = spawn(
     'setpriv',
     ['--pdeathsig', 'KILL', 'qemu-system-x86_64', ...toArguments(image, ports, from !== undefined)],
@@ -114,6 +119,7 @@ export async function startGuest({
   };
   atEnd(kill);
   const qmp = await connectQmp(file('vm.qmp'));
+  await preparing;
   if (from !== undefined) {
     await qmp.run('migrate-set-capabilities', { capabilities: [{ capability: 'x-ignore-shared', state: true }] });
     await qmp.run('migrate-incoming', { uri: `exec:cat ${file('state')}` });

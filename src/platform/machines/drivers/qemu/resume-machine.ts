@@ -9,7 +9,7 @@ import { type MachineNote, writeNote } from './machine-note.ts';
 import { networkOf } from './network-of.ts';
 import { openWay } from './open-way.ts';
 import type { QemuHost } from './qemu-host.ts';
-import { checkSnapshot } from './snapshots/check-snapshot.ts';
+import { checkMemory, readSnapshot } from './snapshots/check-snapshot.ts';
 import { removeSnapshotManifest } from './snapshots/snapshot-manifest.ts';
 
 /**
@@ -28,14 +28,25 @@ export async function resumeMachine(
   const { instance_id, memory_mb } = spec;
   const network = networkOf(host, spec.config);
   const use = { machine: spec.id, instance_id, memory_mb, network, ...(await host.versions()) };
-  const snapshot = await checkSnapshot(files, use);
+  const snapshot = await readSnapshot(files, use);
   if (typeof snapshot === 'string') return snapshot;
   const note: MachineNote = { ...before, phase: 'suspended', plan: snapshot.plan };
+  // The emulator starts meanwhile: it uses nothing of the snapshot until it is told to load the state.
+  const checking = checkMemory(files, snapshot);
+  // It is awaited below; until then its failure is nobody's.
+  checking.catch(() => undefined);
   onStep('start the emulator');
   const session = await startEmulator({ host, files, note, isIncoming: true });
+  const fault = await checking.catch(async (error: unknown) => {
+    await endEmulator(session.process);
+    throw error;
+  });
+  if (fault !== undefined) {
+    await endEmulator(session.process);
+    return fault;
+  }
   // Both take a moment; the machine goes on when both are over.
   const opening = openWay({ host, id: spec.id, session, note });
-  // It is awaited below; until then its failure is nobody's.
   opening.catch(() => undefined);
   try {
     await loadState(session);
