@@ -118,6 +118,7 @@ export const signOnMetadata = z.object({
   token_endpoint_auth_methods_supported: z.array(z.string()),
   revocation_endpoint_auth_methods_supported: z.array(z.string()),
   code_challenge_methods_supported: z.array(z.string()),
+  authorization_response_iss_parameter_supported: z.boolean(),
 });
 export type SignOnMetadata = z.infer<typeof signOnMetadata>;
 

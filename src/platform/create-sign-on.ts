@@ -11,6 +11,7 @@ import { createAuthenticateClient } from './sign-on/client-credentials.ts';
 import { createCookies } from './sign-on/cookies.ts';
 import { createExchangeGrant } from './sign-on/exchange-grant.ts';
 import { createFormTokens } from './sign-on/form-tokens.ts';
+import { createKnownBrowsers } from './sign-on/known-browsers.ts';
 import { createLockOutStore } from './sign-on/lock-out-store.ts';
 import { createSessionStore } from './sign-on/session-store.ts';
 import { createSignIn } from './sign-on/sign-in.ts';
@@ -54,11 +55,14 @@ export function createSignOn(deps: SignOnDeps): Handlers<typeof signOnOperations
 
   const cookies = createCookies(platformUrl);
   const formTokens = createFormTokens(vault.derive('forms of sign-on'));
+  const knownBrowsers = createKnownBrowsers(vault.derive('browsers of sign-on'), cookies);
   const readBrowser = createReadBrowser({ sessions, cookies, formTokens, clock });
   const signIn = createSignIn({ users, passwords, lockOuts, clock, rates: options.signInRates });
-  const submitPassword = createSubmitPassword({ signIn, sessions, cookies, clock });
+  const submitPassword = createSubmitPassword({ signIn, sessions, cookies, knownBrowsers, tidy, clock });
   return {
-    ...createAuthorizeHandlers({ clients, users, signOns, readBrowser, submitPassword, clock, tidy }),
+    ...createAuthorizeHandlers({
+      ...{ clients, users, signOns, readBrowser, submitPassword, clock, tidy, issuer: platformUrl },
+    }),
     ...createSignOutHandlers({ readBrowser, sessions, cookies }),
     ...createSignOnTokenHandlers({
       clients,

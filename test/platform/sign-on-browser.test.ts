@@ -99,6 +99,7 @@ describe.skipIf(isWithoutChromium())('in a browser', () => {
     expect(known.map((each) => [each.httpOnly, each.sameSite])).toEqual([
       [true, 'Lax'],
       [true, 'Lax'],
+      [true, 'Lax'],
     ]);
     expect(complaints.filter((text) => /security policy/i.test(text))).toEqual([]);
   });

@@ -70,7 +70,7 @@ describe('a fault of the request goes to the provider, with its state', () => {
     const answer = await browse().get(toAuthorizePath(platform, { state: 'st', ...more }));
     expect(answer.status).toBe(302);
     expect(answer.location.startsWith(`${REDIRECT_URI}?`)).toBe(true);
-    expect(answer.query).toEqual({ error, state: 'st', error_description: expect.any(String) });
+    expect(answer.query).toEqual({ error, state: 'st', error_description: expect.any(String), iss: platform.url });
   });
 });
 
@@ -91,7 +91,7 @@ test('a state is passed back as it came, and never becomes a header or HTML', as
     expect(page.headers.getSetCookie().join()).not.toContain('evil');
     const back = await browser.signOn(path, platform.user);
     expect(back.headers.getSetCookie().join()).not.toContain('evil');
-    expect(back.query).toEqual({ code: expect.stringMatching(/^[\w-]{43}$/), state });
+    expect(back.query).toEqual({ code: expect.stringMatching(/^[\w-]{43}$/), state, iss: platform.url });
   }
 });
 

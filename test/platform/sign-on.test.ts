@@ -53,7 +53,11 @@ describe('the way of a sign-on', () => {
     const back = await browser.submit({ action: 'allow' });
     expect(back.status).toBe(303);
     expect(back.location.startsWith(`${platform.redirect_uri}?code=`)).toBe(true);
-    expect(back.query).toEqual({ code: expect.stringMatching(/^[\w-]{43}$/), state: 'a b&c=d#é' });
+    expect(back.query).toEqual({
+      code: expect.stringMatching(/^[\w-]{43}$/),
+      state: 'a b&c=d#é',
+      iss: platform.url,
+    });
     const again = await browser.get(path);
     expect(again).toMatchObject({ status: 302, query: { code: expect.any(String), state: 'a b&c=d#é' } });
     expect(again.query.code).not.toBe(back.query.code);

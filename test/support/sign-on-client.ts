@@ -1,4 +1,5 @@
 // A platform with an extension provider and a user who can sign on, and a browser without scripts: it keeps cookies and sends forms.
+import { Agent, fetch, type Headers, type RequestInit } from 'undici';
 import type { TestPlatform, TestPlatformOptions } from './open-platform.ts';
 import { openTestPlatform } from './open-platform.ts';
 import { runHere } from './run-here.ts';
@@ -80,10 +81,13 @@ export interface BrowserAnswer {
 export class TestBrowser {
   readonly cookies = new Map<string, string>();
   readonly #origin: string;
+  readonly #agent: Agent;
   #page: { readonly path: string; readonly form_token: string } | undefined;
 
-  constructor(origin: string) {
+  /** `localAddress`: from which of the loopback addresses of this computer it calls. */
+  constructor(origin: string, localAddress = '127.0.0.1') {
     this.#origin = origin;
+    this.#agent = new Agent({ localAddress, keepAliveTimeout: 100 });
   }
 
   async get(path: string): Promise<BrowserAnswer> {
@@ -118,7 +122,12 @@ export class TestBrowser {
   async #send(path: string, init: RequestInit & { readonly headers?: Record<string, string> }): Promise<BrowserAnswer> {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const headers = { ...init.headers, ...(cookie === '' ? {} : { cookie }) };
-    const response = await fetch(this.#origin + path, { ...init, headers, redirect: 'manual' });
+    const response = await fetch(this.#origin + path, {
+      ...init,
+      headers,
+      redirect: 'manual',
+      dispatcher: this.#agent,
+    });
     for (const line of response.headers.getSetCookie()) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(line) ?? [];
       if (value === '') this.cookies.delete(name);

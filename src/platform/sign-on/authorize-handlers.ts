@@ -18,9 +18,11 @@ import type { SubmitPassword } from './submit-password.ts';
 export interface AuthorizeHandlerDeps {
   readonly clients: Pick<SignOnClients, 'findByClientId'>;
   readonly users: Pick<UserStore, 'listMemberships'>;
-  readonly signOns: Pick<SignOnStore, 'create' | 'hasConsent' | 'addConsent'>;
+  readonly signOns: Pick<SignOnStore, 'create' | 'listConsents' | 'addConsents'>;
   readonly readBrowser: ReadBrowser;
   readonly submitPassword: SubmitPassword;
+  /** The platform's own address. */
+  readonly issuer: () => string;
   readonly clock: Clock;
   /** Runs now and then, to forget what has expired. */
   readonly tidy: () => void;
@@ -38,7 +40,7 @@ export function createAuthorizeHandlers(deps: AuthorizeHandlerDeps): Handlers<Op
   async function open(query: AuthorizeQuery, response: ServerResponse): Promise<SignOnRequest | undefined> {
     const { client_id } = query;
     const client = client_id === undefined ? undefined : await clients.findByClientId(client_id);
-    const judged = judgeAuthorize(query, client);
+    const judged = judgeAuthorize(query, client, deps.issuer());
     if (judged.type === 'request') return judged.request;
     if (judged.type === 'fault') sendRedirect(response, judged.location);
     else sendPage(response, { status: 400, html: toMessagePage('This sign-on cannot go on', judged.message) });
@@ -68,12 +70,15 @@ export function createAuthorizeHandlers(deps: AuthorizeHandlerDeps): Handlers<Op
     sendRedirect(response, toLocation(request, { code: code.reveal() }));
   }
 
-  /** Consent where it was not given yet, else the way back. */
+  /** Consent where it was not given yet for all that is shown, else the way back. */
   async function goOn(response: ServerResponse, request: SignOnRequest, browser: Browser, user: User): Promise<void> {
     const shown = await listShown(user, request);
     if (shown.length === 0) return deny(response, request, 'the user is not a member of the organization');
-    if (await signOns.hasConsent(user.id, request.client.name)) return await issueCode(response, user, request);
-    showConsent(response, request, browser, { user, organizations: shown.map(({ organization }) => organization) });
+    const consents = await signOns.listConsents(user.id, request.client.name);
+    if (shown.every(({ organization_id }) => consents.has(organization_id))) {
+      return await issueCode(response, user, request);
+    }
+    showConsent(response, request, browser, { user, shown });
   }
 
   return {
@@ -93,14 +98,14 @@ export function createAuthorizeHandlers(deps: AuthorizeHandlerDeps): Handlers<Op
       }
       const { user } = browser;
       if (user === undefined) return showSignIn(response, asked, browser, { status: 401, text: STALE, email: '' });
-      if (!browser.madeForm(body.form_token, toConsentPurpose(asked, browser))) {
+      const shown = await listShown(user, asked);
+      if (!browser.madeForm(body.form_token, toConsentPurpose(asked, browser, shown))) {
         sendPage(response, { status: 403, html: toMessagePage('This page is not good any more', STALE) });
         return;
       }
       if (body.action === 'deny') return deny(response, asked, 'the user denied it');
-      if ((await listShown(user, asked)).length > 0) {
-        await signOns.addConsent(user.id, asked.client.name, clock.wall_ms());
-      }
+      const ids = shown.map(({ organization_id }) => organization_id);
+      await signOns.addConsents(user.id, asked.client.name, ids, clock.wall_ms());
       await goOn(response, asked, browser, user);
     },
   };

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../../core/clock.ts';
 import type { Secret } from '../../core/secret.ts';
-import type { User } from '../users/user-store.ts';
+import type { Membership, User } from '../users/user-store.ts';
 import type { Cookies } from './cookies.ts';
 import type { FormTokens } from './form-tokens.ts';
 import type { SignOnRequest } from './judge-authorize.ts';
@@ -51,10 +51,14 @@ export function toSignInPurpose({ client }: SignOnRequest): string[] {
 }
 
 /** A page of consent is good for what it shows, to whom it shows it, and for nothing else. */
-export function toConsentPurpose(request: SignOnRequest, { session }: Browser): string[] {
+export function toConsentPurpose(
+  request: SignOnRequest,
+  { session }: Browser,
+  memberships: readonly Pick<Membership, 'organization_id'>[],
+): string[] {
   const { client, redirect_uri, state = '', organization_id = '', code_challenge = '' } = request;
-  const shown = [client.client_id, redirect_uri, state, organization_id, code_challenge];
-  return ['consent', session?.reveal() ?? '', ...shown];
+  const asked = [client.client_id, redirect_uri, state, organization_id, code_challenge];
+  return ['consent', session?.reveal() ?? '', ...asked, ...memberships.map((each) => each.organization_id)];
 }
 
 export function toSignOutPurpose({ session }: Browser): string[] {

@@ -4,6 +4,8 @@ import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { Secret } from '../../core/secret.ts';
 import { createWrongTokens, type WrongTokenRates } from '../tokens/wrong-tokens.ts';
+import { createKnownGood } from './known-good.ts';
+import { toSecretHash } from './secret-hash.ts';
 import type { SignOnClient, SignOnClients } from './sign-on-client.ts';
 
 interface GivenClient {
@@ -22,19 +24,23 @@ export function createAuthenticateClient(
   rates?: WrongTokenRates,
 ): AuthenticateClient {
   const wrong = createWrongTokens(() => clock.mono_ms(), rates);
+  const known = createKnownGood();
   return async (request, form) => {
     const { client_id, client_secret } = readCredentials(request.headers.authorization, form);
-    const trial = wrong.begin(request.socket.remoteAddress);
+    const hash = `${client_id} ${toSecretHash(client_secret)}`;
+    const trial = known.has(hash) ? undefined : wrong.begin(request.socket.remoteAddress);
     try {
       const client = await clients.findByClientId(client_id);
       if (client !== undefined && (await clients.checkClientSecret(client, client_secret))) {
-        trial.forgive();
+        trial?.forgive();
+        known.learn(hash);
         return client;
       }
     } catch (error) {
-      trial.forgive();
+      trial?.forgive();
       throw error;
     }
+    known.forget(hash);
     throw refuseClient('the client or its secret is wrong');
   };
 }

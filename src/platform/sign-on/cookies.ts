@@ -1,8 +1,9 @@
-// The two cookies of sign-on: the session, and a random text that forms are bound to. No script reads them, no form elsewhere sends them.
+// The cookies of sign-on: the session, a random text that forms are bound to, and the mark of a browser in which somebody has signed in.
+// No script reads them, no form elsewhere sends them.
 import type { IncomingMessage } from 'node:http';
 import { Secret } from '../../core/secret.ts';
 
-export type CookieName = 'session' | 'form';
+export type CookieName = 'session' | 'form' | 'known';
 
 export interface Cookies {
   read(request: Pick<IncomingMessage, 'headers'>, name: CookieName): Secret | undefined;

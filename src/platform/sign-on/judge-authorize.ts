@@ -5,6 +5,8 @@ import type { SignOnClient } from './sign-on-client.ts';
 
 export interface SignOnRequest {
   readonly client: SignOnClient;
+  /** Of the platform: RFC 9207 has the provider compare it, so that no other server's answer is taken for this one. */
+  readonly issuer: string;
   readonly redirect_uri: string;
   readonly state: string | undefined;
   readonly organization_id: string | undefined;
@@ -26,7 +28,11 @@ export type JudgedAuthorize =
 /** RFC 7636, Client Creates the Code Challenge: 43 characters for S256. */
 const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
 
-export function judgeAuthorize(query: AuthorizeQuery, client: SignOnClient | undefined): JudgedAuthorize {
+export function judgeAuthorize(
+  query: AuthorizeQuery,
+  client: SignOnClient | undefined,
+  issuer: string,
+): JudgedAuthorize {
   if (client === undefined) return { type: 'refused', message: 'The provider that sent you here is not known.' };
   const { redirect_uri, state } = query;
   if (redirect_uri === undefined || !client.redirect_uris.includes(redirect_uri)) {
@@ -34,7 +40,7 @@ export function judgeAuthorize(query: AuthorizeQuery, client: SignOnClient | und
   }
   const fault = (error: AuthorizeFault, text: string): JudgedAuthorize => ({
     type: 'fault',
-    location: toFaultLocation({ redirect_uri, state }, error, text),
+    location: toFaultLocation({ redirect_uri, state, issuer }, error, text),
   });
   if (!query.response_type) return fault('invalid_request', 'response_type is missing');
   if (query.response_type !== 'code') return fault('unsupported_response_type', 'response_type must be code');
@@ -45,18 +51,21 @@ export function judgeAuthorize(query: AuthorizeQuery, client: SignOnClient | und
     if (!CHALLENGE.test(code_challenge ?? '')) return fault('invalid_request', 'code_challenge is malformed');
   }
   if (organization_id === '') return fault('invalid_request', 'organization_id is empty');
-  return { type: 'request', request: { client, redirect_uri, state, organization_id, code_challenge } };
+  return { type: 'request', request: { client, issuer, redirect_uri, state, organization_id, code_challenge } };
 }
 
-type Return = Pick<SignOnRequest, 'redirect_uri' | 'state'>;
+type Return = Pick<SignOnRequest, 'redirect_uri' | 'state' | 'issuer'>;
 
-/** Where the browser goes with a fault: the registered address with `error`, `error_description` and `state`. */
+/** Where the browser goes with a fault: the registered address with `error`, `error_description`, `state` and `iss`. */
 export function toFaultLocation(request: Return, error: AuthorizeFault, error_description: string): string {
   return toLocation(request, { error, error_description });
 }
 
-/** The registered address, its own query kept, with further parameters and `state`. */
-export function toLocation({ redirect_uri, state }: Return, added: Readonly<Record<string, string>>): string {
-  const parameters = new URLSearchParams({ ...added, ...(state === undefined ? {} : { state }) });
+/** The registered address, its own query kept, with further parameters, `state` and `iss`. */
+export function toLocation(
+  { redirect_uri, state, issuer: iss }: Return,
+  added: Readonly<Record<string, string>>,
+): string {
+  const parameters = new URLSearchParams({ ...added, ...(state === undefined ? {} : { state }), iss });
   return `${redirect_uri}${redirect_uri.includes('?') ? '&' : '?'}${parameters}`;
 }

@@ -1,16 +1,23 @@
-// Counts wrong passwords of one email address in the database, so that a restart or another platform process does not begin again. An
-// address that nobody has is counted as well: the answers to both are the same.
+// Counts wrong passwords of one email address from one place in the database, so that a restart or another platform process does not
+// begin again. An address that nobody has is counted as well: the answers to both are the same. Each place counts for itself: a stranger
+// who only knows the address shuts its owner out nowhere else.
 import { createHash } from 'node:crypto';
 import type { Storage } from '../storage/storage.ts';
+
+export interface Guessed {
+  readonly email: string;
+  /** Where the tries come from. */
+  readonly place: string;
+}
 
 export interface LockOutStore {
   /**
    * Call it before a password is tried: the try counts as wrong until `clear`, so that tries at the same time count too. Resolves with
-   * how long no password is tried for this address; 0 = now.
+   * how long no password is tried for this address from there; 0 = now.
    */
-  begin(email: string, now_ms: number): Promise<number>;
+  begin(guessed: Guessed, now_ms: number): Promise<number>;
   /** The password was right. */
-  clear(email: string): Promise<void>;
+  clear(guessed: Guessed): Promise<void>;
   forgetOld(now_ms: number): Promise<void>;
 }
 
@@ -28,8 +35,8 @@ const KEPT_MS = 24 * 3_600_000;
 
 export function createLockOutStore(storage: Pick<Storage, 'run' | 'transaction'>): LockOutStore {
   return {
-    begin(email, now_ms) {
-      const key = toKey(email);
+    begin(guessed, now_ms) {
+      const key = toKey(guessed);
       return storage.transaction(async (sql) => {
         const text = 'SELECT count, last_at FROM sign_in_failures WHERE email_hash = $1';
         const wait_ms = toWait(await sql.one<Failures>(text, [key]), now_ms);
@@ -43,8 +50,8 @@ export function createLockOutStore(storage: Pick<Storage, 'run' | 'transaction'>
         return 0;
       }, `sign-in ${key}`);
     },
-    async clear(email) {
-      await storage.run('DELETE FROM sign_in_failures WHERE email_hash = $1', [toKey(email)]);
+    async clear(guessed) {
+      await storage.run('DELETE FROM sign_in_failures WHERE email_hash = $1', [toKey(guessed)]);
     },
     async forgetOld(now_ms) {
       await storage.run('DELETE FROM sign_in_failures WHERE last_at < $1', [now_ms - KEPT_MS]);
@@ -60,6 +67,8 @@ function toWait(failures: Failures | undefined, now_ms: number): number {
 }
 
 /** What is typed into the field may be a password, so that the text itself is not kept. */
-function toKey(email: string): string {
-  return createHash('sha256').update(email.trim().toLowerCase(), 'utf8').digest('hex');
+function toKey({ email, place }: Guessed): string {
+  return createHash('sha256')
+    .update(JSON.stringify([email.trim().toLowerCase(), place]), 'utf8')
+    .digest('hex');
 }

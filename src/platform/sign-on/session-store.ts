@@ -14,6 +14,8 @@ export interface SessionStore {
 }
 
 export const SESSION_MS = 12 * 3_600_000;
+/** A user has so many sessions; the oldest ends for the next. */
+const SESSIONS_KEPT = 50;
 /** A clock that was set back by more makes a session of the future, which counts for nothing. */
 const FUTURE_MS = 60_000;
 
@@ -27,6 +29,11 @@ export function createSessionStore(sql: Sql): SessionStore {
         user_id,
         now_ms,
       ]);
+      await sql.run(
+        `DELETE FROM sign_on_sessions WHERE user_id = $1 AND hash NOT IN
+           (SELECT hash FROM sign_on_sessions WHERE user_id = $1 ORDER BY created_at DESC, hash LIMIT $2)`,
+        [user_id, SESSIONS_KEPT],
+      );
       return session;
     },
     async findUser(session, now_ms) {

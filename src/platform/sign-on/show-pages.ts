@@ -1,6 +1,6 @@
 // Sends the pages of sign-on that belong to the request of a provider.
 import type { ServerResponse } from 'node:http';
-import type { User } from '../users/user-store.ts';
+import type { Membership, User } from '../users/user-store.ts';
 import { type Browser, toConsentPurpose, toSignInPurpose } from './browser.ts';
 import type { SignOnRequest } from './judge-authorize.ts';
 import { toConsentPage, toSignInPage } from './pages.ts';
@@ -32,14 +32,15 @@ export function showSignIn(
   });
 }
 
-/** `organizations`: the slugs of those that the provider will see. */
+/** `shown`: what the provider will see. */
 export function showConsent(
   response: ServerResponse,
   request: SignOnRequest,
   browser: Browser,
-  { user, organizations }: { readonly user: User; readonly organizations: readonly string[] },
+  { user, shown }: { readonly user: User; readonly shown: readonly Membership[] },
 ): void {
-  const form_token = browser.toFormToken(toConsentPurpose(request, browser));
+  const form_token = browser.toFormToken(toConsentPurpose(request, browser, shown));
+  const organizations = shown.map(({ organization }) => organization);
   const returnsTo = new URL(request.redirect_uri).host;
   sendPage(response, {
     status: 200,

@@ -50,9 +50,11 @@ export interface SignOnStore {
   end(id: string): Promise<void>;
   /** Deletes what has expired. */
   forgetExpired(now_ms: number): Promise<void>;
-  hasConsent(user_id: string, provider: string): Promise<boolean>;
-  addConsent(user_id: string, provider: string, now_ms: number): Promise<void>;
-  /** Whether a member of the organization has let the provider know of it. */
+  /** The ids of the organizations in which the user lets the provider know them. */
+  listConsents(user_id: string, provider: string): Promise<ReadonlySet<string>>;
+  /** The user is a member of each. A consent ends with the membership, and with the provider. */
+  addConsents(user_id: string, provider: string, organization_ids: readonly string[], now_ms: number): Promise<void>;
+  /** Whether a member of the organization lets the provider know them there. */
   hasConsentIn(organization_id: string, provider: string): Promise<boolean>;
 }
 
@@ -139,23 +141,24 @@ export function createSignOnStore(sql: Sql): SignOnStore {
       await sql.run('DELETE FROM sign_ons WHERE expires_at < $1', [now_ms]);
       await sql.run('DELETE FROM sign_on_tokens WHERE refresh_expires_at < $1', [now_ms]);
     },
-    async hasConsent(user_id, provider) {
-      const text = 'SELECT 1 AS one FROM sign_on_consents WHERE user_id = $1 AND provider = $2';
-      return (await sql.one(text, [user_id, provider])) !== undefined;
+    async listConsents(user_id, provider) {
+      const text = 'SELECT organization_id FROM sign_on_consents WHERE user_id = $1 AND provider = $2';
+      const rows = await sql.all<{ organization_id: string }>(text, [user_id, provider]);
+      return new Set(rows.map(({ organization_id }) => organization_id));
     },
-    async addConsent(user_id, provider, now_ms) {
-      await sql.run(
-        `INSERT INTO sign_on_consents (user_id, provider, created_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
-        [user_id, provider, now_ms],
-      );
+    async addConsents(user_id, provider, organization_ids, now_ms) {
+      for (const organization_id of organization_ids) {
+        await sql.run(
+          `INSERT INTO sign_on_consents (user_id, provider, organization_id, created_at)
+           SELECT m.user_id, p.name, m.organization_id, CAST($4 AS BIGINT) FROM members m, extension_providers p
+           WHERE m.user_id = $1 AND p.name = $2 AND m.organization_id = $3 ON CONFLICT DO NOTHING`,
+          [user_id, provider, organization_id, now_ms],
+        );
+      }
     },
     async hasConsentIn(organization_id, provider) {
-      const found = await sql.one(
-        `SELECT 1 AS one FROM sign_on_consents c JOIN members m ON m.user_id = c.user_id
-         WHERE m.organization_id = $1 AND c.provider = $2`,
-        [organization_id, provider],
-      );
-      return found !== undefined;
+      const text = 'SELECT 1 AS one FROM sign_on_consents WHERE organization_id = $1 AND provider = $2';
+      return (await sql.one(text, [organization_id, provider])) !== undefined;
     },
   };
 }

@@ -6,6 +6,7 @@ import { Secret } from '../../core/secret.ts';
 import { type Browser, toSignInPurpose } from './browser.ts';
 import type { Cookies } from './cookies.ts';
 import type { SignOnRequest } from './judge-authorize.ts';
+import type { KnownBrowsers } from './known-browsers.ts';
 import { STALE } from './pages.ts';
 import { sendRedirect } from './send-page.ts';
 import { SESSION_MS, type SessionStore } from './session-store.ts';
@@ -16,6 +17,9 @@ export interface SubmitPasswordDeps {
   readonly signIn: SignIn;
   readonly sessions: Pick<SessionStore, 'create' | 'end'>;
   readonly cookies: Cookies;
+  readonly knownBrowsers: KnownBrowsers;
+  /** Runs now and then, to forget what has expired. */
+  readonly tidy: () => void;
   readonly clock: Clock;
 }
 
@@ -35,13 +39,16 @@ export type SubmitPassword = (
 /** The same for a wrong name and a wrong password. */
 const WRONG = 'The email address or the password is wrong.';
 
-export function createSubmitPassword({ signIn, sessions, cookies, clock }: SubmitPasswordDeps): SubmitPassword {
+export function createSubmitPassword(deps: SubmitPasswordDeps): SubmitPassword {
+  const { signIn, sessions, cookies, knownBrowsers, clock } = deps;
   return async ({ request, query, body }, response, asked, browser) => {
     const { email = '', password = '' } = body;
     const again = (status: number, text: string, more: { readonly retryAfter_ms?: number } = {}) =>
       showSignIn(response, asked, browser, { status, text, email, ...more });
     if (!browser.madeForm(body.form_token, toSignInPurpose(asked))) return again(403, STALE);
-    const result = await signIn(email, new Secret(password), request.socket.remoteAddress);
+    const visitor = { address: request.socket.remoteAddress, isKnown: knownBrowsers.isKnown(request, email) };
+    const result = await signIn(email, new Secret(password), visitor);
+    deps.tidy();
     switch (result.type) {
       case 'wrong':
         return again(401, WRONG);
@@ -54,6 +61,7 @@ export function createSubmitPassword({ signIn, sessions, cookies, clock }: Submi
         const session = await sessions.create(result.user.id, clock.wall_ms());
         return sendRedirect(response, `/oauth/authorize?${toQueryText(query)}`, [
           cookies.write('session', session, SESSION_MS),
+          knownBrowsers.toCookie(email),
           ...browser.cookies,
         ]);
       }

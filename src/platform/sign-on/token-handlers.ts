@@ -10,14 +10,15 @@ import { createWrongTokens, type WrongTokenRates } from '../tokens/wrong-tokens.
 import type { UserStore } from '../users/user-store.ts';
 import type { AuthenticateClient } from './client-credentials.ts';
 import type { ExchangeGrant } from './exchange-grant.ts';
+import { createKnownGood } from './known-good.ts';
 import { toSecretHash } from './secret-hash.ts';
-import type { SignOnClients } from './sign-on-client.ts';
+import type { SignOnClient, SignOnClients } from './sign-on-client.ts';
 import type { FoundToken, SignOnStore } from './sign-on-store.ts';
 
 export interface SignOnTokenHandlerDeps {
   readonly clients: Pick<SignOnClients, 'findByClientId'>;
   readonly users: Pick<UserStore, 'find' | 'listMemberships'>;
-  readonly signOns: Pick<SignOnStore, 'findByAccess' | 'findByRefresh' | 'end'>;
+  readonly signOns: Pick<SignOnStore, 'findByAccess' | 'findByRefresh' | 'listConsents' | 'end'>;
   readonly authenticateClient: AuthenticateClient;
   readonly exchangeGrant: ExchangeGrant;
   readonly platformUrl: () => string;
@@ -36,33 +37,44 @@ const BEARER = /^bearer ([\x21-\x7e]{1,512})$/i;
 export function createSignOnTokenHandlers(deps: SignOnTokenHandlerDeps): Handlers<Operations, Principal> {
   const { clients, users, signOns, authenticateClient, clock } = deps;
   const wrong = createWrongTokens(() => clock.mono_ms(), deps.wrongTokens);
+  const known = createKnownGood();
 
   /** Throws `invalid_token`, with one message for every cause. */
-  async function findBearer({ headers, socket }: IncomingMessage): Promise<FoundToken> {
+  async function findBearer({ headers, socket }: IncomingMessage): Promise<FoundToken & { client: SignOnClient }> {
     const text = BEARER.exec(headers.authorization ?? '')?.[1];
     if (text === undefined) throw refuseToken();
-    const trial = wrong.begin(socket.remoteAddress);
-    const found = await signOns.findByAccess(toSecretHash(new Secret(text))).catch((error: unknown) => {
-      trial.forgive();
+    const hash = toSecretHash(new Secret(text));
+    const trial = known.has(hash) ? undefined : wrong.begin(socket.remoteAddress);
+    const found = await signOns.findByAccess(hash).catch((error: unknown) => {
+      trial?.forgive();
       throw error;
     });
-    if (found === undefined) throw refuseToken();
-    trial.forgive();
+    if (found === undefined) {
+      known.forget(hash);
+      throw refuseToken();
+    }
+    trial?.forgive();
+    known.learn(hash);
     const isOver = found.refreshed_at !== null || found.access_expires_at <= clock.wall_ms();
-    if (isOver || (await clients.findByClientId(found.sign_on.client_id)) === undefined) throw refuseToken();
-    return found;
+    const client = isOver ? undefined : await clients.findByClientId(found.sign_on.client_id);
+    if (client === undefined) throw refuseToken();
+    return { ...found, client };
   }
 
   return {
     async exchangeToken({ request, body }) {
-      return await deps.exchangeGrant(await authenticateClient(request, body), body);
+      const tokens = await deps.exchangeGrant(await authenticateClient(request, body), body);
+      known.learn(toSecretHash(new Secret(tokens.access_token)));
+      return tokens;
     },
     async readTokenInfo({ request }) {
-      const { sign_on, access_expires_at, created_at } = await findBearer(request);
+      const { sign_on, access_expires_at, created_at, client } = await findBearer(request);
       const { organization_id } = sign_on;
       const user = await users.find(sign_on.user_id);
+      const consents = await signOns.listConsents(sign_on.user_id, client.name);
       const memberships = (await users.listMemberships(sign_on.user_id)).filter(
-        (each) => organization_id === null || each.organization_id === organization_id,
+        (each) =>
+          consents.has(each.organization_id) && (organization_id === null || each.organization_id === organization_id),
       );
       if (user === undefined || memberships.length === 0) {
         await signOns.end(sign_on.id);
@@ -105,6 +117,7 @@ export function createSignOnTokenHandlers(deps: SignOnTokenHandlerDeps): Handler
         token_endpoint_auth_methods_supported: methods,
         revocation_endpoint_auth_methods_supported: methods,
         code_challenge_methods_supported: ['S256'],
+        authorization_response_iss_parameter_supported: true,
       };
     },
   };

@@ -522,4 +522,17 @@ CREATE TABLE extension_cost_fetches (
   last_success_at BIGINT
 );
 `,
+  `
+DROP TABLE sign_on_consents;
+CREATE TABLE sign_on_consents (
+  user_id TEXT COLLATE "C" NOT NULL,
+  provider TEXT COLLATE "C" NOT NULL REFERENCES extension_providers (name) ON DELETE CASCADE,
+  organization_id TEXT COLLATE "C" NOT NULL,
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY (user_id, provider, organization_id),
+  FOREIGN KEY (organization_id, user_id) REFERENCES members (organization_id, user_id) ON DELETE CASCADE
+);
+CREATE INDEX sign_on_consents_by_provider ON sign_on_consents (provider, organization_id);
+CREATE INDEX sign_on_consents_by_member ON sign_on_consents (organization_id, user_id);
+`,
 ];

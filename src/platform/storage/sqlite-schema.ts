@@ -530,4 +530,17 @@ CREATE TABLE extension_cost_fetches (
   last_success_at INTEGER
 ) STRICT, WITHOUT ROWID;
 `,
+  `
+DROP TABLE sign_on_consents;
+CREATE TABLE sign_on_consents (
+  user_id TEXT NOT NULL,
+  provider TEXT NOT NULL REFERENCES extension_providers (name) ON DELETE CASCADE,
+  organization_id TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (user_id, provider, organization_id),
+  FOREIGN KEY (organization_id, user_id) REFERENCES members (organization_id, user_id) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sign_on_consents_by_provider ON sign_on_consents (provider, organization_id);
+CREATE INDEX sign_on_consents_by_member ON sign_on_consents (organization_id, user_id);
+`,
 ];

@@ -1,9 +1,9 @@
 // Limits how many unknown tokens may be tried, from one address and in all, because each costs a query. Tokens that were good recently
 // are not counted, so a flood of wrong tokens does not shut them out.
-import { isIPv6 } from 'node:net';
 import { RemoraError } from '../../core/remora-error.ts';
 import { createTokenBucket, type TokenBucket } from '../../core/token-bucket.ts';
 import type { Rate } from './call-rate.ts';
+import { toNetwork } from './to-network.ts';
 
 export interface WrongTokenRates {
   readonly ofAddress: Rate;
@@ -61,14 +61,6 @@ export function createWrongTokens(now_ms: () => number, rates: WrongTokenRates =
       };
     },
   };
-}
-
-/** An IPv4 address, or the network of an IPv6 address: one customer has too many IPv6 addresses to count each. */
-function toNetwork(address: string): string {
-  const plain = address.startsWith('::ffff:') ? address.slice(7) : address;
-  if (!isIPv6(plain)) return plain;
-  const [head = ''] = plain.split('::');
-  return head.split(':').slice(0, 4).join(':');
 }
 
 function refuse(bucket: TokenBucket): RemoraError {
