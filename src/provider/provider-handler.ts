@@ -8,11 +8,12 @@ import type { Secret } from '../core/secret.ts';
 import { toReceived, toResponse } from './adapters/web-shapes.ts';
 import { checkReturned } from './check-returned.ts';
 import type { ProviderFunctions } from './functions.ts';
+import { CALL_LIMIT_MS, inTime } from './in-time.ts';
 import { parseSent } from './parse-sent.ts';
 import { emptyAnswer, errorAnswer, jsonAnswer, type ProviderAnswer } from './provider-answer.ts';
 import { createProviderPaths } from './provider-paths.ts';
 import { receiveEvent } from './receive-event.ts';
-import type { ReceivedRequest } from './received-request.ts';
+import { BODY_LIMIT_MS, type ReceivedRequest } from './received-request.ts';
 import { createResourceCalls } from './resource-calls.ts';
 import { findRoute, type Route } from './route.ts';
 import { createSignOn, type SignOnSettings } from './sign-on/sign-on.ts';
@@ -48,7 +49,7 @@ export interface ProviderHandler {
 
 /** Throws a TypeError for options that cannot work. */
 export function createProviderHandler(options: ProviderOptions): ProviderHandler {
-  const { clock = systemClock, onError, signOn: signOnFunction, signOnSettings } = options;
+  const { clock = systemClock, onError, signOn: signOnFunction, signOnSettings, limit_ms = CALL_LIMIT_MS } = options;
   const { nonces, resources } = options.store ?? { nonces: createNonceBook(), resources: createMemoryResources() };
   const paths = createProviderPaths(options.baseUrl);
   const verify = createRequestVerifier({
@@ -62,7 +63,7 @@ export function createProviderHandler(options: ProviderOptions): ProviderHandler
     resources,
     clock,
     onLateError: onError,
-    ...(options.limit_ms === undefined ? {} : { limit_ms: options.limit_ms }),
+    limit_ms,
   });
   if ((signOnFunction === undefined) !== (signOnSettings === undefined)) {
     throw new TypeError('signOn and signOnSettings go together');
@@ -117,10 +118,15 @@ export function createProviderHandler(options: ProviderOptions): ProviderHandler
 
   async function serve(request: ReceivedRequest): Promise<ProviderAnswer> {
     try {
-      if (signOn?.isCallback(request) === true) return await signOn.end(request);
+      if (signOn?.isCallback(request) === true) return await inTime(limit_ms, signOn.end(request), onError);
       const target = paths.toRelative(request.target);
       if (target === undefined) throw new RemoraError('not_found', 'nothing is served at this path');
-      return await serveRoute(findRoute(request.method, target), request, target);
+      // The body has a limit of its own.
+      return await inTime(
+        limit_ms + BODY_LIMIT_MS,
+        serveRoute(findRoute(request.method, target), request, target),
+        onError,
+      );
     } catch (error) {
       if (error instanceof RemoraError && error.code !== 'internal') return errorAnswer(error);
       onError(error);

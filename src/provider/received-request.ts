@@ -15,7 +15,7 @@ export interface ReceivedRequest {
 
 /** The platform’s requests have far less. */
 export const BODY_CAP_BYTES = 64 * 1024;
-const BODY_LIMIT_MS = 10_000;
+export const BODY_LIMIT_MS = 10_000;
 
 /** Reads a body within its cap and time. The rest of a longer one stays unread. */
 export async function readCapped(

@@ -10,17 +10,15 @@ import {
 import type { Clock } from '../core/clock.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import { randomHex } from '../core/urandom.ts';
-import { withDeadline } from '../core/with-deadline.ts';
 import { checkReturned } from './check-returned.ts';
 import type { ProviderFunctions, Provisioning } from './functions.ts';
-import type { Found, ResourceBook } from './store/resource-book.ts';
+import { inTime, notReady } from './in-time.ts';
+import type { Claim, Found, ResourceBook } from './store/resource-book.ts';
 
-/** The platform waits 30 s for an answer. */
-export const CALL_LIMIT_MS = 25_000;
-/** After it a call is taken for one whose process was killed. */
-const LEASE_MS = 600_000;
+/** After it a call is taken for one whose process was killed: a call that runs renews its claim. */
+const LEASE_MS = 30_000;
+const RENEW_EVERY_MS = 10_000;
 const CLAIM_EVERY_MS = 50;
-const RETRY_MS = 1_000;
 const GONE_KEPT_MS = 24 * 3_600_000;
 
 export interface ResourceCallsOptions {
@@ -29,7 +27,7 @@ export interface ResourceCallsOptions {
   readonly clock: Clock;
   /** Called with the error of a call whose caller has been told to come again. */
   readonly onLateError: (error: unknown) => void;
-  readonly limit_ms?: number;
+  readonly limit_ms: number;
 }
 
 export interface ResourceCalls {
@@ -42,7 +40,7 @@ export interface ResourceCalls {
 }
 
 export function createResourceCalls(options: ResourceCallsOptions): ResourceCalls {
-  const { functions, resources, clock, onLateError, limit_ms = CALL_LIMIT_MS } = options;
+  const { functions, resources, clock, onLateError, limit_ms } = options;
 
   /** Runs `step` when no other call has the extension. It goes on when it takes longer than its caller may wait. */
   async function alone<T>(extension_id: string, step: () => Promise<T>): Promise<T> {
@@ -56,25 +54,44 @@ export function createResourceCalls(options: ResourceCallsOptions): ResourceCall
       if (clock.mono_ms() >= end_ms) throw notReady('another call for this extension is under way');
       await new Promise((resolve) => setTimeout(resolve, CLAIM_EVERY_MS));
     }
-    const run = async () => {
-      try {
-        return await step();
-      } finally {
-        await resources.release(toClaim());
-      }
-    };
-    const running = run();
-    const late = () => {
-      running.catch(onLateError);
-      return notReady('this takes longer; ask again');
-    };
-    return await withDeadline(Math.max(1, end_ms - clock.mono_ms()), running, late);
+    const left_ms = Math.max(1, end_ms - clock.mono_ms());
+    return await inTime(left_ms, holding(toClaim, step), onLateError);
+  }
+
+  async function holding<T>(toClaim: () => Claim, step: () => Promise<T>): Promise<T> {
+    const renewing = setInterval(() => void renew(toClaim()), RENEW_EVERY_MS);
+    renewing.unref();
+    try {
+      return await step();
+    } finally {
+      clearInterval(renewing);
+      await resources.release(toClaim());
+    }
+  }
+
+  async function renew(claim: Claim): Promise<void> {
+    try {
+      await resources.claim(claim);
+    } catch (error) {
+      onLateError(error);
+    }
   }
 
   async function idsOf(id: string): Promise<{ readonly resource_id: string; readonly extension_id: string }> {
     const found = await resources.find(id);
     if (found === 'gone') throw notFound();
     return found ?? { resource_id: id, extension_id: id };
+  }
+
+  /** What is not there any more is removed; every other refusal is thrown. */
+  async function removeThere(id: string): Promise<RemoraError | undefined> {
+    try {
+      await functions.remove(id);
+      return undefined;
+    } catch (error) {
+      if (error instanceof RemoraError && (error.code === 'not_found' || error.code === 'gone')) return error;
+      throw error;
+    }
   }
 
   return {
@@ -115,10 +132,11 @@ export function createResourceCalls(options: ResourceCallsOptions): ResourceCall
       const { extension_id } = await idsOf(id);
       await alone(extension_id, async () => {
         const { resource_id } = await idsOf(id);
-        await functions.remove(resource_id);
+        const refusal = await removeThere(resource_id);
         const now_ms = clock.wall_ms();
         await resources.end(extension_id, now_ms);
         await resources.forget(now_ms - GONE_KEPT_MS);
+        if (refusal !== undefined) throw refusal;
       });
     },
   };
@@ -131,8 +149,4 @@ function toAnswer(found: Found): ProvisioningResponse | undefined {
 
 function notFound(): RemoraError {
   return new RemoraError('not_found', 'there is no such extension');
-}
-
-function notReady(message: string): RemoraError {
-  return new RemoraError('not_ready', message, { retryAfter_ms: RETRY_MS });
 }

@@ -259,6 +259,32 @@ describe('what goes wrong', () => {
   });
 });
 
+it('a removal of what the provider has no more is said so, and the extension is gone', async () => {
+  let isBroken = true;
+  const { call } = await openKitProvider({
+    remove() {
+      if (isBroken) throw new ProviderError('invalid_state', 'a backup runs');
+      throw new ProviderError('not_found', 'no such box');
+    },
+  });
+  const post = { method: 'POST', path: '/extensions', body: provisioning('e1') };
+  await call(post);
+  const removal = { method: 'DELETE', path: '/extensions/p-e1' };
+  expect((await call(removal)).status).toBe(409);
+  expect((await call(post)).status).toBe(200);
+  isBroken = false;
+  expect((await call(removal)).status).toBe(404);
+  expect((await call(post)).status).toBe(410);
+});
+
+it('no function keeps the platform waiting for ever', async () => {
+  const never = new Promise<never>(() => undefined);
+  const { baseUrl } = await openKitProvider({ limit_ms: 50, update: () => never, remove: () => never });
+  const path = '/extensions/e1';
+  expect((await callSigned(baseUrl, { method: 'PATCH', path, body: provisioning('e1') })).status).toBe(503);
+  expect((await callSigned(baseUrl, { method: 'DELETE', path })).status).toBe(503);
+});
+
 describe('other servers', () => {
   it('Request in, Response out', async () => {
     const baseUrl = 'https://kv.test/remora';

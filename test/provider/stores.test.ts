@@ -59,10 +59,12 @@ describe.each([
     expect(await resources.claim(claim('two', 6))).toBe(false);
     await resources.release(claim('one', 6));
     expect(await resources.claim(claim('two', 7))).toBe(true);
-    expect(await resources.claim(claim('three', 17))).toBe(true);
+    expect(await resources.claim(claim('two', 12))).toBe(true);
+    expect(await resources.claim(claim('three', 17))).toBe(false);
+    expect(await resources.claim(claim('three', 22))).toBe(true);
     // Its time was over: it has nothing to release.
-    await resources.release(claim('two', 17));
-    expect(await resources.claim(claim('four', 18))).toBe(false);
+    await resources.release(claim('two', 22));
+    expect(await resources.claim(claim('four', 23))).toBe(false);
     expect(await resources.read('e1')).toBeUndefined();
   });
 

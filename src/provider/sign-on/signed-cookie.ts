@@ -1,6 +1,6 @@
 // A cookie that only this provider can have made: what it says, until when, and a signature over both.
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
-import type { Clock } from '../../core/clock.ts';
+import { type Clock, systemClock } from '../../core/clock.ts';
 import type { Secret } from '../../core/secret.ts';
 
 export interface SignedCookieOptions {
@@ -13,7 +13,7 @@ export interface SignedCookieOptions {
   /** Only over TLS. */
   readonly isSecure: boolean;
   readonly kept_s: number;
-  readonly clock: Clock;
+  readonly clock?: Clock;
 }
 
 export interface SignedCookie {
@@ -26,7 +26,7 @@ export interface SignedCookie {
 }
 
 export function createSignedCookie(options: SignedCookieOptions): SignedCookie {
-  const { path, isSecure, kept_s, purpose, clock } = options;
+  const { path, isSecure, kept_s, purpose, clock = systemClock } = options;
   // Lax: the browser comes back from the platform by a link.
   const attributes = `Path=${path}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
 

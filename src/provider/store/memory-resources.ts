@@ -18,7 +18,7 @@ export function createMemoryResources(): ResourceBook {
   return {
     claim(claim) {
       const held = claims.get(claim.extension_id);
-      if (held !== undefined && held.until_ms > claim.now_ms) return false;
+      if (held !== undefined && held.holder !== claim.holder && held.until_ms > claim.now_ms) return false;
       claims.set(claim.extension_id, claim);
       return true;
     },

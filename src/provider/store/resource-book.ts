@@ -28,7 +28,7 @@ export type Found = KnownResource | 'gone' | undefined;
 
 /** Processes that serve one provider share one book. */
 export interface ResourceBook {
-  /** False while another call has the extension; of two at once, one gets it. */
+  /** False while another call has the extension; of two at once, one gets it. The holder of a claim renews it. */
   claim(claim: Claim): Awaitable<boolean>;
   /** Ends a claim; nothing when that holder has it no more. */
   release(claim: Claim): Awaitable<void>;

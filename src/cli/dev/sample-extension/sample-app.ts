@@ -2,7 +2,6 @@
 // request.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { systemClock } from '../../../core/clock.ts';
 import { toErrorMessage } from '../../../core/error-message.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import { sendError } from '../../../http/reply.ts';
@@ -48,7 +47,6 @@ export async function openSampleApp(settings: SampleSettings): Promise<SampleApp
     path: '/',
     isSecure: false,
     kept_s: SESSION_KEPT_S,
-    clock: systemClock,
   });
   const handler = createProviderHandler({
     baseUrl,
