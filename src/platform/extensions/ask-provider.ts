@@ -65,7 +65,7 @@ export function createAskProvider({ call, times, clock }: AskProviderDeps): AskP
       if (verdict.type === 'refused' && NOT_SERVED.includes(verdict.status))
         return { type: 'missing', message: verdict.message };
       if (verdict.type !== 'done') return verdict;
-      const resource = readResourceAnswer(verdict.text);
+      const resource = readResourceAnswer(verdict.text, row.provider_id ?? row.id);
       return resource === undefined ? toInvalid('it is no resource record') : { type: 'read', resource, asked_at };
     },
     async update(provider, row, parameters, signal) {

@@ -78,7 +78,7 @@ export function createExtensionStore(sql: Sql): ExtensionStore {
     },
     async page({ organization_id, after = { created_at: -1, id: '' }, limit }) {
       const text = `SELECT * FROM extensions WHERE organization_id = $1 AND ${live}
-        AND (created_at > $2 OR (created_at = $2 AND id > $3)) ORDER BY created_at, id LIMIT $4`;
+        AND (created_at, id) > ($2, $3) ORDER BY created_at, id LIMIT $4`;
       const values = [organization_id, after.created_at, after.id, limit];
       return (await sql.all<StoredExtension>(text, values)).map(parseExtensionRow);
     },

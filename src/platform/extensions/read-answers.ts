@@ -64,9 +64,10 @@ export function readUpdateAnswer(text: string): Partial<ProvisionAnswer> | Unrea
   };
 }
 
-/** What a provider says of one resource; fields that are not known are kept. Undefined for what is none. */
-export function readResourceAnswer(text: string): KnownResource | undefined {
-  const parsed = extensionResource.safeParse(toJson(text));
+/** What a provider says of the resource `id`, which it need not repeat; fields that are not known are kept. Undefined for what is none. */
+export function readResourceAnswer(text: string, id: string): KnownResource | undefined {
+  const given = z.looseObject({}).safeParse(toJson(text));
+  const parsed = extensionResource.safeParse({ ...given.data, ...(given.success ? { id } : {}) });
   return parsed.success ? toKnownResource(parsed.data) : undefined;
 }
 

@@ -3,7 +3,7 @@
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
-import { openExtensions, type Spoil } from '../../support/provisioner.ts';
+import { IMPATIENT, openExtensions, type Spoil } from '../../support/provisioner.ts';
 
 /** Answers each provisioning request with this text. */
 const says =
@@ -71,7 +71,7 @@ test('words of a refusal are shown, short and without what moves a terminal', as
 });
 
 test('an answer that is lost, or comes after the time, is asked for again with the same id and another nonce', async () => {
-  const { provider, create, read } = await openExtensions();
+  const { provider, create, read } = await openExtensions({ extensionTimes: IMPATIENT });
   provider.spoil(async (asked, response, request) => {
     if (asked.method !== 'POST') return false;
     const count = provider.of('POST').length;
@@ -99,7 +99,7 @@ test('an answer that is lost, or comes after the time, is asked for again with t
 });
 
 test('an answer without end is cut off, and the platform goes on', async () => {
-  const { provider, create, read, platform } = await openExtensions();
+  const { provider, create, read, platform } = await openExtensions({ extensionTimes: IMPATIENT });
   const sent: number[] = [];
   provider.spoil(({ method }, response) => {
     if (method !== 'POST') return false;
@@ -127,7 +127,7 @@ test('an answer without end is cut off, and the platform goes on', async () => {
 });
 
 test('a provider that is down fails it after a while, with what was wrong, and a retry finds it up', async () => {
-  const { provider, call, create, read } = await openExtensions();
+  const { provider, call, create, read } = await openExtensions({ extensionTimes: IMPATIENT });
   provider.spoil(says('{"error":"database on fire"}', 500));
   const made = await create('my-kv');
   expect(made.json).toMatchObject({ state: 'provisioning', error: { code: 'provider_down' } });
@@ -197,7 +197,7 @@ test('a deletion in the middle of a request waits for its end, and removes what 
 });
 
 test('a deletion after a lost answer finds what the provider calls it, and removes that', async () => {
-  const { provider, call, create } = await openExtensions();
+  const { provider, call, create } = await openExtensions({ extensionTimes: IMPATIENT });
   let isLosing = true;
   provider.spoil(({ method, json }, _response, request) => {
     if (method !== 'POST' || !isLosing) return false;
@@ -250,7 +250,7 @@ async function openExtensionsBeside(platform: Awaited<ReturnType<typeof openExte
 }
 
 test('a provider whose port is closed is one that is down', async () => {
-  const { provider, create } = await openExtensions();
+  const { provider, create } = await openExtensions({ extensionTimes: IMPATIENT });
   provider.server.closeAllConnections();
   await new Promise((resolve) => provider.server.close(resolve));
   const port = Number(new URL(provider.base_url).port);

@@ -1,7 +1,7 @@
 // The life of an extension: provisioned, given to an app, changed, deleted, at a provider that does what it is asked.
 import { expect, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
-import { openExtensions } from '../../support/provisioner.ts';
+import { IMPATIENT, openExtensions } from '../../support/provisioner.ts';
 
 test('an extension is provisioned at once, its app gets the variables, and no answer has a value', async () => {
   const { provider, platform, user, call, create, read, variables } = await openExtensions();
@@ -60,7 +60,7 @@ test('a deletion takes the variables away at once, and goes on until the provide
 });
 
 test('a slow provider is waited for after the answer, and its status is asked for until it is ready', async () => {
-  const { provider, create, read } = await openExtensions();
+  const { provider, create, read } = await openExtensions({ extensionTimes: { ...IMPATIENT, provision_ms: 5_000 } });
   provider.spoil(async ({ method }) => {
     if (method === 'POST') await new Promise((resolve) => setTimeout(resolve, 200));
     return false;

@@ -6,7 +6,7 @@ import type { Secret } from '../../../src/core/secret.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openTestPlatform, type TestPlatform } from '../../support/open-platform.ts';
 import { isWithoutPostgres, openPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
-import { openExtensions, QUICK } from '../../support/provisioner.ts';
+import { IMPATIENT, openExtensions, QUICK } from '../../support/provisioner.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 /** A copy of the database of a platform that goes on: what a platform finds that starts after a kill at this moment. */
@@ -88,7 +88,7 @@ describe.skipIf(isWithoutPostgres())('two platforms on one PostgreSQL', () => {
 
   test('each extension is asked for by one at a time, and the other goes on where one has ended', async () => {
     const database = await server.createDatabase();
-    const { provider, platform, token, create } = await openExtensions({ database });
+    const { provider, platform, token, create } = await openExtensions({ database, extensionTimes: IMPATIENT });
     const other = await openTestPlatform({ database, extensionTimes: QUICK });
     const read = reader(other, token);
     const open = new Set<string>();
