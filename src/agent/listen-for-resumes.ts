@@ -9,7 +9,7 @@ export function listenForResumes(parts: AgentParts, runClock: RunClock): void {
   const { resume, staleSockets, resumeReports, channel, holds, idle, machine } = parts;
   resume.onResumed(() => staleSockets.onResumed());
   resume.onResumed(() => resumeReports.onResumed());
-  resume.onResumed(() => channel.onResumed());
+  resume.onResumed(() => resume.afterCallers(channel.onResumed()));
   resume.onResumed(() => parts.writeGeneration());
   // The clock of a process that goes on with a recovery has begun after the gap.
   resume.onResumed(() => {

@@ -12,6 +12,7 @@ export function createNoUpstream(): Upstream {
     },
     overSocket: refuse,
     retire: async () => undefined,
+    cut: () => async () => undefined,
     replace: async () => undefined,
     askBeforeHandshakes: () => undefined,
     mayHandshake: () => true,

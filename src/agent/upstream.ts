@@ -1,8 +1,11 @@
 // The connections of the agent to the outside. After a resume all of them are replaced at once: a new pool is in place before
-// the old one is destroyed, so that no call can pick a dead connection.
+// the connections of the old one are closed, so that no call can pick a dead connection.
+import type { Socket } from 'node:net';
 import type * as undici from 'undici';
 import { checkHandshakes } from '../http/checked-handshakes.ts';
+import { cutSocket } from '../http/cut-socket.ts';
 import { joinAnswerChunks } from '../http/join-answer-chunks.ts';
+import { switchedSockets } from '../http/switched-sockets.ts';
 import { Agent, buildConnector, Pool } from '../http/undici.ts';
 import { ConnectionsReplaced } from '../http/upstream-error.ts';
 
@@ -19,7 +22,12 @@ export interface Upstream extends AsyncDisposable {
   overSocket(path: string): undici.Dispatcher;
   /** Closes idle connections; later calls use new ones. It does not wait for calls in flight, because a stream may never end. */
   retire(): Promise<void>;
-  /** Later calls use new connections when it returns; resolves when the old ones are destroyed, also those in use. */
+  /**
+   * Later calls use new connections and the old ones are closed when it returns, also those in use. The calls that use them learn of that
+   * when the result is called, which resolves when all of it is over. Tunnels are left to their two ends.
+   */
+  cut(): () => Promise<void>;
+  /** Does both. */
   replace(): Promise<void>;
   /** Sets what is asked right before each TLS handshake, which fails where it answers false. */
   askBeforeHandshakes(mayBegin: () => boolean): void;
@@ -47,7 +55,7 @@ export function createUpstream(options: UpstreamOptions = {}): Upstream {
   const open = (socketPath?: string) => {
     const where = socketPath === undefined ? connect : { ...connect, socketPath };
     const connector = checkHandshakes(buildConnector(where), () => mayBegin());
-    return openConnections({ ...LIMITS, connect: joinAnswerChunks(connector) });
+    return openConnections(joinAnswerChunks(connector));
   };
   let mayBegin = () => true;
   let main = open();
@@ -60,6 +68,13 @@ export function createUpstream(options: UpstreamOptions = {}): Upstream {
     main = open();
     sockets = new Map();
     return old;
+  }
+
+  function cut(): () => Promise<void> {
+    const ends = [...swap(), ...retiring].map((connections) => connections.cut());
+    return async () => {
+      await Promise.all(ends.map((end) => end()));
+    };
   }
 
   return {
@@ -81,12 +96,8 @@ export function createUpstream(options: UpstreamOptions = {}): Upstream {
         connections.agent.close().then(done, done);
       }
     },
-    async replace() {
-      const old = [...swap(), ...retiring];
-      await Promise.all(
-        old.map((connections) => connections.destroy(new ConnectionsReplaced('the machine was resumed'))),
-      );
-    },
+    cut,
+    replace: async () => cut()(),
     askBeforeHandshakes(ask) {
       mayBegin = ask;
     },
@@ -100,14 +111,31 @@ export function createUpstream(options: UpstreamOptions = {}): Upstream {
 
 interface Connections {
   readonly agent: undici.Agent;
+  /** Closes what is open. The result ends the calls. */
+  cut(): () => Promise<void>;
   destroy(error: Error): Promise<void>;
 }
 
 /** undici's Agent forgets its pools while it closes, and destroying it then leaves their calls open; so the pools are kept here. */
-function openConnections(options: undici.Agent.Options): Connections {
+function openConnections(connect: undici.buildConnector.connector): Connections {
   const pools = new Set<undici.Pool>();
+  const sockets = new Set<Socket>();
+  let replaced: Error | undefined;
   const agent = new Agent({
-    ...options,
+    ...LIMITS,
+    connect(options, callback) {
+      connect(options, (...[error, socket]) => {
+        if (error !== null) return callback(error, null);
+        // It was dialled before the resume.
+        if (replaced !== undefined) {
+          socket.destroy();
+          return callback(replaced, null);
+        }
+        sockets.add(socket);
+        socket.once('close', () => sockets.delete(socket));
+        callback(null, socket);
+      });
+    },
     factory(origin, poolOptions) {
       for (const known of pools) if (known.destroyed) pools.delete(known);
       const pool = new Pool(origin, poolOptions);
@@ -115,10 +143,23 @@ function openConnections(options: undici.Agent.Options): Connections {
       return pool;
     },
   });
+  async function destroy(error: Error): Promise<void> {
+    await Promise.all([agent.destroy(error), ...[...pools].map((pool) => pool.destroy(error))]);
+  }
+
   return {
     agent,
-    async destroy(error) {
-      await Promise.all([agent.destroy(error), ...[...pools].map((pool) => pool.destroy(error))]);
+    cut() {
+      const error = new ConnectionsReplaced('the machine was resumed');
+      replaced = error;
+      const own = [...sockets].filter((socket) => !switchedSockets.has(socket));
+      const releases = own.map((socket) => cutSocket(socket, error));
+      return async () => {
+        const destroyed = destroy(error);
+        for (const release of releases) release();
+        await destroyed;
+      };
     },
+    destroy,
   };
 }

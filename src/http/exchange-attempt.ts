@@ -12,6 +12,7 @@ import { InformationalLimit } from './informational-limit.ts';
 import { InformationalWriter } from './informational-writer.ts';
 import { toPairs, toTexts } from './raw-headers.ts';
 import { switchToTunnel } from './switch-to-tunnel.ts';
+import { switchedSockets } from './switched-sockets.ts';
 import { TUNNEL_IDLE_MS } from './tunnel.ts';
 import { isRetryable, toUpstreamError } from './upstream-error.ts';
 
@@ -92,6 +93,7 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
   }
 
   onRequestUpgrade(controller: Dispatcher.DispatchController, status: number, _headers: unknown, socket: Duplex): void {
+    switchedSockets.add(socket);
     const { tunnel, from, headers: policy, signal } = this.#upstream;
     if (this.#settled || tunnel === undefined) {
       socket.on('error', () => undefined).destroy();

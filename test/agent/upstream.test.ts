@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
 import { createUpstream } from '../../src/agent/upstream.ts';
+import { readConnectionTable } from '../../src/linux/sockets/connection-table.ts';
 import { listenForHellos } from '../support/client-hellos.ts';
 
 /** Answers every request with one line and no end. */
@@ -42,6 +43,26 @@ it('replaces a retired pool as well: what it still carried is broken off', async
   await upstream.retire();
   await upstream.replace();
   expect(String(await failed)).toMatch(/resumed/);
+});
+
+it('closes what is open at once when it is cut, and ends the calls on it when it is told to', async () => {
+  const origin = await openEndless();
+  const upstream = openUpstream();
+  const { body } = await upstream.dispatcher.request({ origin, path: '/', method: 'GET' });
+  const { port } = new URL(origin);
+  const count = () => readConnectionTable().filter((each) => each.peer_port === Number(port)).length;
+  let isOver = false;
+  const failed = once(body, 'error').finally(() => {
+    isOver = true;
+  });
+  body.resume();
+  expect(count()).toBe(1);
+  const end = upstream.cut();
+  expect(count()).toBe(0);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(isOver).toBe(false);
+  await end();
+  expect(await failed).toMatchObject([{ name: 'ConnectionsReplaced' }]);
 });
 
 it('begins no TLS handshake that may not begin, also over a connection that is made already', async () => {

@@ -134,6 +134,19 @@ test('a connection that breaks ends every call with an error, and says so at bot
   await expect(pair.platform.connect('agent')).rejects.toMatchObject({ code: 'upstream_failed' });
 });
 
+test('a channel that is cut says nothing more to the platform, and its end is told when it is asked for', async () => {
+  const pair = await openPair();
+  expect(await call(pair, '/before')).toBe('GET /before 0');
+  const said: number[] = [];
+  pair.socket.on('data', (bytes: Buffer) => said.push(bytes.length));
+  const closed = once(pair.socket, 'close');
+  const end = pair.agent.cut();
+  await closed;
+  expect([said, pair.closed.agent]).toEqual([[], undefined]);
+  end();
+  await eventually(() => pair.closed.agent !== undefined || undefined);
+});
+
 /** A hundred large answers that nobody reads. */
 async function openUnread(pair: Awaited<ReturnType<typeof openPair>>) {
   const streams = await Promise.all(Array.from({ length: 100 }, () => pair.platform.connect('agent')));

@@ -54,8 +54,8 @@ export interface ChannelStatus {
 export interface Channel extends AsyncDisposable {
   /** Dials until `signal` aborts. */
   start(signal: AbortSignal, targets: readonly ChannelTarget[]): void;
-  /** Drops the connection from before the resume. Nothing is dialled before `recover`. */
-  onResumed(): void;
+  /** Closes the connection from before the resume; the result ends the calls that it carries. Nothing is dialled before `recover`. */
+  onResumed(): () => void;
   /** Dials at once. Rejects with the reason when that attempt fails; it goes on trying then. */
   recover(): Promise<void>;
   /** Opens a lane that the platform has asked for over the open channel. Rejects with ChannelRefused. */
@@ -72,21 +72,22 @@ export function createChannel(options: ChannelOptions): Channel {
   let targets: readonly ChannelTarget[] = [];
   let attempt: AbortController | undefined;
   let timer: NodeJS.Timeout | undefined;
-  let session: ServedChannel | undefined;
-  let since_ms: number | undefined;
+  let open: { readonly session: ServedChannel; readonly since_ms: number } | undefined;
   let opened = 0;
   const streams = new StreamCount();
 
-  function drop(): void {
+  /** Returns the session that was open. */
+  function leave(): ServedChannel | undefined {
     clearTimeout(timer);
     timer = undefined;
     attempt?.abort();
     attempt = undefined;
-    const old = session;
-    session = undefined;
-    since_ms = undefined;
-    old?.destroy();
+    const old = open?.session;
+    open = undefined;
+    return old;
   }
+
+  const drop = () => leave()?.destroy();
 
   async function dial(to: ChannelAddress & { readonly token: Secret }): Promise<void> {
     drop();
@@ -116,19 +117,17 @@ export function createChannel(options: ChannelOptions): Channel {
       ...(options.pingInterval_ms === undefined ? {} : { pingInterval_ms: options.pingInterval_ms }),
       onProved: backoff.reset,
       onClose(reason) {
-        if (session === own) onClosed(reason);
+        if (open?.session === own) onClosed(reason, open.since_ms);
       },
     });
-    session = own;
-    since_ms = clock.wall_ms();
+    open = { session: own, since_ms: clock.wall_ms() };
     opened += 1;
     part.set('ok');
   }
 
-  function onClosed(reason: string | undefined): void {
-    const lasted_ms = since_ms === undefined ? 0 : clock.wall_ms() - since_ms;
-    session = undefined;
-    since_ms = undefined;
+  function onClosed(reason: string | undefined, since_ms: number): void {
+    const lasted_ms = clock.wall_ms() - since_ms;
+    open = undefined;
     // One that held for a while proves the platform healthy: the next try is soon.
     if (lasted_ms > DIAL_MS) backoff.reset();
     again(reason ?? 'the platform closed it', undefined);
@@ -165,7 +164,7 @@ export function createChannel(options: ChannelOptions): Channel {
       else part.set('off', 'the platform has not answered yet');
       dialOrNothing().catch(() => undefined);
     },
-    onResumed: drop,
+    onResumed: () => leave()?.cut() ?? (() => undefined),
     recover() {
       backoff.reset();
       return dialOrNothing();
@@ -173,8 +172,8 @@ export function createChannel(options: ChannelOptions): Channel {
     dialLane: async (lane_id, signal) => await dialAs(options, address, { signal, lane_id }),
     status: () => ({
       state:
-        address === undefined ? 'off' : session !== undefined ? 'open' : attempt !== undefined ? 'dialling' : 'waiting',
-      since: since_ms === undefined ? null : toDateTime(since_ms),
+        address === undefined ? 'off' : open !== undefined ? 'open' : attempt !== undefined ? 'dialling' : 'waiting',
+      since: open === undefined ? null : toDateTime(open.since_ms),
       streams: streams.open,
       opened,
     }),

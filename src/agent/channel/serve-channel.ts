@@ -11,6 +11,7 @@ import {
   SESSION_WINDOW_BYTES,
   STREAM_WINDOW_BYTES,
 } from '../../core/channel-limits.ts';
+import { cutSocket } from '../../http/cut-socket.ts';
 import { destroySession, setSessionWindow } from '../../http/destroy-session.ts';
 import { pingSession } from '../../http/session-pings.ts';
 import type { ChannelTarget } from './channel-target.ts';
@@ -28,6 +29,8 @@ export interface ServeChannelOptions {
 }
 
 export interface ServedChannel {
+  /** Closes the connection and sends nothing more. The result cuts the streams. */
+  cut(): () => void;
   /** Cuts every stream, and the connection. */
   destroy(): void;
 }
@@ -63,7 +66,16 @@ export function serveChannel(socket: Duplex, options: ServeChannelOptions): Serv
     reason = 'the platform answers no ping';
     destroySession(session, socket);
   });
-  return { destroy: () => destroySession(session, socket) };
+  return {
+    cut() {
+      const release = cutSocket(socket);
+      return () => {
+        session.destroy();
+        release();
+      };
+    },
+    destroy: () => destroySession(session, socket),
+  };
 }
 
 function isTaken(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, targets: readonly ChannelTarget[]): boolean {

@@ -29,6 +29,10 @@ export interface Recovery extends AsyncDisposable {
   begin(): void;
   /** Goes on with the steps after the gate, where a process that is no more has done the ones before. */
   goOn(done: readonly StepResult[]): void;
+  /** `run` runs once the callers that waited at the gate have had their turn, whichever attempt that is; it never throws. */
+  afterCallers(run: () => void): void;
+  /** Runs now what waits for that. */
+  flush(): void;
   readonly running: boolean;
   /** What has ended of the latest attempt, in order. */
   readonly results: readonly StepResult[];
@@ -39,6 +43,7 @@ export function createRecovery(options: RecoveryOptions): Recovery {
   /** What has ended of the latest attempt. A step that fails keeps nothing from happening. */
   let results: StepResult[] = [];
   let stepCount = 0;
+  const later: (() => void)[] = [];
   let abort = new AbortController();
   let latest: Promise<void> = Promise.resolve();
   let disposed = false;
@@ -50,6 +55,11 @@ export function createRecovery(options: RecoveryOptions): Recovery {
     if (signal.aborted) return;
     gate.open('resuming');
     for (let turn = 0; turn < TURNS_FOR_CALLERS; turn += 1) await nextTurn();
+    while (!signal.aborted && later.length > 0) {
+      later.shift()?.();
+      await nextTurn();
+    }
+    if (signal.aborted) return;
     await runAll(afterwards, signal);
     if (!signal.aborted) options.onDone(results);
   }
@@ -61,6 +71,10 @@ export function createRecovery(options: RecoveryOptions): Recovery {
       const result = await runStep(step, { clock, signal, check });
       if (!signal.aborted) results.push(result);
     }
+  }
+
+  function flush(): void {
+    for (const run of later.splice(0)) run();
   }
 
   function attempt(done: readonly StepResult[], gated: readonly Step[]): void {
@@ -84,6 +98,10 @@ export function createRecovery(options: RecoveryOptions): Recovery {
       gate.close('resuming');
       attempt(done, []);
     },
+    afterCallers(run) {
+      later.push(run);
+    },
+    flush,
     get running() {
       return results.length < stepCount;
     },
@@ -93,6 +111,7 @@ export function createRecovery(options: RecoveryOptions): Recovery {
     async [Symbol.asyncDispose]() {
       disposed = true;
       abort.abort();
+      flush();
       await latest;
     },
   };

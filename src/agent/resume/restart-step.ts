@@ -23,12 +23,18 @@ const LIMIT_MS = 30_000;
 /** Of the steps before the gate opens, those that are over at once: `gate`, `identity` and `sockets`. */
 const STEPS_BEFORE = 3;
 
-/** Empty where the process is kept. */
-export function toRestartSteps(restart: ResumeRestart | undefined, resume: () => Resume | undefined): readonly Step[] {
+/** Empty where the process is kept. `endCalls` ends the calls on the former connections: the process waits for its callers. */
+export function toRestartSteps(
+  restart: ResumeRestart | undefined,
+  resume: () => Resume | undefined,
+  endCalls: () => void,
+): readonly Step[] {
   if (restart?.isWanted() !== true) return [];
   const run = async () => {
     const noticed = resume();
-    if (noticed !== undefined && mayBeClone(noticed.cause)) await restart.begin();
+    if (noticed === undefined || !mayBeClone(noticed.cause)) return;
+    endCalls();
+    await restart.begin();
   };
   return [{ name: NAME, deadline_ms: LIMIT_MS, run }];
 }

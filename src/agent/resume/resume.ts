@@ -18,7 +18,7 @@ import type { Incarnation } from './incarnation.ts';
 import type { LastResume } from './last-resume.ts';
 import { createOncePerTick } from './once-per-tick.ts';
 import { createOtherFindings } from './other-findings.ts';
-import { createRecovery } from './recovery.ts';
+import { createRecovery, type Recovery } from './recovery.ts';
 import {
   createContinuation,
   type FormerProcess,
@@ -40,7 +40,7 @@ export interface ResumeOptions {
   readonly hub: EventHub;
   readonly part: Part;
   readonly log: Log;
-  readonly upstream: Pick<Upstream, 'replace'>;
+  readonly upstream: Pick<Upstream, 'cut'>;
   readonly incarnation: Incarnation;
   readonly tick_ms?: number;
   /** What the former process left; its incarnation is in the store. */
@@ -79,6 +79,8 @@ export interface ResumePart extends AsyncDisposable {
    * An error that it throws is logged, and the next listener is called.
    */
   onResumed(listener: () => void): void;
+  /** Calls `run` once, when the callers that wait at the gate have had their turn. An error that it throws is logged. */
+  afterCallers(run: () => void): void;
   /** Calls `listener` when every step has ended, after `resumed` was published. An error that it throws is logged. */
   onRecovered(listener: () => void): void;
   isRecovering(): boolean;
@@ -105,17 +107,19 @@ export function createResume(options: ResumeOptions): ResumePart {
   const watch = running.use(createResumeWatch({ kernel, onFinding, before, ...tickOf(options) }));
   const oncePerTick = createOncePerTick(watch.check);
   const gate = running.use(createGate({ check: oncePerTick.run }));
-  const recovery = running.use(
+  const recovery: Recovery = running.use(
     createRecovery({
       clock,
       gate,
       check: watch.check,
       renew: { name: 'gate', deadline_ms: 5, run: () => incarnation.renew() },
-      gated: () => toGatedSteps(options, () => current.resume),
+      gated: () => toGatedSteps(options, { resume: () => current.resume, afterCallers, flush: recovery.flush }),
       afterwards: () => recoverySteps(),
       onDone,
     }),
   );
+
+  const afterCallers = (run: () => void) => recovery.afterCallers(toLogged(run, log));
 
   const continued = createContinuation({ former: options.before, goOn: recovery.goOn, tell: resumed.call });
 
@@ -192,6 +196,7 @@ export function createResume(options: ResumeOptions): ResumePart {
     lastResume: () => current.shown,
     signals: () => ({ ...watch.signals(), boot_id: kernel.bootId() ?? null, ...others.counts() }),
     onResumed: resumed.add,
+    afterCallers,
     onRecovered: recovered.add,
     isRecovering: () => recovery.running,
     isContinued: () => continued.isRunning,
@@ -206,22 +211,41 @@ export function createResume(options: ResumeOptions): ResumePart {
   };
 }
 
+function toLogged(run: () => void, log: Log): () => void {
+  return () => {
+    try {
+      run();
+    } catch (error) {
+      log.error({ err: error }, 'what is left of the time before the resume could not be ended');
+    }
+  };
+}
+
+interface Gated extends Pick<ResumePart, 'afterCallers'> {
+  readonly resume: () => Resume | undefined;
+  readonly flush: () => void;
+}
+
 function toGatedSteps(
   { incarnation, upstream, restart, log }: ResumeOptions,
-  resume: () => Resume | undefined,
+  { resume, afterCallers, flush }: Gated,
 ): Step[] {
   return [
     { name: 'identity', deadline_ms: 50, run: () => incarnation.save() },
-    { name: 'sockets', deadline_ms: 20, run: () => replaceConnections(upstream, log) },
-    ...toRestartSteps(restart, resume),
+    { name: 'sockets', deadline_ms: 20, run: () => afterCallers(replaceConnections(upstream, log)) },
+    ...toRestartSteps(restart, resume, flush),
   ];
 }
 
-/** Calls use new connections when it returns. Nobody waits for the end of the old ones, which takes a slow machine half a second. */
-function replaceConnections(upstream: ResumeOptions['upstream'], log: Log): void {
-  upstream
-    .replace()
-    .catch((error: unknown) => log.error({ err: error }, 'connections of before the resume could not be ended'));
+/**
+ * Calls use new connections and the old ones are closed when it returns. The result ends the calls on these, which takes a slow machine
+ * some hundred milliseconds: nobody waits for it.
+ */
+function replaceConnections(upstream: ResumeOptions['upstream'], log: Log): () => void {
+  const end = upstream.cut();
+  return () => {
+    end().catch((error: unknown) => log.error({ err: error }, 'connections of before the resume could not be ended'));
+  };
 }
 
 function setPart(part: Part, missing: readonly string[]): void {

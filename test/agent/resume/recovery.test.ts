@@ -71,6 +71,28 @@ const CALLER = `
 
 const forever = () => new Promise<void>(() => undefined);
 
+test('what may wait runs once after the gate has opened, before the later steps, and after a second resume too', async () => {
+  const order: string[] = [];
+  const { recovery, gate, ended } = rig([step('early')], [step('late', () => void order.push('late'))]);
+  recovery.begin();
+  recovery.afterCallers(() => order.push(gate.closed ?? 'open'));
+  recovery.begin();
+  recovery.afterCallers(() => order.push('second'));
+  await ended();
+  expect(order).toEqual(['open', 'second', 'late']);
+});
+
+test('what may wait runs at the end when a recovery ends before it', async () => {
+  let count = 0;
+  const { recovery } = rig([step('early', forever)]);
+  recovery.begin();
+  recovery.afterCallers(() => {
+    count += 1;
+  });
+  await recovery[Symbol.asyncDispose]();
+  expect(count).toBe(1);
+});
+
 test('the renewal is done before begin returns, and the steps run one after the other after it', async () => {
   const order: string[] = [];
   const note = (name: string) => step(name, async () => void order.push(name));

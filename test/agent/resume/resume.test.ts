@@ -63,8 +63,9 @@ function rig(options: RigOptions = {}): Rig {
     part: board.part('resume'),
     log: silentLog,
     upstream: {
-      async replace() {
+      cut() {
         replaced += 1;
+        return async () => undefined;
       },
     },
     incarnation: createIncarnation({
@@ -388,7 +389,7 @@ test('before it is started and after it ended a look finds nothing and throws no
     }),
     part: board.part('resume'),
     log: silentLog,
-    upstream: { replace: async () => undefined },
+    upstream: { cut: () => async () => undefined },
     incarnation: createIncarnation({ load: () => undefined, save: () => undefined }),
   });
   resume.check();
