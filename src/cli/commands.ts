@@ -21,7 +21,7 @@ export const commands: readonly Command[] = [
   {
     name: 'dev',
     group: 'run',
-    summary: 'agent, platform, a database node and a sample provider on this machine; `npm start` runs this',
+    summary: 'agent, platform, a database node and sample providers on this machine; `npm start` runs this',
     operands: '',
     count: [0, 0],
     flags: {

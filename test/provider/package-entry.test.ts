@@ -1,7 +1,16 @@
 // `remora/provider` as a program of a provider imports it: by its name, with types, and without what it does not use.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import type { ProviderFunctions } from 'remora/provider';
 import { describe, expect, it } from 'vitest';
+
+/** Checked with the types of the entry, by the name of the package. */
+const functions = {
+  provision: ({ id, organization_id }) => ({ id, config: { OWNER: organization_id } }),
+  update: () => undefined,
+  read: (id) => ({ id, status: 'ready' }),
+  remove: () => undefined,
+} satisfies ProviderFunctions;
 
 const root = new URL('../../', import.meta.url).pathname;
 
@@ -44,6 +53,10 @@ it('loads neither SQLite nor a client of OAuth before they are used', () => {
   const loaded = JSON.parse(run(program)) as string[];
   expect(loaded).toContain('zod');
   expect(loaded.filter((name) => /better-sqlite3|oauth4webapi|undici/.test(name))).toEqual([]);
+});
+
+it('has types of its own for functions', () => {
+  expect(functions.read('p1')).toEqual({ id: 'p1', status: 'ready' });
 });
 
 describe('package.json', () => {

@@ -1,4 +1,4 @@
-// The programs on the kit's page compile and run as they stand there.
+// The programs on the kit's page run as they stand there.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';

@@ -28,6 +28,7 @@ export function toGuide(record: DevRecord, places: DevPlaces): string[] {
     ['platform', record.platform_url, `log ${places.platformLog}`],
     ['database node', record.node_url, `file ${places.databasePath}`],
     ['provider', places.providerUrl, `connectors ${record.connectors.map(({ id }) => id).join(', ')}`],
+    ['extensions', record.extension_provider.base_url, `provider ${record.extension_provider.name}`],
     ['files', places.dir, `dev.json; log of the agent ${places.agentLog}`],
   ]);
   const lines = toGuideLines(record, places);
@@ -50,6 +51,7 @@ export function toGuideLines(record: DevRecord, places: DevPlaces): GuideLine[] 
   const machine = `/v1/apps/${record.app}/machines/${record.machine}`;
   const suspend = (ask: typeof local) => ask(`${machine}/suspend`, '-X', 'POST');
   const json = ['-H', 'content-type: application/json'];
+  const extension = { provider: record.extension_provider.name, name: 'my-kv', app: record.app };
   const why = { provider: 'sample', connector_id: 'sample', method: 'GET', path: '/admin/users' };
   return [
     { title: 'what the agent says of itself', command: local('/v1/status') },
@@ -60,6 +62,18 @@ export function toGuideLines(record: DevRecord, places: DevPlaces): GuideLine[] 
     { title: 'a call that the policy denies', command: local('/v1/gateway/sample/sample/admin/users') },
     { title: 'and why', command: local('/v1/gateway/explain', ...json, '-d', JSON.stringify(why)) },
     { title: 'a stream through the gateway', command: local('/v1/gateway/sample/sample/sse?count=3', '-N') },
+    {
+      title: 'an extension of a provider: a key-value store, whose secrets go to the programs of the app',
+      command: onPlatform('/v1/extensions', ...json, '-d', JSON.stringify(extension)),
+    },
+    {
+      title: `its page, for a browser; email address and password are those of the user in ${places.dir}/dev.json`,
+      command: onPlatform('/v1/extensions/my-kv/sso', '-o', '/dev/null', '-w', '%{redirect_url}\\n'),
+    },
+    {
+      title: 'delete it; programs that start later do not have its secrets',
+      command: onPlatform('/v1/extensions/my-kv', '-X', 'DELETE'),
+    },
     { title: 'open ports', command: local('/v1/ports') },
     {
       title: 'ports as they open and close, until Ctrl-C; try: python3 -m http.server 8000',

@@ -63,7 +63,7 @@ const DEV_USER = {
 } as const;
 
 export interface Seeded {
-  /** A token of the organization, and one of the sprite. Their text cannot be read again later. */
+  /** A token of the organization, made for the user, and one of the sprite. Their text cannot be read again later. */
   readonly token: Secret;
   readonly spriteToken: Secret;
   readonly user: UserWithPassword;
@@ -80,6 +80,9 @@ export interface SeedDeps {
 export async function seedPlatform({ admin, providerUrl, deleteConnector }: SeedDeps): Promise<Seeded> {
   const { organization, sprite } = DEV_SPRITE;
   if (!(await admin.hasOrganization(organization))) await admin.createOrganization(organization);
+  // A password is dear to make: the rest goes on meanwhile.
+  const makingUser = makeUser(admin);
+  makingUser.catch(() => undefined);
   if ((await admin.findSprite(DEV_SPRITE)) === undefined) {
     await admin.createSprite({ organization, name: sprite, labels: ['team-a'] });
   }
@@ -88,7 +91,8 @@ export async function seedPlatform({ admin, providerUrl, deleteConnector }: Seed
     if (known.has(connector.id)) continue;
     await admin.createConnector({ organization, ...connector, api_key: newKey() });
   }
-  const token = await admin.createToken({ organization });
+  const user = await makingUser;
+  const token = await admin.createToken({ organization, user_id: user.user.id });
   if (known.has(CUSTOM_CONNECTOR_ID)) await deleteConnector(token, CUSTOM_CONNECTOR_ID);
   await admin.createConnector({
     organization,
@@ -98,14 +102,17 @@ export async function seedPlatform({ admin, providerUrl, deleteConnector }: Seed
     api_key: newKey(),
     access_policy: { allow_all: true },
   });
-  const isKnown = (await admin.findUser(DEV_USER.email)) !== undefined;
-  const user = await (isKnown ? admin.resetPassword(DEV_USER.email) : admin.createUser(DEV_USER));
   return {
     token,
     user,
     spriteToken: await admin.createToken({ organization, sprite }),
     connectors: (await admin.listConnectors(organization)).map(({ id, provider }) => ({ id, provider })),
   };
+}
+
+async function makeUser(admin: PlatformAdmin): Promise<UserWithPassword> {
+  const isKnown = (await admin.findUser(DEV_USER.email)) !== undefined;
+  return await (isKnown ? admin.resetPassword(DEV_USER.email) : admin.createUser(DEV_USER));
 }
 
 function newKey(): Secret {
