@@ -32,7 +32,7 @@ export interface SignOnDeps {
   readonly options: Pick<PlatformOptions, 'signInRates' | 'wrongTokens' | 'log'>;
 }
 
-const TIDY_EVERY_MS = 60_000;
+const TIDY_EVERY_MS = 1_000;
 
 export function createSignOn(deps: SignOnDeps): Handlers<typeof signOnOperations, Principal> {
   const { storage, vault, clock, platformUrl, options } = deps;
