@@ -237,7 +237,6 @@ test('every operation of the document, valid and with each place spoiled, has an
   const unreached = [
     'attachProcess',
     'authorizeSignOn',
-    'beginSignIn',
     'completeConnection',
     'control',
     'createExtension',
@@ -246,7 +245,6 @@ test('every operation of the document, valid and with each place spoiled, has an
     'exec',
     'extendVolume',
     'followMachineEvents',
-    'landOnSignIn',
     'openChannel',
     'openLane',
     'provisionConnection',

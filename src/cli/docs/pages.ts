@@ -12,6 +12,8 @@ import {
   toPlatformOperationTable,
   toSourceTable,
 } from './contract-tables.ts';
+import { toExtensionsOperationTable } from './extensions-api.ts';
+import { toExtensionsTable } from './extensions-rows.ts';
 import { toMachinesApiTable } from './machines-api.ts';
 import { toSandboxOperationTable, toSandboxRecordTable } from './sandbox-api.ts';
 import { toSettingTable } from './setting-table.ts';
@@ -48,6 +50,10 @@ export const pages: readonly Page[] = [
     parts: { operations: toSandboxOperationTable, records: toSandboxRecordTable },
   },
   { path: 'src/platform/MACHINES-API.md', parts: { operations: toMachinesApiTable, rows: toSuspendRowTable } },
+  {
+    path: 'src/platform/EXTENSIONS-API.md',
+    parts: { operations: toExtensionsOperationTable, rows: toExtensionsTable },
+  },
   { path: 'src/contract/README.md', parts: { sources: toSourceTable } },
   {
     path: 'src/cli/README.md',

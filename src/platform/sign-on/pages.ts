@@ -12,8 +12,6 @@ export interface SignInPage {
   readonly email: string;
   /** What went wrong with the last try. */
   readonly problem: string | undefined;
-  /** Where people can sign in instead. */
-  readonly other: { readonly name: string; readonly path: string } | undefined;
 }
 
 export interface ConsentPage {
@@ -36,7 +34,7 @@ const STYLE =
 /** The source of the one style sheet, for `Content-Security-Policy`. */
 export const STYLE_SOURCE = `'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`;
 
-export function toSignInPage({ provider, form_token, email, problem, other }: SignInPage): string {
+export function toSignInPage({ provider, form_token, email, problem }: SignInPage): string {
   const focus = (isFirst: boolean) => (isFirst ? ' autofocus' : '');
   return toPage(
     'Sign in',
@@ -50,8 +48,7 @@ ${problem === undefined ? '' : `<p class="problem" role="alert">${escapeHtml(pro
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" maxlength="1024" required${focus(email !== '')}>
 <button name="action" value="sign_in">Sign in</button>
-</form>
-${other === undefined ? '' : `<p><a href="${escapeHtml(other.path)}">Sign in with ${escapeHtml(other.name)}</a></p>`}`,
+</form>`,
   );
 }
 
