@@ -25,6 +25,8 @@ export interface ExtensionStore {
   findByName(name: string): Promise<ExtensionRow | undefined>;
   /** By the id at the provider; by our own where the provider has not said another one. */
   findAtProvider(provider: string, resource_id: string): Promise<ExtensionRow | undefined>;
+  /** The same as `findAtProvider`, and locks the row as `lock` does. */
+  lockAtProvider(provider: string, resource_id: string): Promise<ExtensionRow | undefined>;
   /** Locks the row until the transaction ends, and reads it. */
   lock(id: string): Promise<ExtensionRow | undefined>;
   update(id: string, change: ExtensionChange, now_ms: number): Promise<void>;
@@ -47,6 +49,12 @@ export function createExtensionStore(sql: Sql): ExtensionStore {
     const found = await sql.one<StoredExtension>(`SELECT * FROM extensions WHERE ${where}`, values);
     return found === undefined ? undefined : parseExtensionRow(found);
   };
+  /** A write takes the lock on every database, and reads what was committed before it. */
+  const lock = async (where: string, values: readonly SqlValue[]) => {
+    const text = `UPDATE extensions SET updated_at = updated_at WHERE ${where} RETURNING *`;
+    const found = await sql.one<StoredExtension>(text, values);
+    return found === undefined ? undefined : parseExtensionRow(found);
+  };
   return {
     async insert(row) {
       const fields = { id: row.id, organization_id: row.organization_id, provider: row.provider, ...toFields(row) };
@@ -64,12 +72,10 @@ export function createExtensionStore(sql: Sql): ExtensionStore {
     findAtProvider: async (provider, resource_id) =>
       (await one(`provider = $1 AND provider_id = $2 AND ${live}`, [provider, resource_id])) ??
       (await one(`provider = $1 AND id = $2 AND provider_id IS NULL AND ${live}`, [provider, resource_id])),
-    async lock(id) {
-      // A write takes the lock on every database, and reads what was committed before it.
-      const text = 'UPDATE extensions SET updated_at = updated_at WHERE id = $1 RETURNING *';
-      const found = await sql.one<StoredExtension>(text, [id]);
-      return found === undefined ? undefined : parseExtensionRow(found);
-    },
+    lockAtProvider: async (provider, resource_id) =>
+      (await lock(`provider = $1 AND provider_id = $2 AND ${live}`, [provider, resource_id])) ??
+      (await lock(`provider = $1 AND id = $2 AND provider_id IS NULL AND ${live}`, [provider, resource_id])),
+    lock: (id) => lock('id = $1', [id]),
     async update(id, change, now_ms) {
       const fields = { ...toFields(change), updated_at: now_ms };
       const names = Object.keys(fields);

@@ -14,6 +14,7 @@ import { toNewRow } from '../new-row.ts';
 import { toFitText } from '../provider-words.ts';
 import { idle } from '../settle-step.ts';
 import { applyWebhook, type ToldWebhook } from './apply-webhook.ts';
+import { createWebhookBatches, type GivenWebhook, type Taken } from './webhook-batches.ts';
 import { createWebhookStore, type NewWebhook } from './webhook-store.ts';
 
 export interface TakeWebhookDeps {
@@ -34,17 +35,7 @@ const NAME_MAX = 128;
 
 export function createTakeWebhook(deps: TakeWebhookDeps): TakeWebhook {
   const { storage, secrets, clock, log } = deps;
-  let count = 0;
-
-  async function applyTo(sql: Sql, found: ExtensionRow, told: ToldWebhook): Promise<'applied' | 'stale'> {
-    const store = createExtensionStore(sql);
-    const row = await store.lock(found.id);
-    const change = row === undefined ? undefined : applyWebhook(row, told);
-    if (row === undefined || change === undefined) return 'stale';
-    if (change.state === 'deleted') await secrets.detach(sql, row);
-    await store.update(row.id, change, told.now_ms);
-    return 'applied';
-  }
+  let count = PRUNE_EVERY;
 
   /** The id of the record that is made for a resource that was not asked for; undefined where that is not believed. */
   async function createUnrequested(sql: Sql, provider: string, told: ToldWebhook): Promise<string | undefined> {
@@ -81,54 +72,64 @@ export function createTakeWebhook(deps: TakeWebhookDeps): TakeWebhook {
     return (await store.insert(made)) ? made.id : undefined;
   }
 
-  /** A creation that was asked for, and whose answer has not come yet, is known by its name. */
-  async function find(
-    sql: Sql,
-    provider: string,
-    { webhook: { resource } }: ToldWebhook,
-  ): Promise<ExtensionRow | undefined> {
+  /** Locked. A creation that was asked for, and whose answer has not come yet, is known by its name. */
+  async function lock(sql: Sql, provider: string, { resource }: ExtensionWebhook): Promise<ExtensionRow | undefined> {
     const store = createExtensionStore(sql);
-    const found = await store.findAtProvider(provider, resource.id);
+    const found = await store.lockAtProvider(provider, resource.id);
     if (found !== undefined || resource.name === undefined) return found;
     const named = await store.findByName(resource.name);
     const isAwaited = named?.provider === provider && named.provider_id === null && named.step === 'provision';
-    return isAwaited && named.organization_id === resource.organization_id ? named : undefined;
+    return isAwaited && named.organization_id === resource.organization_id ? await store.lock(named.id) : undefined;
   }
 
-  return async (provider, webhook, signed) => {
-    const told_at = Number(webhook.timestamp) * 1_000;
-    const now_ms = clock.wall_ms();
+  async function takeOne(sql: Sql, { webhook, recorded }: GivenWebhook): Promise<Taken | undefined> {
+    const webhooks = createWebhookStore(sql);
+    const { provider, told_at, received_at: now_ms } = recorded;
     const told = { webhook, told_at, now_ms };
+    const row = await lock(sql, provider, webhook);
+    if (row !== undefined) {
+      const change = applyWebhook(row, told);
+      const outcome = change === undefined ? 'stale' : 'applied';
+      if (!(await webhooks.insert(recorded, outcome, row.id))) return undefined;
+      if (change?.state === 'deleted') await secrets.detach(sql, row);
+      if (change !== undefined) await createExtensionStore(sql).update(row.id, change, now_ms);
+      return { outcome, app: change?.state === 'deleted' ? row.app : null };
+    }
+    const outcome = webhook.action === 'resource.created' ? 'refused' : 'unknown';
+    if (!(await webhooks.insert(recorded, outcome, null))) return undefined;
+    const made = await createUnrequested(sql, provider, told);
+    if (made === undefined) return { outcome, app: null };
+    await webhooks.setCreated(recorded, made);
+    return { outcome: 'created', app: null };
+  }
+
+  async function takeAll(provider: string, given: readonly GivenWebhook[]): Promise<readonly (Taken | undefined)[]> {
+    return await storage.transaction(async (sql) => {
+      const taken: (Taken | undefined)[] = [];
+      for (const each of given) taken.push(await takeOne(sql, each));
+      count += given.length;
+      if (count < PRUNE_EVERY) return taken;
+      count = 0;
+      await createWebhookStore(sql).prune(provider, clock.wall_ms());
+      return taken;
+    }, `webhooks of ${provider}`);
+  }
+
+  const take = createWebhookBatches(takeAll);
+  return async (provider, webhook, signed) => {
     const resource_id = toFitText(webhook.resource.id, ID_SHOWN);
-    const digest = createHash('sha256').update(signed).digest();
     const recorded: NewWebhook = {
       provider,
-      digest,
-      received_at: now_ms,
-      told_at,
+      digest: createHash('sha256').update(signed).digest(),
+      received_at: clock.wall_ms(),
+      told_at: Number(webhook.timestamp) * 1_000,
       action: webhook.action,
       resource_id,
     };
-    count += 1;
-    const isDue = count % PRUNE_EVERY === 1;
-    const taken = await storage.transaction(async (sql) => {
-      const webhooks = createWebhookStore(sql);
-      if (!(await webhooks.insert(recorded))) return undefined;
-      if (isDue) await webhooks.prune(provider, now_ms);
-      const found = await find(sql, provider, told);
-      if (found !== undefined) {
-        const outcome = await applyTo(sql, found, told);
-        await webhooks.setOutcome(recorded, outcome, found.id);
-        return { outcome, found };
-      }
-      const made = await createUnrequested(sql, provider, told);
-      const outcome = made !== undefined ? 'created' : webhook.action === 'resource.created' ? 'refused' : 'unknown';
-      await webhooks.setOutcome(recorded, outcome, made ?? null);
-      return { outcome, found: undefined };
-    }, `webhooks of ${provider}`);
+    const taken = await take(provider, { webhook, recorded });
     if (taken === undefined) return false;
-    const { outcome, found } = taken;
-    if (found !== undefined && webhook.action === 'resource.deleted') secrets.published(found.app);
+    const { outcome, app } = taken;
+    if (app !== null) secrets.published(app);
     const where = { provider, action: webhook.action, resource: resource_id, outcome };
     if (outcome === 'unknown')
       log.warn(where, 'a provider told of a resource that is not known here; nothing was changed');

@@ -2,6 +2,7 @@
 import { type extensionHookOperations, signatureHeader } from '../../../contract/extension-webhooks.ts';
 import type { Clock } from '../../../core/clock.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
+import type { Secret } from '../../../core/secret.ts';
 import { matchesSignature } from '../../../core/signature.ts';
 import type { Handlers } from '../../../http/handler.ts';
 import type { ExtensionProviders } from '../../extension-providers/extension-providers.ts';
@@ -16,15 +17,38 @@ export interface WebhookHandlerDeps {
   readonly clock: Clock;
 }
 
+interface KeptSecrets {
+  readonly secrets: readonly Secret[];
+  readonly read_ms: number;
+}
+
+/** How long a secret that has ended may still be good. */
+const KEPT_MS = 1_000;
 /** Either way. */
 const WINDOW_MS = 300_000;
 
 export function createWebhookHandlers(deps: WebhookHandlerDeps): Handlers<typeof extensionHookOperations, Principal> {
+  const kept = new Map<string, KeptSecrets>();
+
+  /** Empty for a provider that is not known: its names are not kept, because strangers make them up. */
+  async function readSecrets(name: string): Promise<readonly Secret[]> {
+    const now_ms = deps.clock.mono_ms();
+    const known = kept.get(name);
+    if (known !== undefined && now_ms - known.read_ms < KEPT_MS) return known.secrets;
+    const provider = await deps.providers.find(name);
+    if (provider === undefined) {
+      kept.delete(name);
+      return [];
+    }
+    const secrets = await deps.providers.openSecrets(provider, 'webhook');
+    kept.set(name, { secrets, read_ms: now_ms });
+    return secrets;
+  }
+
   return {
     async receiveExtensionWebhook({ params, body, rawBody, request }) {
       const signature = request.headers[signatureHeader];
-      const provider = await deps.providers.find(params.provider);
-      const secrets = provider === undefined ? [] : await deps.providers.openSecrets(provider, 'webhook');
+      const secrets = await readSecrets(params.provider);
       const isSigned =
         typeof signature === 'string' && secrets.some((secret) => matchesSignature(secret, rawBody, signature));
       const isTimely = Math.abs(deps.clock.wall_ms() - Number(body.timestamp) * 1_000) <= WINDOW_MS;

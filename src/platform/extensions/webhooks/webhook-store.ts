@@ -18,8 +18,8 @@ export interface NewWebhook {
 
 export interface WebhookStore {
   /** False for one that came before. */
-  insert(webhook: NewWebhook): Promise<boolean>;
-  setOutcome(webhook: NewWebhook, outcome: WebhookOutcome, extension_id: string | null): Promise<void>;
+  insert(webhook: NewWebhook, outcome: WebhookOutcome, extension_id: string | null): Promise<boolean>;
+  setCreated(webhook: NewWebhook, extension_id: string): Promise<void>;
   /** The newest first. */
   list(provider: string, limit: number): Promise<readonly z.infer<typeof recordedWebhook>[]>;
   /** Deletes what is older than it needs to be, and all but the newest of what is kept to be looked at. */
@@ -38,14 +38,16 @@ interface Stored extends Omit<NewWebhook, 'digest' | 'provider'> {
 
 export function createWebhookStore(sql: Sql): WebhookStore {
   return {
-    async insert({ provider, digest, received_at, told_at, action, resource_id }) {
-      const text = `INSERT INTO extension_webhooks (provider, digest, received_at, told_at, action, resource_id, outcome)
-        VALUES ($1, $2, $3, $4, $5, $6, 'refused') ON CONFLICT DO NOTHING`;
-      return (await sql.run(text, [provider, digest, received_at, told_at, action, resource_id])) > 0;
+    async insert({ provider, digest, received_at, told_at, action, resource_id }, outcome, extension_id) {
+      const text = `INSERT INTO extension_webhooks
+          (provider, digest, received_at, told_at, action, resource_id, outcome, extension_id)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`;
+      const values = [provider, digest, received_at, told_at, action, resource_id, outcome, extension_id];
+      return (await sql.run(text, values)) > 0;
     },
-    async setOutcome({ provider, digest }, outcome, extension_id) {
-      const text = 'UPDATE extension_webhooks SET outcome = $3, extension_id = $4 WHERE provider = $1 AND digest = $2';
-      await sql.run(text, [provider, digest, outcome, extension_id]);
+    async setCreated({ provider, digest }, extension_id) {
+      const text = `UPDATE extension_webhooks SET outcome = 'created', extension_id = $3 WHERE provider = $1 AND digest = $2`;
+      await sql.run(text, [provider, digest, extension_id]);
     },
     async list(provider, limit) {
       const text = `SELECT received_at, told_at, action, resource_id, extension_id, outcome FROM extension_webhooks
