@@ -53,6 +53,15 @@ export type AuthorizeForm = z.infer<typeof authorizeForm>;
 
 export const signOutForm = z.object({ form_token: z.string().max(256) });
 
+/** What an OpenID provider sends back with the browser. */
+export const signInReturn = z.object({
+  code: text,
+  state: text,
+  error: text,
+  error_description: text,
+  iss: text,
+});
+
 /** Extensions API, Platform endpoints, token (form fields). */
 export const tokenRequest = z.object({
   client_id: z.string().min(1),
@@ -159,6 +168,32 @@ export const signOnOperations = {
     rawBody: FORM,
     answer: { kind: 'raw' },
     errors: ['invalid_request', 'too_many_requests', 'payload_too_large', 'unsupported_media_type'],
+  }),
+  beginSignIn: definePlatformOperation({
+    method: 'GET',
+    path: '/oauth/sign-in',
+    summary: 'Send the browser to the OpenID provider of this platform, where there is one, to sign in there',
+    source: 'Remora',
+    tag,
+    servedAt,
+    access,
+    noStore: true,
+    query: authorizeQuery,
+    answer: { kind: 'raw' },
+    errors: ['invalid_request', 'too_many_requests'],
+  }),
+  landOnSignIn: definePlatformOperation({
+    method: 'GET',
+    path: '/oauth/sign-in/callback',
+    summary: 'Where the OpenID provider sends the browser back',
+    source: 'Remora',
+    tag,
+    servedAt,
+    access,
+    noStore: true,
+    query: signInReturn,
+    answer: { kind: 'raw' },
+    errors: ['invalid_request', 'too_many_requests'],
   }),
   exchangeToken: definePlatformOperation({
     method: 'POST',

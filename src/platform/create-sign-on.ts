@@ -2,6 +2,7 @@
 import type { signOnOperations } from '../contract/sign-on.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Handlers } from '../http/handler.ts';
+import { Agent } from '../http/undici.ts';
 import { createExtensionProviders } from './extension-providers/extension-providers.ts';
 import type { UserParts } from './open-users.ts';
 import type { PlatformOptions } from './platform-options.ts';
@@ -17,10 +18,14 @@ import { createSessionStore } from './sign-on/session-store.ts';
 import { createSignIn } from './sign-on/sign-in.ts';
 import { createSignOnStore } from './sign-on/sign-on-store.ts';
 import { createSignOutHandlers } from './sign-on/sign-out-handlers.ts';
+import { createStartSession } from './sign-on/start-session.ts';
 import { createSubmitPassword } from './sign-on/submit-password.ts';
 import { createSignOnTokenHandlers } from './sign-on/token-handlers.ts';
+import { createOpenIdIssuer, type OpenIdIssuer } from './sign-on/upstream/open-id-issuer.ts';
+import { createUpstreamHandlers } from './sign-on/upstream/upstream-handlers.ts';
 import type { Storage } from './storage/storage.ts';
 import type { Principal } from './tokens/principal.ts';
+import { createProviderFetch } from './upstream/provider-fetch.ts';
 import type { Vault } from './vault/vault.ts';
 
 export interface SignOnDeps {
@@ -29,10 +34,10 @@ export interface SignOnDeps {
   readonly userParts: UserParts;
   readonly platformUrl: () => string;
   readonly clock: Clock;
-  readonly options: Pick<PlatformOptions, 'signInRates' | 'wrongTokens' | 'log'>;
+  readonly options: Pick<PlatformOptions, 'signInRates' | 'signInIssuer' | 'wrongTokens' | 'log'>;
 }
 
-const TIDY_EVERY_MS = 60_000;
+const TIDY_EVERY_MS = 1_000;
 
 export function createSignOn(deps: SignOnDeps): Handlers<typeof signOnOperations, Principal> {
   const { storage, vault, clock, platformUrl, options } = deps;
@@ -58,10 +63,23 @@ export function createSignOn(deps: SignOnDeps): Handlers<typeof signOnOperations
   const knownBrowsers = createKnownBrowsers(vault.derive('browsers of sign-on'), cookies);
   const readBrowser = createReadBrowser({ sessions, cookies, formTokens, clock });
   const signIn = createSignIn({ users, passwords, lockOuts, clock, rates: options.signInRates });
-  const submitPassword = createSubmitPassword({ signIn, sessions, cookies, knownBrowsers, tidy, clock });
+  const startSession = createStartSession({ sessions, cookies, knownBrowsers, clock });
+  const upstream = toUpstream(options, clock);
+  const otherWay = upstream?.name;
+  const submitPassword = createSubmitPassword({ signIn, startSession, knownBrowsers, otherWay, tidy });
   return {
     ...createAuthorizeHandlers({
-      ...{ clients, users, signOns, readBrowser, submitPassword, clock, tidy, issuer: platformUrl },
+      ...{ clients, users, signOns, readBrowser, submitPassword, otherWay, clock, tidy, issuer: platformUrl },
+    }),
+    ...createUpstreamHandlers({
+      issuer: upstream,
+      users,
+      cookies,
+      formTokens,
+      startSession,
+      platformUrl,
+      clock,
+      log: options.log,
     }),
     ...createSignOutHandlers({ readBrowser, sessions, cookies }),
     ...createSignOnTokenHandlers({
@@ -75,4 +93,10 @@ export function createSignOn(deps: SignOnDeps): Handlers<typeof signOnOperations
       wrongTokens: options.wrongTokens,
     }),
   };
+}
+
+/** The operator vouches for it, so that it may be on a private network. No connection stays open between two people. */
+function toUpstream({ signInIssuer }: SignOnDeps['options'], clock: Clock): OpenIdIssuer | undefined {
+  if (signInIssuer === undefined) return undefined;
+  return createOpenIdIssuer(signInIssuer, createProviderFetch(new Agent({ pipelining: 0 })), () => clock.mono_ms());
 }

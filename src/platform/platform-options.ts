@@ -11,6 +11,7 @@ import type { AgentCommand } from './machines/drivers/process/spawn-machine.ts';
 import type { QemuSettings } from './machines/drivers/qemu/qemu-settings.ts';
 import type { MailOptions } from './mail/mail-options.ts';
 import type { MetricsAccess } from './observability/metrics-listener.ts';
+import type { OpenIdSettings } from './sign-on/upstream/open-id-issuer.ts';
 import type { Rate } from './tokens/call-rate.ts';
 import type { WrongTokenRates } from './tokens/wrong-tokens.ts';
 import type { Resolve } from './upstream/guarded-connector.ts';
@@ -62,6 +63,8 @@ export interface PlatformOptions {
   readonly mail?: MailOptions;
   /** How many wrong passwords may be tried at sign-on, from one address and in all; 20 at once and then one in 5 s from one when absent. */
   readonly signInRates?: WrongTokenRates;
+  /** An OpenID provider where people sign in in place of a password. */
+  readonly signInIssuer?: OpenIdSettings;
   /** How long a WebSocket through the gateway may be without a byte either way; ten minutes when absent, 0 = for ever. */
   readonly websocketIdle_ms?: number;
   /** How many calls each connector and each sprite may make through the gateway. */

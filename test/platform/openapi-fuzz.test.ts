@@ -237,6 +237,7 @@ test('every operation of the document, valid and with each place spoiled, has an
   const unreached = [
     'attachProcess',
     'authorizeSignOn',
+    'beginSignIn',
     'completeConnection',
     'control',
     'createExtension',
@@ -245,6 +246,7 @@ test('every operation of the document, valid and with each place spoiled, has an
     'exec',
     'extendVolume',
     'followMachineEvents',
+    'landOnSignIn',
     'openChannel',
     'openLane',
     'provisionConnection',

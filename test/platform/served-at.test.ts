@@ -144,6 +144,8 @@ setMember 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:
 removeMember 401:unauthorized 403:forbidden 403:forbidden 403:forbidden served 404:not_found
 authorizeSignOn served served served served 403:forbidden 404:not_found
 submitSignOn served served served served 403:forbidden 404:not_found
+beginSignIn served served served served 403:forbidden 404:not_found
+landOnSignIn served served served served 403:forbidden 404:not_found
 exchangeToken served served served served 403:forbidden 404:not_found
 readTokenInfo served served served served 403:forbidden 404:not_found
 revokeSignOn served served served served 403:forbidden 404:not_found

@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import Database from 'better-sqlite3';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openOnce } from '../support/at-end.ts';
 import {
   createTestClock,
@@ -14,6 +15,7 @@ import {
   TestBrowser,
   toAuthorizePath,
 } from '../support/sign-on-client.ts';
+import { soon } from '../support/soon.ts';
 
 const clock = createTestClock();
 const opened = openOnce(() => openSignOnPlatform({ clock }));
@@ -313,6 +315,22 @@ describe('what a token shows', () => {
     expect(none.status).toBe(401);
     expect(none.headers.get('www-authenticate')).toContain('error="invalid_token"');
   });
+});
+
+test('what has expired is forgotten while sign-ons go on', async () => {
+  const database = new Database(join(platform.dir, 'platform.db'), { readonly: true });
+  onTestFinished(() => void database.close());
+  const count = () => {
+    const tables = ['sign_ons', 'sign_on_tokens', 'sign_on_sessions'];
+    return tables.map((table) => database.prepare(`SELECT count(*) FROM ${table}`).pluck().get());
+  };
+  const { refresh_token } = await openTokens();
+  let last = refresh_token;
+  for (let round = 0; round < 25; round += 1) last = (await refresh(last)).json.refresh_token;
+  expect(Number(count()[1])).toBeLessThan(60);
+  clock.pass(40 * 24 * 3_600_000);
+  await signOn();
+  await soon(() => expect(count()).toEqual([1, 0, 1]));
 });
 
 test('no code, token, session, secret or password is in the database or in the log', async () => {

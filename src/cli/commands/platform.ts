@@ -21,6 +21,7 @@ import { DEFAULT_PLATFORM_PORT, toPlatformDir } from '../platform/platform-dir.t
 import { readPlatformKeys } from '../platform/platform-keys.ts';
 import { readProviderFile } from '../platform/provider-file.ts';
 import { readQemuFlags } from '../platform/qemu-flags.ts';
+import { readSignInFlags } from '../platform/sign-in-flags.ts';
 import { openStopSignals } from '../stop-signals.ts';
 
 const START_DEADLINE_MAX_MS = 600_000;
@@ -63,6 +64,7 @@ export async function run(invocation: Invocation): Promise<number> {
     ...readLimitFlags(text),
     metrics: metrics.access,
     ...readMailFlags(invocation),
+    ...readSignInFlags(text),
     ...(environmentVersion === undefined ? {} : { environmentVersion }),
     ...(providers === undefined ? {} : readProviderFile(providers)),
     ...(publicUrl === undefined ? {} : { publicUrl }),

@@ -2,6 +2,7 @@
 import type { Command, Flag } from '../command.ts';
 import { mailFlags } from './mail-flags.ts';
 import { qemuFlags } from './qemu-flags.ts';
+import { signInFlags } from './sign-in-flags.ts';
 
 export const platformCommand: Command = {
   name: 'platform',
@@ -107,6 +108,7 @@ export const platformCommand: Command = {
       summary: 'file with the token that /metrics asks for (mode 0600)',
     },
     ...mailFlags,
+    ...signInFlags,
     'verify-keys': { type: 'boolean', summary: 'ask a provider about an API key before it is stored' },
     'log-level': { type: 'string', value: 'LEVEL', summary: 'trace, debug, info, warn, error or silent' },
   },

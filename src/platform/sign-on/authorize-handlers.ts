@@ -23,6 +23,8 @@ export interface AuthorizeHandlerDeps {
   readonly submitPassword: SubmitPassword;
   /** The platform's own address. */
   readonly issuer: () => string;
+  /** See `showSignIn`. */
+  readonly otherWay: string | undefined;
   readonly clock: Clock;
   /** Runs now and then, to forget what has expired. */
   readonly tidy: () => void;
@@ -86,7 +88,7 @@ export function createAuthorizeHandlers(deps: AuthorizeHandlerDeps): Handlers<Op
       const asked = await open(query, response);
       if (asked === undefined) return;
       const browser = await readBrowser(request);
-      if (browser.user === undefined) showSignIn(response, asked, browser);
+      if (browser.user === undefined) showSignIn(response, asked, browser, deps.otherWay);
       else await goOn(response, asked, browser, browser.user);
     },
     async submitSignOn({ query, body, request }, response) {
@@ -97,7 +99,9 @@ export function createAuthorizeHandlers(deps: AuthorizeHandlerDeps): Handlers<Op
         return await deps.submitPassword({ request, query, body }, response, asked, browser);
       }
       const { user } = browser;
-      if (user === undefined) return showSignIn(response, asked, browser, { status: 401, text: STALE, email: '' });
+      if (user === undefined) {
+        return showSignIn(response, asked, browser, deps.otherWay, { status: 401, text: STALE, email: '' });
+      }
       const shown = await listShown(user, asked);
       if (!browser.madeForm(body.form_token, toConsentPurpose(asked, browser, shown))) {
         sendPage(response, { status: 403, html: toMessagePage('This page is not good any more', STALE) });

@@ -1,9 +1,9 @@
-// The cookies of sign-on: the session, a random text that forms are bound to, and the mark of a browser in which somebody has signed in.
-// No script reads them, no form elsewhere sends them.
+// The cookies of sign-on: the session, a random text that forms are bound to, the mark of a browser in which somebody has signed in, and
+// what a way to an issuer is about. No script reads them, no form elsewhere sends them.
 import type { IncomingMessage } from 'node:http';
 import { Secret } from '../../core/secret.ts';
 
-export type CookieName = 'session' | 'form' | 'known';
+export type CookieName = 'session' | 'form' | 'known' | 'way';
 
 export interface Cookies {
   read(request: Pick<IncomingMessage, 'headers'>, name: CookieName): Secret | undefined;
@@ -11,7 +11,12 @@ export interface Cookies {
   write(name: CookieName, value: Secret | undefined, lifetime_ms: number): string;
 }
 
-const VALUE = /^[\w-]{43}$/;
+const values: Readonly<Record<CookieName, RegExp>> = {
+  session: /^[\w-]{43}$/,
+  form: /^[\w-]{43}$/,
+  known: /^[\w-]{43}$/,
+  way: /^[\w.-]{1,4000}$/,
+};
 
 /** Over https the names have the prefix with which browsers take them from this very host only. */
 export function createCookies(platformUrl: () => string): Cookies {
@@ -20,14 +25,14 @@ export function createCookies(platformUrl: () => string): Cookies {
   return {
     read({ headers }, name) {
       const start = `${toName(name)}=`;
-      const values = (headers.cookie ?? '')
+      const found = (headers.cookie ?? '')
         .split(';')
         .map((pair) => pair.trim())
         .filter((pair) => pair.startsWith(start))
         .map((pair) => pair.slice(start.length));
-      const [value, ...others] = values;
+      const [value, ...others] = found;
       // With two of one name somebody else has set one of them.
-      return value === undefined || others.length > 0 || !VALUE.test(value) ? undefined : new Secret(value);
+      return value === undefined || others.length > 0 || !values[name].test(value) ? undefined : new Secret(value);
     },
     write(name, value, lifetime_ms) {
       const age = value === undefined ? 0 : Math.floor(lifetime_ms / 1_000);

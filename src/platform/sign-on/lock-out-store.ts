@@ -18,6 +18,7 @@ export interface LockOutStore {
   begin(guessed: Guessed, now_ms: number): Promise<number>;
   /** The password was right. */
   clear(guessed: Guessed): Promise<void>;
+  /** Deletes some of what is old. */
   forgetOld(now_ms: number): Promise<void>;
 }
 
@@ -32,6 +33,7 @@ const FIRST_MS = 30_000;
 const LONGEST_MS = 15 * 60_000;
 const COUNT_MAX = 1_000;
 const KEPT_MS = 24 * 3_600_000;
+const FORGOTTEN_AT_ONCE = 200;
 
 export function createLockOutStore(storage: Pick<Storage, 'run' | 'transaction'>): LockOutStore {
   return {
@@ -54,7 +56,11 @@ export function createLockOutStore(storage: Pick<Storage, 'run' | 'transaction'>
       await storage.run('DELETE FROM sign_in_failures WHERE email_hash = $1', [toKey(guessed)]);
     },
     async forgetOld(now_ms) {
-      await storage.run('DELETE FROM sign_in_failures WHERE last_at < $1', [now_ms - KEPT_MS]);
+      await storage.run(
+        `DELETE FROM sign_in_failures WHERE email_hash IN
+           (SELECT email_hash FROM sign_in_failures WHERE last_at < $1 LIMIT $2)`,
+        [now_ms - KEPT_MS, FORGOTTEN_AT_ONCE],
+      );
     },
   };
 }

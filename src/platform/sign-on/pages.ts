@@ -12,6 +12,8 @@ export interface SignInPage {
   readonly email: string;
   /** What went wrong with the last try. */
   readonly problem: string | undefined;
+  /** Where people can sign in instead. */
+  readonly other: { readonly name: string; readonly path: string } | undefined;
 }
 
 export interface ConsentPage {
@@ -34,7 +36,7 @@ const STYLE =
 /** The source of the one style sheet, for `Content-Security-Policy`. */
 export const STYLE_SOURCE = `'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`;
 
-export function toSignInPage({ provider, form_token, email, problem }: SignInPage): string {
+export function toSignInPage({ provider, form_token, email, problem, other }: SignInPage): string {
   const focus = (isFirst: boolean) => (isFirst ? ' autofocus' : '');
   return toPage(
     'Sign in',
@@ -48,7 +50,8 @@ ${problem === undefined ? '' : `<p class="problem" role="alert">${escapeHtml(pro
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" maxlength="1024" required${focus(email !== '')}>
 <button name="action" value="sign_in">Sign in</button>
-</form>`,
+</form>
+${other === undefined ? '' : `<p><a href="${escapeHtml(other.path)}">Sign in with ${escapeHtml(other.name)}</a></p>`}`,
   );
 }
 

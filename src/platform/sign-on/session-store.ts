@@ -10,6 +10,7 @@ export interface SessionStore {
   /** Undefined for a session that has ended. */
   findUser(session: Secret, now_ms: number): Promise<User | undefined>;
   end(session: Secret): Promise<void>;
+  /** Deletes some of what has expired. */
   forgetExpired(now_ms: number): Promise<void>;
 }
 
@@ -18,6 +19,7 @@ export const SESSION_MS = 12 * 3_600_000;
 const SESSIONS_KEPT = 50;
 /** A clock that was set back by more makes a session of the future, which counts for nothing. */
 const FUTURE_MS = 60_000;
+const FORGOTTEN_AT_ONCE = 200;
 
 export function createSessionStore(sql: Sql): SessionStore {
   const users = createUserStore(sql);
@@ -47,7 +49,10 @@ export function createSessionStore(sql: Sql): SessionStore {
       await sql.run('DELETE FROM sign_on_sessions WHERE hash = $1', [toSecretHash(session)]);
     },
     async forgetExpired(now_ms) {
-      await sql.run('DELETE FROM sign_on_sessions WHERE created_at < $1', [now_ms - SESSION_MS]);
+      await sql.run(
+        'DELETE FROM sign_on_sessions WHERE hash IN (SELECT hash FROM sign_on_sessions WHERE created_at < $1 LIMIT $2)',
+        [now_ms - SESSION_MS, FORGOTTEN_AT_ONCE],
+      );
     },
   };
 }

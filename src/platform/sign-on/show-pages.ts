@@ -5,6 +5,7 @@ import { type Browser, toConsentPurpose, toSignInPurpose } from './browser.ts';
 import type { SignOnRequest } from './judge-authorize.ts';
 import { toConsentPage, toSignInPage } from './pages.ts';
 import { sendPage } from './send-page.ts';
+import { toQueryText } from './start-session.ts';
 
 /** What went wrong with the last try. */
 export interface SignInProblem {
@@ -15,17 +16,20 @@ export interface SignInProblem {
   readonly retryAfter_ms?: number;
 }
 
+/** `otherWay`: the host of an issuer where people can sign in instead; undefined without one. */
 export function showSignIn(
   response: ServerResponse,
   request: SignOnRequest,
   browser: Browser,
+  otherWay: string | undefined,
   problem?: SignInProblem,
 ): void {
   const form_token = browser.toFormToken(toSignInPurpose(request));
   const provider = request.client.name;
+  const other = otherWay === undefined ? undefined : { name: otherWay, path: toSignInPath(request) };
   sendPage(response, {
     status: problem?.status ?? 200,
-    html: toSignInPage({ provider, form_token, email: problem?.email ?? '', problem: problem?.text }),
+    html: toSignInPage({ provider, form_token, email: problem?.email ?? '', problem: problem?.text, other }),
     formOrigins: toOrigins(request),
     cookies: browser.cookies,
     ...(problem?.retryAfter_ms === undefined ? {} : { retryAfter_ms: problem.retryAfter_ms }),
@@ -54,4 +58,11 @@ export function showConsent(
 function toOrigins({ client }: SignOnRequest): string[] {
   const urls = [...client.redirect_uris, client.base_url];
   return urls.flatMap((url) => (URL.canParse(url) ? [new URL(url).origin] : []));
+}
+
+/** Where signing in at the issuer begins, for the same request. */
+function toSignInPath({ client, redirect_uri, state, organization_id, code_challenge }: SignOnRequest): string {
+  const proof = code_challenge === undefined ? {} : { code_challenge, code_challenge_method: 'S256' };
+  const asked = { client_id: client.client_id, response_type: 'code', redirect_uri, state, organization_id, ...proof };
+  return `/oauth/sign-in?${toQueryText(asked)}`;
 }

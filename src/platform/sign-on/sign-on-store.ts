@@ -48,7 +48,7 @@ export interface SignOnStore {
   /** False when the refresh token was used before, or the sign-on has ended. */
   markRefreshed(refresh_hash: string, now_ms: number): Promise<boolean>;
   end(id: string): Promise<void>;
-  /** Deletes what has expired. */
+  /** Deletes some of what has expired: no more than the event loop can spare. */
   forgetExpired(now_ms: number): Promise<void>;
   /** The ids of the organizations in which the user lets the provider know them. */
   listConsents(user_id: string, provider: string): Promise<ReadonlySet<string>>;
@@ -60,6 +60,7 @@ export interface SignOnStore {
 
 /** Refresh tokens that were used are kept to notice a second use; a provider that refreshes in a loop does not fill the table. */
 const TOKENS_KEPT = 20;
+const FORGOTTEN_AT_ONCE = 200;
 const signOnColumns = ['id', 'client_id', 'user_id', 'organization_id', 'redirect_uri', 'code_challenge', 'created_at'];
 const columns = [...signOnColumns, 'exchanged_at'].map((name) => `s.${name}`).join(', ');
 const tokenColumns = `t.access_hash, t.refresh_hash, t.created_at AS token_created_at, t.access_expires_at,
@@ -138,8 +139,15 @@ export function createSignOnStore(sql: Sql): SignOnStore {
       await sql.run('DELETE FROM sign_ons WHERE id = $1', [id]);
     },
     async forgetExpired(now_ms) {
-      await sql.run('DELETE FROM sign_ons WHERE expires_at < $1', [now_ms]);
-      await sql.run('DELETE FROM sign_on_tokens WHERE refresh_expires_at < $1', [now_ms]);
+      await sql.run('DELETE FROM sign_ons WHERE id IN (SELECT id FROM sign_ons WHERE expires_at < $1 LIMIT $2)', [
+        now_ms,
+        FORGOTTEN_AT_ONCE,
+      ]);
+      await sql.run(
+        `DELETE FROM sign_on_tokens WHERE access_hash IN
+           (SELECT access_hash FROM sign_on_tokens WHERE refresh_expires_at < $1 LIMIT $2)`,
+        [now_ms, FORGOTTEN_AT_ONCE],
+      );
     },
     async listConsents(user_id, provider) {
       const text = 'SELECT organization_id FROM sign_on_consents WHERE user_id = $1 AND provider = $2';
