@@ -304,6 +304,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/connectors',
     'platform/extension-providers',
     'platform/extensions',
+    'platform/extensions/webhooks/webhook-store.ts',
     'platform/extensions/costs',
     'platform/fencing',
     'platform/gateway/usage',

@@ -5,6 +5,7 @@ import { appOperations } from '../../contract/apps.ts';
 import { connectorOperations } from '../../contract/connectors.ts';
 import { extensionCostOperations } from '../../contract/extension-cost-totals.ts';
 import { extensionProviderOperations } from '../../contract/extension-providers.ts';
+import { extensionOperations } from '../../contract/extension-records.ts';
 import { gatewayUsageOperations } from '../../contract/gateway-usage.ts';
 import { hostOperations } from '../../contract/hosts.ts';
 import { platformListenerNames } from '../../contract/listeners.ts';
@@ -24,8 +25,6 @@ import { randomBytes } from '../../core/urandom.ts';
 import { createEdge, type Edge } from '../../http/edge.ts';
 import { checkServedAt } from '../../http/served-at.ts';
 import type { Connectors } from '../connectors/connectors.ts';
-import { createExtensionSecretKeeper } from '../extensions/extension-secrets.ts';
-import { createExtensionService, type ExtensionService } from '../extensions/extension-service.ts';
 import { createIncarnationStore } from '../fencing/incarnation-store.ts';
 import { createUsageHandlers } from '../gateway/usage/usage-handlers.ts';
 import type { UsageStore } from '../gateway/usage/usage-store.ts';
@@ -40,6 +39,7 @@ import { mapStorageFailure } from '../storage/map-storage-failure.ts';
 import { createOperatorAuthenticate } from '../tokens/authenticate-operator.ts';
 import type { Principal } from '../tokens/principal.ts';
 import { type AdministrationDeps, createAdministration } from './administration.ts';
+import { toOfflineExtensionHandlers, toOfflineExtensionService } from './offline-extensions.ts';
 
 export interface OfflineEdgeDeps extends Omit<AdministrationDeps, 'connectorService' | 'extensions'> {
   readonly machines: MachineStore;
@@ -70,12 +70,14 @@ const operations = {
   ...userOperations,
   ...hostOperations,
   ...extensionProviderOperations,
+  ...extensionOperations,
   ...extensionCostOperations,
 } as const;
 
 export function createOfflineEdge(deps: OfflineEdgeDeps): Edge {
   checkServedAt(operations, platformListenerNames);
   const { sprites, spriteService: service, machines, machineService, around, log } = deps;
+  const extensions = toOfflineExtensionService(deps);
   return createEdge<typeof operations, Principal>({
     operations,
     handlers: {
@@ -98,17 +100,12 @@ export function createOfflineEdge(deps: OfflineEdgeDeps): Edge {
       }),
       ...createHistoryHandlers({ storage: deps.storage, machines, followers: undefined, recheck: undefined }),
       ...createUsageHandlers(deps),
-      ...createAdministration({ ...deps, connectorService: deps.connecting.service, extensions: toExtensions(deps) }),
+      ...toOfflineExtensionHandlers({ ...deps, service: extensions }),
+      ...createAdministration({ ...deps, connectorService: deps.connecting.service, extensions }),
     },
     authenticate: createOperatorAuthenticate(deps.organizations),
     mapError: mapStorageFailure,
     log,
     toLoggedPath,
   });
-}
-
-/** What it changes is carried out once the platform runs. */
-function toExtensions({ storage, vault, secrets: appSecrets, clock }: OfflineEdgeDeps): ExtensionService {
-  const secrets = createExtensionSecretKeeper({ vault, appSecrets });
-  return createExtensionService({ storage, secrets, look: () => undefined, clock });
 }

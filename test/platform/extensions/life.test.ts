@@ -1,7 +1,9 @@
 // The life of an extension: provisioned, given to an app, changed, deleted, at a provider that does what it is asked.
 import { expect, test } from 'vitest';
+import { Secret } from '../../../src/core/secret.ts';
 import { eventually } from '../../support/eventually.ts';
-import { IMPATIENT, openExtensions } from '../../support/provisioner.ts';
+import { openTestPlatform, TEST_KEY } from '../../support/open-platform.ts';
+import { IMPATIENT, openExtensions, QUICK } from '../../support/provisioner.ts';
 
 test('an extension is provisioned at once, its app gets the variables, and no answer has a value', async () => {
   const { provider, platform, user, call, create, read, variables } = await openExtensions();
@@ -209,4 +211,33 @@ test('a secret that was changed at the platform first is followed by that of bef
   await runHere(['platform', 'extension-provider', 'rotate-secret', 'kv', 'provisioning', '--dir', platform.dir]);
   expect((await create('my-kv')).json.state).toBe('ready');
   expect(provider.forged()).toBeGreaterThan(0);
+});
+
+test('a platform that does not run shows its extensions, and asks no provider', async () => {
+  const { provider, platform, create } = await openExtensions();
+  await create('my-kv');
+  await platform[Symbol.asyncDispose]();
+  const { runHere } = await import('../../support/run-here.ts');
+  const run = (...words: string[]) => runHere(['platform', 'extension', ...words, '--dir', platform.dir]);
+  expect((await run('list')).out).toMatch(/\nmy-kv +ext_\w+ +kv +ready/);
+  expect((await run('show', 'my-kv')).out).toContain('variables  KV_KEY KV_URL');
+  expect(await run('delete', 'my-kv')).toMatchObject({ code: 1, err: expect.stringContaining('start it') });
+  expect(provider.of('DELETE')).toEqual([]);
+});
+
+test('variables that were closed with another vault key are closed again, and still reach another app', async () => {
+  const { provider, platform, token, create } = await openExtensions();
+  await create('my-kv');
+  await platform[Symbol.asyncDispose]();
+  const newKey = new Secret('cd'.repeat(32));
+  const { runHere } = await import('../../support/run-here.ts');
+  const env = { REMORA_PLATFORM_KEY: `${newKey.reveal()}\n${TEST_KEY.reveal()}` };
+  expect((await runHere(['platform', 'rotate', '--dir', platform.dir], env)).code).toBe(0);
+  const next = await openTestPlatform({ dir: platform.dir, keys: [newKey], extensionTimes: QUICK });
+  const body = { app: 'web' };
+  const moved = await next.call({ method: 'PATCH', path: '/v1/extensions/my-kv', body, token });
+  expect([moved.status, moved.json.app]).toEqual([200, 'web']);
+  const { secrets } = (await next.call({ path: '/v1/apps/web/secrets', token })).json;
+  expect(secrets.map(({ name }: { name: string }) => name)).toEqual(['KV_KEY', 'KV_URL']);
+  expect(provider.of('POST').length).toBe(1);
 });
