@@ -122,14 +122,19 @@ export function createCarryOutStep(deps: CarryOutStepDeps): CarryOutStep {
   async function record(claimed: ExtensionRow, provider: ExtensionProvider, outcome: StepOutcome): Promise<void> {
     const app = (await createExtensionStore(storage).find(claimed.id))?.app ?? null;
     const turn = app === null ? `extension ${claimed.id}` : toAppTurn(app);
+    let isFailed = false;
     await storage.transaction(async (sql) => {
       const store = createExtensionStore(sql);
       const row = await store.lock(claimed.id);
       // Its claim has ended, and somebody else has gone on.
       if (row === undefined || row.claim !== claimed.claim) return;
-      await store.update(row.id, await toChange(sql, row, claimed, provider, outcome), clock.wall_ms());
+      const change = await toChange(sql, row, claimed, provider, outcome);
+      // What failed gives nothing to its app: neither the new variables nor those of before.
+      if (change.state === 'failed') await secrets.detach(sql, row);
+      await store.update(row.id, change, clock.wall_ms());
+      isFailed = change.state === 'failed';
     }, turn);
-    if (outcome.type === 'provisioned' || outcome.type === 'updated') secrets.published(app);
+    if (isFailed || outcome.type === 'provisioned' || outcome.type === 'updated') secrets.published(app);
   }
 
   return async (id, signal) => {
