@@ -30,7 +30,7 @@ export interface ExtensionParts extends AsyncDisposable {
 
 export interface OpenExtensionsDeps {
   readonly options: Pick<PlatformOptions, 'extensionTimes' | 'log'>;
-  readonly stores: Stores;
+  readonly stores: Pick<Stores, 'storage' | 'host' | 'isShared' | 'organizations'>;
   readonly providers: ExtensionProviders;
   readonly call: SignedCall;
   readonly vault: Vault;
