@@ -139,8 +139,8 @@ export function createProviderHandler(options: ProviderOptions): ProviderHandler
   return Object.assign(handler, { serve, serves });
 }
 
-/** A bill has a line for each resource. */
-const COSTS_CAP_BYTES = 8 * 1024 * 1024;
+/** A bill has a line for each resource; the platform reads no more of it. */
+const COSTS_CAP_BYTES = 1024 * 1024;
 
 function toProvisioning(fields: unknown) {
   const { url: _url, nonce: _nonce, timestamp: _timestamp, ...request } = parseSent(provisioningRequest, fields);

@@ -49,6 +49,13 @@ describe('a store of the sample provider', () => {
     // Another plan: the platform hears of it by a webhook.
     await page.getByRole('button', { name: 'Take the plan large' }).click();
     await expect.poll(async () => (await extension('show', 'my-kv')).stdout).toMatch(/^plan +large$/m);
+    // The person is known at both now: another store opens without a question, and ends at the platform when it is deleted here.
+    await extension('create', 'sample', 'other-kv');
+    await page.goto((await extension('open', 'other-kv')).stdout.trim());
+    await page.waitForURL('**/stores/kv_*');
+    expect(await page.getByRole('heading').textContent()).toBe('other-kv');
+    await page.getByRole('button', { name: 'Delete this store' }).click();
+    await expect.poll(async () => (await extension('list')).stdout).not.toContain('other-kv');
   });
 
   it('is gone from programs that start after it was deleted', async () => {
