@@ -1,6 +1,7 @@
 // Reads the items that a provider answers with into lines of the ledger. Pure, apart from the turns that a long answer takes.
 import { type CostItem, costItem } from '../../../contract/extension-costs.ts';
 import { mapInTurns } from '../../../core/map-in-turns.ts';
+import { nextSlice } from '../../../core/next-slice.ts';
 
 /** Unix milliseconds for `from` and `to`. */
 export interface CostLine extends Pick<CostItem, 'extension_id' | 'amount' | 'currency' | 'description'> {
@@ -35,15 +36,19 @@ export async function readCostLines(items: readonly unknown[], asked: AskedPerio
   const read = await mapInTurns(
     items,
     () => ITEM_COST,
-    (item) => toLine(item, asked),
+    (item) => toKeyedLine(item, asked),
   );
-  const known = new Map(read.flatMap((line) => (line === undefined ? [] : [[toIdentity(line), line] as const])));
-  const sorted = [...known.values()].sort((one, other) => one.from - other.from || other.to - one.to);
+  const known = new Map<string, KeyedLine>();
+  for (const keyed of read) if (keyed !== undefined) known.set(keyed.identity, keyed);
+  await nextSlice();
+  const sorted = [...known.values()].sort(
+    ({ line: one }, { line: other }) => one.from - other.from || other.to - one.to,
+  );
+  await nextSlice();
   const ends = new Map<string, number>();
   const lines: CostLine[] = [];
   const overlapping: CostLine[] = [];
-  for (const line of sorted) {
-    const kind = toKind(line);
+  for (const { line, kind } of sorted) {
     const end = ends.get(kind) ?? -Infinity;
     if (line.from < end) overlapping.push(line);
     else {
@@ -51,16 +56,21 @@ export async function readCostLines(items: readonly unknown[], asked: AskedPerio
       ends.set(kind, line.to);
     }
   }
-  return { lines, overlapping, malformed: read.filter((line) => line === undefined).length };
+  return { lines, overlapping, malformed: read.filter((keyed) => keyed === undefined).length };
 }
 
-/** What a line is for: of one kind no two lines of the ledger are of the same time. */
-function toKind({ extension_id, currency, description }: CostLine): string {
-  return JSON.stringify([extension_id, currency, description]);
+interface KeyedLine {
+  readonly line: CostLine;
+  /** What the line is for: of one kind no two lines of the ledger are of the same time. */
+  readonly kind: string;
+  readonly identity: string;
 }
 
-function toIdentity(line: CostLine): string {
-  return JSON.stringify([toKind(line), line.from, line.to]);
+function toKeyedLine(item: unknown, asked: AskedPeriod): KeyedLine | undefined {
+  const line = toLine(item, asked);
+  if (line === undefined) return undefined;
+  const kind = JSON.stringify([line.extension_id, line.currency, line.description]);
+  return { line, kind, identity: JSON.stringify([kind, line.from, line.to]) };
 }
 
 function toLine(item: unknown, asked: AskedPeriod): CostLine | undefined {

@@ -1,4 +1,5 @@
 // Finds whose the lines of a provider's answer are: its own extensions only, by the ids that it gave them.
+import { nextSlice } from '../../../core/next-slice.ts';
 import type { Sql } from '../../storage/storage.ts';
 import type { CostOwner } from './cost-ledger.ts';
 
@@ -20,6 +21,7 @@ export async function findCostOwners(
   const asked = [...new Set(ids)];
   const owners = new Map<string, CostOwner>();
   for (let from = 0; from < asked.length; from += AT_ONCE) {
+    if (from > 0) await nextSlice();
     const some = asked.slice(from, from + AT_ONCE);
     const places = some.map((_, index) => `$${index + 2}`).join(', ');
     const billed = `SELECT DISTINCT provider_extension_id AS provider_id, extension_id AS id, organization_id, organization

@@ -27,7 +27,7 @@ export interface FetchCostsDeps {
 
 const BILLING_PATH = '/billing';
 const DEADLINE_MS = 30_000;
-const ANSWER_CAP_BYTES = 1024 * 1024;
+const ANSWER_CAP_BYTES = 2 * 1024 * 1024;
 const ITEMS_MAX = 10_000;
 /** Lines of one transaction: others wait for it. */
 const AT_ONCE = 50;
