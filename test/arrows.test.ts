@@ -56,7 +56,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'agent/machine': ['agent/config', 'agent/events', 'agent/hooks', 'agent/resume'],
   'agent/ports': ['agent/access', 'agent/events'],
   'agent/channel': [],
-  'agent/supervisor': ['agent/access'],
+  'agent/app-secrets': [],
+  'agent/supervisor': ['agent/access', 'agent/app-secrets'],
   'agent/systemd': ['agent/agent-log.ts', 'agent/config'],
   'agent/replication/follow': [],
   'agent/replication/cache': ['agent/database-thread', 'agent/replication/replica.ts'],
@@ -101,7 +102,13 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'platform/images/build': ['platform/images'],
   'platform/catalogue': [],
   'platform/upstream': ['platform/catalogue'],
-  'platform/channels': ['platform/storage', 'platform/fencing', 'platform/machines/records', 'platform/tokens'],
+  'platform/channels': [
+    'platform/fencing',
+    'platform/machines/access',
+    'platform/machines/records',
+    'platform/storage',
+    'platform/tokens',
+  ],
   'platform/sprite-api': [
     'platform/hosts',
     'platform/channels',
@@ -134,7 +141,13 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'platform/sign-on/upstream': ['platform/sign-on', 'platform/tokens', 'platform/upstream', 'platform/users'],
   'platform/vault': ['platform/storage'],
   'platform/extension-providers': ['platform/apps', 'platform/storage', 'platform/tokens', 'platform/vault'],
-  'platform/app-secrets': ['platform/apps', 'platform/storage', 'platform/tokens', 'platform/vault'],
+  'platform/app-secrets': [
+    'platform/apps',
+    'platform/machines/access',
+    'platform/storage',
+    'platform/tokens',
+    'platform/vault',
+  ],
   'platform/provider-calls': ['platform/extension-providers'],
   'platform/extensions/costs': [
     'platform/extension-providers',
@@ -222,7 +235,12 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/port-notices',
     'platform/storage',
   ],
-  'platform/machines/access': ['platform/machines/drivers', 'platform/machines/records', 'platform/tokens'],
+  'platform/machines/access': [
+    'platform/fencing',
+    'platform/machines/drivers',
+    'platform/machines/records',
+    'platform/tokens',
+  ],
   'platform/machines': [
     'platform/apps',
     'platform/fencing',
@@ -287,6 +305,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   ],
   'platform/gateway/usage': ['platform/storage', 'platform/tokens'],
   'platform/gateway': [
+    'platform/app-secrets',
     'platform/catalogue',
     'platform/connectors',
     'platform/connectors/records',

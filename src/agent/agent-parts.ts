@@ -93,11 +93,11 @@ export async function createAgentParts(base: AgentBase, options: AgentPartsOptio
       part: board.part('gateway'),
       db: store.db,
       config,
-      identity,
-      gate,
+      ...{ identity, gate },
       mayDraw: resumeReports.mayDraw,
       onTurn: () => base.loop.enter('gateway'),
       refreshGate: () => resume.gate.wait().then(() => resumeReports.mayGoOut()),
+      onAsked: () => supervisor.onSecretsChanged(),
     }),
   );
   const ports = stack.use(
@@ -170,7 +170,7 @@ export async function createAgentParts(base: AgentBase, options: AgentPartsOptio
 
 /** What can be done to the sprite as a whole: by others over the channel, by the supervisor in this machine, and by the platform. */
 function createInside(
-  { clock, random, log, board, upstream }: AgentBase,
+  { clock, random, log, board, upstream, incarnation }: AgentBase,
   { config, env, signal: stopping }: AgentPartsOptions,
   {
     resume,
@@ -197,11 +197,17 @@ function createInside(
       mayHandshake: upstream.mayHandshake,
     }),
   );
-  const supervisor = stack.use(
-    createSupervisorPart({ config, env, uid: process.getuid?.() ?? 0, log, part: board.part('supervisor') }),
-  );
   const identity = () => resume.identityHeaders();
   const gate = () => resume.gate.wait().then(resumeReports.mayCall);
+  const generation = () => incarnation.generation;
+  const supervisor = stack.use(
+    createSupervisorPart({
+      ...{ config, env, log },
+      uid: process.getuid?.() ?? 0,
+      part: board.part('supervisor'),
+      secrets: { upstream, identity, gate, generation, random, signal: stopping },
+    }),
+  );
   const ownSprite = createOwnSprite({
     config,
     upstream,

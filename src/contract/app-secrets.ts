@@ -1,6 +1,6 @@
 // The secrets of an app: variables that only the programs in its machines see.
 import { z } from 'zod';
-import { appParams } from './machines.ts';
+import { appParams, machineParams } from './machines.ts';
 import { definePlatformOperation } from './operation.ts';
 import { knownSecretName, secretName, secretValue } from './secret-name.ts';
 import { dateTime } from './time.ts';
@@ -21,6 +21,9 @@ export type AppSecret = z.infer<typeof appSecret>;
 
 export const appSecretList = z.object({ secrets: z.array(appSecret) });
 export const setAppSecretRequest = z.object({ value: secretValue });
+
+/** What the agent of a machine gets of its app: the only answer that has values. */
+export const machineSecrets = z.object({ secrets: z.array(z.object({ name: z.string(), value: z.string() })) });
 
 const path = '/v1/apps/{app_name}/secrets';
 const one = `${path}/{name}` as const;
@@ -60,5 +63,32 @@ export const appSecretOperations = {
     params: z.object({ ...appParams.shape, name: knownSecretName }),
     answer: { kind: 'empty', status: 204 },
     errors: [...found, 'read_only', 'secret_conflict'],
+  }),
+} as const;
+
+export const machineSecretOperations = {
+  readMachineSecrets: definePlatformOperation({
+    method: 'GET',
+    path: '/v1/apps/{app_name}/machines/{machine_id}/secrets',
+    summary:
+      'Read the secrets of the app of the calling machine, with their values; only the incarnation that is served gets them',
+    source: 'Remora',
+    tag: 'Machines',
+    servedAt: ['tcp'],
+    access: 'agent',
+    noStore: true,
+    judgesIncarnation: true,
+    params: machineParams,
+    answer: { kind: 'json', status: 200, schema: machineSecrets },
+    errors: [
+      'invalid_request',
+      'unauthorized',
+      'forbidden',
+      'not_found',
+      'incarnation_conflict',
+      'rewound',
+      'record_altered',
+      'not_ready',
+    ],
   }),
 } as const;

@@ -72,6 +72,8 @@ export const errorTexts: Readonly<Record<ErrorCode, string>> = {
   host_drained: 'the host of the machine is being maintained and starts none; `remora host undrain` opens it again',
   service_stopped: 'the service of this port was stopped by hand; start it',
   policy_unavailable: 'the policies are too old or were never fetched, so nothing is let through',
+  secrets_unavailable:
+    'the secrets of the app are not known, so nothing that may need them is started; repeat when the platform answers',
   shutting_down: 'the process ends; repeat after it is back',
   suspending: 'the machine is about to freeze; repeat after the resume',
   resuming: 'the recovery from a resume is under way; repeat after `Retry-After`',

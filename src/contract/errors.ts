@@ -64,6 +64,7 @@ export const errorStatus = {
   host_drained: 503,
   service_stopped: 503,
   policy_unavailable: 503,
+  secrets_unavailable: 503,
   shutting_down: 503,
   suspending: 503,
   resuming: 503,

@@ -1,5 +1,5 @@
 // Every operation that the platform serves. An operation without `access` would be open to the tokens of an organization only.
-import { appSecretOperations } from './app-secrets.ts';
+import { appSecretOperations, machineSecretOperations } from './app-secrets.ts';
 import { appOperations } from './apps.ts';
 import { channelOperations } from './channel.ts';
 import { checkpointOperations } from './checkpoints.ts';
@@ -62,6 +62,7 @@ export const platformOperations = {
   ...gatewayUsageOperations,
   ...appOperations,
   ...appSecretOperations,
+  ...machineSecretOperations,
   ...machineOperations,
   ...machineHistoryOperations,
   ...machineChangeOperations,

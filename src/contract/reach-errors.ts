@@ -12,4 +12,5 @@ export const reachErrors = [
   'upstream_timeout',
   'start_failed',
   'host_drained',
+  'secrets_unavailable',
 ] as const satisfies readonly ErrorCode[];

@@ -24,6 +24,8 @@ export const serviceState = z.object({
   error: z.string().optional(),
   restart_count: z.int().nonnegative().optional(),
   next_restart_at: dateTime.optional(),
+  /** Remora's own field: the secrets of the app have changed since the process was started. Absent while they are the same. */
+  stale_environment: z.literal(true).optional(),
 });
 export type ServiceState = z.infer<typeof serviceState>;
 
@@ -56,6 +58,8 @@ export const serviceRequest = z
     env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]{0,255}$/), word).optional(),
     http_port: httpPort,
     httpPort,
+    /** Remora's own field: start it again when the secrets of the app change. */
+    restart_on_environment_change: z.boolean().optional(),
   })
   .transform(({ httpPort: alias, ...service }) =>
     alias === undefined || service.http_port !== undefined ? service : { ...service, http_port: alias },
@@ -70,6 +74,7 @@ export const serviceResponse = z.object({
   needs: z.array(z.string()),
   dir: z.string().optional(),
   http_port: httpPort,
+  restart_on_environment_change: z.boolean().optional(),
   state: serviceState.nullable().optional(),
 });
 export type ServiceResponse = z.infer<typeof serviceResponse>;

@@ -13,6 +13,20 @@ export const SERVICES_FILE = 'supervisor/services.json';
  */
 export const SESSIONS_FILE = 'supervisor/sessions';
 
+/**
+ * Below the state directory, there while the agent sends the secrets of the app to the supervisor: whether the app had some when the
+ * platform said so last. Neither names nor values are in it.
+ */
+export const APP_SECRETS_FILE = 'supervisor/app-secrets';
+
+const appSecretsNotes = ['some', 'none', 'unknown'] as const;
+/** What that file says. `unknown`: the platform has not been asked so far. */
+export type AppSecretsNote = (typeof appSecretsNotes)[number];
+
+export function isAppSecretsNote(text: string): text is AppSecretsNote {
+  return (appSecretsNotes as readonly string[]).includes(text);
+}
+
 /** Below the state directory: which supervisor runs. */
 export const SUPERVISOR_FILE = 'supervisor/running.json';
 

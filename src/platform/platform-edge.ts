@@ -5,6 +5,7 @@ import { toLoggedPath } from '../core/gateway/capability-text.ts';
 import { createEdge, type Edge } from '../http/edge.ts';
 import type { EdgeHandlers } from '../http/handler.ts';
 import { createAppSecrets } from './app-secrets/app-secrets.ts';
+import { createMachineSecretHandlers } from './app-secrets/machine-secret-handlers.ts';
 import { createAppService } from './apps/app-service.ts';
 import type { Changes } from './changes.ts';
 import { createChannelHandlers } from './channels/channel-handlers.ts';
@@ -113,6 +114,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
   const { log } = options;
   const watches = openPortWatches({ notices, changes: deps.changes, isShared });
   const apps = createAppService({ storage, clock });
+  const secrets = createAppSecrets({ storage, vault: deps.vault, changes: deps.changes, clock });
   const reaching = {
     sprites: spriteService,
     machines,
@@ -167,6 +169,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       log,
     }),
     ...toHistoryHandlers(deps),
+    ...createMachineSecretHandlers({ secrets, machines, incarnations, fencing }),
     ...createChannelHandlers({ channels: deps.channels, machines, incarnations, fencing, log }),
     ...createSpriteApiHandlers({
       reach: createReachMachine({ ...reaching, trustMachines: trustsMachines(options) }),
@@ -204,7 +207,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       storage,
       organizations,
       apps,
-      secrets: createAppSecrets({ storage, vault: deps.vault, changes: deps.changes, clock }),
+      secrets,
       sprites,
       spriteService,
       volumeService,

@@ -1,6 +1,7 @@
 // The supervisor: the process beside the agent that runs what people ask for in this sprite, with rights of its own. It holds pipes,
 // terminals, logs and exit codes, and outlives a restart of the agent. It serves on a socket that only the agent can open.
 import type { Server } from 'node:http';
+import { appEnvironmentOperations } from '../contract/local/app-environment.ts';
 import { localServiceOperations } from '../contract/local/inside.ts';
 import type { Log } from '../core/log.ts';
 import { createEdge } from '../http/edge.ts';
@@ -8,6 +9,7 @@ import type { InheritedSocket } from '../http/inherited-sockets.ts';
 import { listenOnDescriptor } from '../http/listen-on-descriptor.ts';
 import { listenOnPath } from '../http/listen-on-path.ts';
 import type { UnixUser } from '../linux/users.ts';
+import { AppEnvironment } from './environment/app-environment.ts';
 import { mapFileError } from './files/file-error.ts';
 import { rawFileOperations } from './files/raw-file-operations.ts';
 import { createLazyModule } from './lazy-module.ts';
@@ -42,24 +44,34 @@ const DRAIN_MS = 2_000;
 export async function openSupervisor(options: SupervisorOptions): Promise<RunningSupervisor> {
   const { log, stateDir } = options;
   await using stack = new AsyncDisposableStack();
+  const environment = new AppEnvironment({ stateDir });
+  const inside = { ...options, environment };
   const services = stack.use(
-    createLazyModule(localServiceOperations, async () =>
-      (await import('./services/services.ts')).openServices(options),
-    ),
+    createLazyModule(localServiceOperations, async () => (await import('./services/services.ts')).openServices(inside)),
   );
   const files = stack.use(
     createLazyModule(rawFileOperations, async () => (await import('./files/files.ts')).openFiles(options)),
   );
   const processes = stack.use(
     createLazyModule(supervisedProcessOperations, async () =>
-      (await import('./processes/processes.ts')).openProcesses(options),
+      (await import('./processes/processes.ts')).openProcesses(inside),
     ),
   );
   const modules = [services, files, processes];
-  const operations = { ...localServiceOperations, ...rawFileOperations, ...supervisedProcessOperations };
+  const operations = {
+    ...localServiceOperations,
+    ...rawFileOperations,
+    ...supervisedProcessOperations,
+    ...appEnvironmentOperations,
+  };
   const edge = createEdge<typeof operations, SupervisorCaller>({
     operations,
-    handlers: { ...services.handlers, ...files.handlers, ...processes.handlers },
+    handlers: {
+      ...services.handlers,
+      ...files.handlers,
+      ...processes.handlers,
+      setAppEnvironment: ({ body }) => environment.set(body),
+    },
     mapError: mapFileError,
     authenticate: (request) => toSupervisorCaller(request),
     log,

@@ -193,10 +193,10 @@ describe.each(toTestStorages())('on $name', ({ skip, start, end, create }) => {
     expect(await names()).toEqual(['A_KEY a', 'A_URL a', 'B_URL b']);
     const operator = { organization_id, app: 'web', owner: { kind: 'operator' } } as const;
     for (const work of [
-      secrets.set(storage, operator, 'A_KEY', new Secret('x')),
-      secrets.remove(storage, operator, 'A_KEY'),
+      () => secrets.set(storage, operator, 'A_KEY', new Secret('x')),
+      () => secrets.remove(storage, operator, 'A_KEY'),
     ]) {
-      await expect(work).rejects.toMatchObject({ code: 'secret_conflict' });
+      await expect(work()).rejects.toMatchObject({ code: 'secret_conflict' });
     }
     await attach(home('a'), { A_KEY: '2', A_NEW: '3' });
     expect(await names()).toEqual(['A_KEY a', 'A_NEW a', 'B_URL b']);

@@ -44,6 +44,7 @@ deleteApp 401:unauthorized served 403:forbidden 403:forbidden served 404:not_fou
 listAppSecrets 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 setAppSecret 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 deleteAppSecret 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+readMachineSecrets 401:unauthorized 403:forbidden served served 403:forbidden 404:not_found
 listMachines 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 readMachine 401:unauthorized served served served served 404:not_found
 readMachineLog 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found

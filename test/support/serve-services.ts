@@ -6,6 +6,7 @@ import { localServiceOperations } from '../../src/contract/local/inside.ts';
 import type { ServiceResponse } from '../../src/contract/services.ts';
 import { createEdge } from '../../src/http/edge.ts';
 import { listenOnPath } from '../../src/http/listen-on-path.ts';
+import { AppEnvironment } from '../../src/supervisor/environment/app-environment.ts';
 import { type ServiceTiming, serviceTiming } from '../../src/supervisor/services/service-timing.ts';
 import { openServices } from '../../src/supervisor/services/services.ts';
 import { ask, type HttpAnswer } from './ask.ts';
@@ -17,6 +18,7 @@ export interface ServedServices extends AsyncDisposable {
   readonly dir: string;
   readonly socket: string;
   readonly isBusy: boolean;
+  readonly environment: AppEnvironment;
   call(method: string, path: string, body?: object): Promise<HttpAnswer>;
   states(): Promise<Record<string, string | undefined>>;
 }
@@ -25,7 +27,8 @@ export async function serveServices(timing: Partial<ServiceTiming> = {}, dir = t
   const { uid, gid, username } = userInfo();
   const user = { name: username, uid, gid, home: dir, shell: '/bin/sh' };
   const baseEnv = { PATH: process.env.PATH ?? '' };
-  const options = { stateDir: stateDirOf(dir), user, baseEnv, log: silentLog };
+  const environment = new AppEnvironment({ stateDir: stateDirOf(dir) });
+  const options = { stateDir: stateDirOf(dir), user, baseEnv, environment, log: silentLog };
   const room = await openServices(options, { ...serviceTiming, ...timing });
   const edge = createEdge({
     operations: localServiceOperations,
@@ -56,6 +59,7 @@ export async function serveServices(timing: Partial<ServiceTiming> = {}, dir = t
   return {
     dir,
     socket,
+    environment,
     call,
     get isBusy() {
       return room.isBusy;

@@ -47,6 +47,8 @@ export interface GatewayOptions {
   readonly gate?: () => Promise<void>;
   /** The gate for requests that the agent makes of its own accord: after a resume they wait for this machine's time in the spread. */
   readonly refreshGate?: () => Promise<void>;
+  /** Called when the platform was asked again, because something has changed there, after a resume, or once in a while. */
+  readonly onAsked?: () => void;
   /** Resolves when random values drawn here differ from those that a copy of this machine draws; absent = they always do. */
   readonly mayDraw?: () => Promise<void>;
   /** Called in each turn of the event loop that works for a call, so that a long turn is attributed to it. */

@@ -49,6 +49,7 @@ export function createWorkingGateway(options: WorkingGatewayOptions): WorkingGat
 
   function onUpdate(update: PolicyUpdate): void {
     status.onUpdate(update);
+    options.onAsked?.();
     if (!update.changed) return;
     hub.publish('policies_changed', { connectors: policies.snapshot?.connectors.size ?? 0 });
     if (policies.snapshot !== undefined) calls.recheck.begin(policies.snapshot);

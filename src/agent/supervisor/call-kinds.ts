@@ -35,6 +35,20 @@ const kinds: Readonly<Record<keyof typeof insideOperations, CallKind>> = {
   killProcess: 'work',
 };
 
+/** These start programs, which may need the secrets of the app. */
+const starts: ReadonlySet<string> = new Set<keyof typeof insideOperations>([
+  'putService',
+  'startService',
+  'restartService',
+  'exec',
+  'execOverHttp',
+  'control',
+]);
+
+export function mayStart(operation: keyof typeof insideOperations): boolean {
+  return starts.has(operation);
+}
+
 /** Whether a call that is cut off has not done what it was for, by whichever listener it came. */
 export function isHurtByCut(operation: keyof typeof insideOperations): boolean {
   return kinds[operation] !== 'watch';

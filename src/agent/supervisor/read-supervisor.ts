@@ -9,13 +9,24 @@ const supervisorNote = z.object({ pid: z.int().positive(), start_ticks: z.int(),
 
 /** Null while none runs, and where the file cannot be read. */
 export function readSupervisor(stateDir: string): { readonly pid: number; readonly version: string } | null {
+  const note = readNote(stateDir);
+  return note === undefined ? null : { pid: note.pid, version: note.version };
+}
+
+/** Distinguishes the supervisor that runs from every other one; undefined where `readSupervisor` is null. */
+export function findSupervisor(stateDir: string): string | undefined {
+  const note = readNote(stateDir);
+  return note === undefined ? undefined : `${note.pid} ${note.start_ticks}`;
+}
+
+function readNote(stateDir: string): z.infer<typeof supervisorNote> | undefined {
   try {
     const note = supervisorNote.parse(JSON.parse(readFileSync(join(stateDir, SUPERVISOR_FILE), 'utf8')));
     // One that was killed leaves its file, and another process may have its pid.
     const found = readProcess(note.pid);
     const isSame = found !== undefined && !isOver(found) && found.start_ticks === note.start_ticks;
-    return isSame ? { pid: note.pid, version: note.version } : null;
+    return isSame ? note : undefined;
   } catch {
-    return null;
+    return undefined;
   }
 }

@@ -21,6 +21,8 @@ export interface SupervisorLink extends AsyncDisposable {
   readonly dispatcher: Dispatcher;
   /** One call to the supervisor, at `/v1/…`. Every status resolves. */
   ask(method: 'GET' | 'POST', path: string, signal?: AbortSignal | null): Promise<Dispatcher.ResponseData>;
+  /** Does what `ask` does, with a JSON text. */
+  send(method: 'PUT', path: string, json: string): Promise<Dispatcher.ResponseData>;
   /** A connection of its own. Starts the supervisor if it does not run. Throws `start_failed`. */
   readonly connect: () => Promise<Duplex>;
   /** Does what `connect` does, without a connection. */
@@ -84,6 +86,14 @@ export function createSupervisorLink(options: SupervisorLinkOptions): Supervisor
   return {
     dispatcher: agent,
     ask: (method, path, signal = null) => agent.request({ origin: 'http://supervisor', method, path, signal }),
+    send: (method, path, body) =>
+      agent.request({
+        origin: 'http://supervisor',
+        method,
+        path,
+        body,
+        headers: { 'content-type': 'application/json' },
+      }),
     connect: connectOnce,
     async open() {
       (await connectOnce()).destroy();

@@ -15,9 +15,11 @@ import { PassOn } from '../../http/pass-on.ts';
 import { toTunnel } from '../../http/to-tunnel.ts';
 import { mayChangeUser } from '../../linux/processes/capabilities.ts';
 import type { Caller } from '../access/authenticator.ts';
+import { createLazySecrets, type LazySecretsOptions, type SecretsWay } from '../app-secrets/lazy-secrets.ts';
 import type { Part } from '../parts.ts';
-import { isHurtByCut, isWork } from './call-kinds.ts';
+import { isHurtByCut, isWork, mayStart } from './call-kinds.ts';
 import { InsideCalls } from './inside-calls.ts';
+import { findSupervisor } from './read-supervisor.ts';
 import { type PortSight, ServiceOfPort, type ServiceRefusal } from './service-of-port.ts';
 import { SessionWatch } from './session-watch.ts';
 import type { SupervisorLink } from './supervisor-link.ts';
@@ -33,16 +35,19 @@ export interface SupervisorPartOptions {
     readonly user: string | undefined;
     readonly home: string | undefined;
     readonly logLevel: string;
-  };
+  } & LazySecretsOptions['config'];
   readonly env: NodeJS.ProcessEnv;
   /** The user of the agent. */
   readonly uid: number;
   readonly log: Log;
   readonly part: Part;
+  readonly secrets: SecretsWay;
 }
 
 export interface SupervisorPart extends AsyncDisposable {
   readonly handlers: EdgeHandlers<typeof insideOperations, Caller>;
+  /** Call it when the secrets of the app may have changed. Never waits. */
+  onSecretsChanged(): void;
   /** Starts the supervisor when services are defined: after a boot they are started, and after a restart of the agent it runs already. */
   start(): void;
   /** Every call that must not be cut off, by whichever listener it came, and every connection to a port. */
@@ -71,11 +76,22 @@ const asUser = new InnerHeaders();
 const NO_CAP = Number.MAX_SAFE_INTEGER;
 const CALLED_MS = 100;
 
-export function createSupervisorPart({ config, env, uid, log, part }: SupervisorPartOptions): SupervisorPart {
+export function createSupervisorPart(options: SupervisorPartOptions): SupervisorPart {
+  const { config, uid, log, part } = options;
   const path = config.supervisorSocket ?? join(dirname(config.socket), 'supervisor.sock');
   let link: Promise<SupervisorLink> | undefined;
   let called_ms = Number.NEGATIVE_INFINITY;
 
+  const secrets = createLazySecrets({
+    ...options.secrets,
+    ...{ config, log },
+    supervisor: () => findSupervisor(config.stateDir),
+    async send(method, target, json) {
+      const { statusCode, body } = await (await open()).send(method, target, json);
+      await body.dump();
+      return statusCode;
+    },
+  });
   const calls = new InsideCalls();
   const inFlight = new InsideCalls();
   const why = () => (link === undefined ? whyOff(config.user, uid) : undefined);
@@ -90,25 +106,15 @@ export function createSupervisorPart({ config, env, uid, log, part }: Supervisor
   async function open(): Promise<SupervisorLink> {
     const off = why();
     if (off !== undefined) throw new RemoraError('not_configured', off);
-    link ??= openLink();
+    link ??= openLink(options, path, secrets.reconcile);
     return await link;
   }
 
-  async function openLink(): Promise<SupervisorLink> {
-    const { createSupervisorLink } = await import('./supervisor-link.ts');
-    return createSupervisorLink({
-      path,
-      onDialled(failure) {
-        if (failure === undefined) part.set('ok');
-        else part.set('degraded', failure.message);
-      },
-      async start() {
-        if (uid === ROOT && !mayChangeUser()) throw noRights(path);
-        const { startSupervisor } = await import('./start-supervisor.ts');
-        const { socket: agentSocket, stateDir, user, home, logLevel } = config;
-        startSupervisor({ path, agentSocket, stateDir, user, home, logLevel, env });
-      },
-    });
+  /** They wait for the secrets of the app in the supervisor. */
+  async function startServices(): Promise<void> {
+    const opened = await open();
+    await secrets.begin();
+    await Promise.all([opened.open(), secrets.settle()]);
   }
 
   function beginBoth(owner: string): Disposable {
@@ -148,6 +154,10 @@ export function createSupervisorPart({ config, env, uid, log, part }: Supervisor
       called_ms = performance.now();
       using _ = isWork(id, call.principal) ? calls.begin(id) : undefined;
       using __ = isHurtByCut(id) ? inFlight.begin(id) : undefined;
+      if (mayStart(id)) {
+        await open();
+        await secrets.settle();
+      }
       await (id === 'execOverHttp' ? runOverHttp : pass)(call, response);
     });
   const ids = Object.keys(insideOperations) as (keyof typeof insideOperations)[];
@@ -157,6 +167,7 @@ export function createSupervisorPart({ config, env, uid, log, part }: Supervisor
     get isCalled() {
       return performance.now() - called_ms < CALLED_MS;
     },
+    onSecretsChanged: () => secrets.changed(),
     beginLane: (operation) => beginBoth(operation),
     connect: async () => await (await open()).connect(),
     beginPort: (port) => beginBoth(`port ${port}`),
@@ -170,9 +181,7 @@ export function createSupervisorPart({ config, env, uid, log, part }: Supervisor
       if (off === undefined) part.set('ok');
       else part.set(config.user === undefined && !hasServices() ? 'off' : 'degraded', off);
       if (!hasServices()) return;
-      open()
-        .then((opened) => opened.open())
-        .catch((err: unknown) => log.error({ err }, 'the services are not started'));
+      startServices().catch((err: unknown) => log.error({ err }, 'the services are not started'));
     },
     async [Symbol.asyncDispose]() {
       await (await link)?.[Symbol.asyncDispose]();
@@ -184,4 +193,27 @@ export function createSupervisorPart({ config, env, uid, log, part }: Supervisor
 function noRights(path: string): RemoraError {
   const message = `nothing serves at ${path}, and the agent has no right to run programs as other users`;
   return new RemoraError('start_failed', `${message}; run \`systemctl enable --now remora-supervisor.socket\``);
+}
+
+async function openLink(
+  { config, env, uid, part }: SupervisorPartOptions,
+  path: string,
+  onConnected: () => void,
+): Promise<SupervisorLink> {
+  const { createSupervisorLink } = await import('./supervisor-link.ts');
+  return createSupervisorLink({
+    path,
+    onDialled(failure) {
+      if (failure === undefined) {
+        part.set('ok');
+        onConnected();
+      } else part.set('degraded', failure.message);
+    },
+    async start() {
+      if (uid === ROOT && !mayChangeUser()) throw noRights(path);
+      const { startSupervisor } = await import('./start-supervisor.ts');
+      const { socket: agentSocket, stateDir, user, home, logLevel } = config;
+      startSupervisor({ path, agentSocket, stateDir, user, home, logLevel, env });
+    },
+  });
 }

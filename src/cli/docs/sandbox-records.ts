@@ -81,9 +81,13 @@ export const sandboxRecords: Readonly<Record<string, SandboxRecord>> = {
   ConnectionResponse: { schema: connectionResponse, ...connectors },
   ConnectionListResponse: { schema: connectionListResponse, ...connectors },
   ListConnectionsRequest: { schema: listConnectionsRequest, ...connectors },
-  ServiceRequest: { schema: serviceRequest, ...services, remarks: { httpPort: 'read as http_port' } },
-  ServiceResponse: { schema: serviceResponse, ...services },
-  ServiceState: { schema: serviceState, ...services },
+  ServiceRequest: {
+    schema: serviceRequest,
+    ...services,
+    remarks: { httpPort: 'read as http_port', restart_on_environment_change: ours },
+  },
+  ServiceResponse: { schema: serviceResponse, ...services, remarks: { restart_on_environment_change: ours } },
+  ServiceState: { schema: serviceState, ...services, remarks: { stale_environment: ours } },
   'service log event': { schema: serviceLogEvent, ...services },
   NetworkPolicyRule: {
     schema: networkPolicyRule,

@@ -9,7 +9,7 @@ import { toLocalForms } from './local-form.ts';
 
 const ofPlatform: ReadonlySet<ErrorCode> = new Set(reachErrors);
 /** Why the agent cannot pass a call on to the supervisor. */
-const ofAgent = ['upstream_failed', 'not_configured', 'start_failed'] as const;
+const ofAgent = ['upstream_failed', 'not_configured', 'start_failed', 'secrets_unavailable'] as const;
 
 const form = {
   servedAt: ['socket', 'channel'],

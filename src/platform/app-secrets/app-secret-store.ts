@@ -62,6 +62,24 @@ export function createAppSecretStore(sql: Sql): AppSecretStore {
   };
 }
 
+/**
+ * Reads what stands for all secrets of the app of a sprite's machine: another text after each change of one. Undefined where it has none.
+ * One look asks for many sprites, and without any secret on the platform for none.
+ */
+export function createSecretVersions(
+  sql: Pick<Sql, 'all' | 'one'>,
+): (sprite_id: string) => Promise<string | undefined> {
+  let any: Promise<unknown> | undefined;
+  return async (sprite_id) => {
+    any ??= sql.one('SELECT 1 AS one FROM app_secrets LIMIT 1');
+    if ((await any) === undefined) return undefined;
+    const text = `SELECT s.id FROM machines m JOIN app_secrets s ON s.app = m.app AND s.organization_id = m.organization_id
+                  WHERE m.sprite_id = $1 ORDER BY s.name`;
+    const rows = await sql.all<{ readonly id: string }>(text, [sprite_id]);
+    return rows.length === 0 ? undefined : rows.map(({ id }) => id).join();
+  };
+}
+
 /** The place names the app, the variable and who has set it: a row that was put elsewhere opens nothing. */
 export function toAppSecretPlace(row: Omit<AppSecretRow, 'closed' | 'digest' | 'set_at'>): SecretPlace {
   const { id, organization_id, app, name, owner } = row;

@@ -35,6 +35,8 @@ export interface AppSecrets {
   remove(sql: Sql, home: Pick<SecretHome, 'app' | 'owner'>, name: string): Promise<void>;
   /** Sorted by name, without values. */
   list(app: string): Promise<readonly AppSecret[]>;
+  /** Sorted by name. Throws `record_altered` when one of them does not open. */
+  open(app: string): Promise<ReadonlyMap<string, Secret>>;
   /** Has the machines of the app told at once that its secrets have changed. Without it they are told within two seconds. */
   published(app: string): void;
 }
@@ -65,7 +67,7 @@ export function createAppSecrets({ storage, vault, changes, clock }: AppSecretsD
       .slice(0, DIGEST_DIGITS);
   }
 
-  /** A value that does not open is replaced: whoever sets it has the right one. */
+  /** A value that does not open is replaced: its owner has the right one. */
   function isEqual(row: AppSecretRow, value: Secret): boolean {
     try {
       return vault.open(toAppSecretPlace(row), row.closed).reveal() === value.reveal();
@@ -116,6 +118,10 @@ export function createAppSecrets({ storage, vault, changes, clock }: AppSecretsD
       await store.delete(row);
     },
     list: async (app) => (await createAppSecretStore(storage).list(app)).map(toRecord),
+    async open(app) {
+      const rows = await createAppSecretStore(storage).list(app);
+      return new Map(rows.map((row) => [row.name, vault.open(toAppSecretPlace(row), row.closed)]));
+    },
     published: (app) => changes.publish({ type: 'app_secrets_changed', app }),
   };
 }

@@ -4,22 +4,13 @@ import type { channelOperations } from '../../contract/channel.ts';
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
-import type { Fencing } from '../fencing/fencing.ts';
-import type { IncarnationStore } from '../fencing/incarnation-store.ts';
-import { judgeIncarnation } from '../fencing/judge-incarnation.ts';
-import type { ClaimedIncarnation } from '../fencing/known-incarnation.ts';
-import { parseIncarnationHeaders } from '../fencing/parse-incarnation-headers.ts';
-import { findMachineFor, type MachinePath } from '../machines/records/find-machine.ts';
-import type { MachineRow } from '../machines/records/machine-row.ts';
-import type { MachineStore } from '../machines/records/machine-store.ts';
+import { findServedMachine, type ServedMachineDeps } from '../machines/access/served-machine.ts';
+import type { MachinePath } from '../machines/records/find-machine.ts';
 import { isCaller, type Principal } from '../tokens/principal.ts';
 import type { Channels } from './channels.ts';
 
-export interface ChannelHandlerDeps {
+export interface ChannelHandlerDeps extends ServedMachineDeps {
   readonly channels: Pick<Channels, 'admit' | 'attach' | 'find'>;
-  readonly machines: MachineStore;
-  readonly incarnations: Pick<IncarnationStore, 'load'>;
-  readonly fencing: Pick<Fencing, 'admit'>;
   readonly log: Pick<Log, 'warn' | 'debug'>;
 }
 
@@ -32,19 +23,6 @@ const AUDITED = {
 } as const;
 
 export function createChannelHandlers(deps: ChannelHandlerDeps): Handlers<typeof channelOperations, Principal> {
-  const { machines, incarnations, fencing } = deps;
-
-  /** The machine and the incarnation that its nonce proves to be the one that is served. */
-  async function judge(principal: Principal, params: MachinePath, headers: IncomingHttpHeaders) {
-    const machine = await findMachineFor(principal, params, machines);
-    const known = checkToken(principal, machine);
-    const claimed = parseIncarnationHeaders(headers);
-    if (claimed !== undefined) await fencing.admit(machine.sprite_id, known, claimed);
-    if (claimed?.nonce === undefined) throw needsReport();
-    await checkServed(machine.sprite_id, claimed, incarnations);
-    return { machine, claimed };
-  }
-
   function audit(error: unknown, principal: Principal, { machine_id }: MachinePath): void {
     if (!(error instanceof RemoraError) || !(error.code in AUDITED)) return;
     const token = isCaller(principal) ? principal.token.id : 'operator';
@@ -53,7 +31,7 @@ export function createChannelHandlers(deps: ChannelHandlerDeps): Handlers<typeof
   }
 
   async function judgeOrAudit(principal: Principal, params: MachinePath, headers: IncomingHttpHeaders) {
-    return await judge(principal, params, headers).catch((error: unknown) => {
+    return await findServedMachine(principal, params, headers, deps).catch((error: unknown) => {
       audit(error, principal, params);
       throw error;
     });
@@ -82,29 +60,4 @@ export function createChannelHandlers(deps: ChannelHandlerDeps): Handlers<typeof
       deps.log.debug({ machine: machine.id }, 'a lane of the channel of a machine is open');
     },
   };
-}
-
-/**
- * The known incarnation of the machine of the token. A process in the machine may hold the token of the sprite. Only the agent has that of
- * the machine, but where the machine is run elsewhere. Throws `forbidden`.
- */
-function checkToken(principal: Principal, machine: MachineRow) {
-  if (principal.type === 'machine') return principal.incarnation;
-  if (principal.type === 'sprite' && machine.config.external === true) return principal.incarnation;
-  throw new RemoraError('forbidden', 'the channel takes the token of this machine');
-}
-
-async function checkServed(
-  sprite_id: string,
-  claimed: ClaimedIncarnation,
-  incarnations: Pick<IncarnationStore, 'load'>,
-): Promise<void> {
-  const known = (await incarnations.load(sprite_id))?.known;
-  if (known === undefined || judgeIncarnation(known, claimed) !== 'same') throw needsReport();
-}
-
-function needsReport(): RemoraError {
-  return new RemoraError('not_ready', 'the incarnation of this machine has no confirmed nonce; send its report first', {
-    retryAfter_ms: 1_000,
-  });
 }

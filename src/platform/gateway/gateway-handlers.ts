@@ -3,10 +3,12 @@
 import type { gatewayOperations } from '../../contract/gateway.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
+import { createSecretVersions } from '../app-secrets/app-secret-store.ts';
 import type { Changes } from '../changes.ts';
 import { createCompiledPolicies } from '../connectors/compiled-policies.ts';
 import { splitByUse } from '../connectors/split-by-use.ts';
 import type { SpriteStore } from '../sprites/sprite-store.ts';
+import type { Storage } from '../storage/storage.ts';
 import { isCaller, organizationOf, type Principal, spriteOf } from '../tokens/principal.ts';
 import { createChangeFeed } from './change-feed.ts';
 import { toConnectorsDigest } from './connectors-digest.ts';
@@ -17,6 +19,7 @@ import { createOpenCalls } from './open-calls.ts';
 import type { CallRecord, UsageRecorder } from './usage/usage-recorder.ts';
 
 export interface GatewayDeps extends Omit<ForwardCallDeps, 'policyOf' | 'calls' | 'now_ms'> {
+  readonly storage: Pick<Storage, 'all' | 'one'>;
   readonly sprites: Pick<SpriteStore, 'find'>;
   readonly changes: Pick<Changes, 'subscribe'>;
   readonly platformUrl: () => string;
@@ -32,6 +35,7 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
   const calls = createOpenCalls({ grace_ms: STORAGE_GRACE_MS, now_ms });
   const feed = createChangeFeed(() => {
     const digests = new Map<string, Promise<string>>();
+    const secretsOf = createSecretVersions(deps.storage);
     const digestOf = async (id: string) => await toConnectorsDigest(await deps.connectors.list(id, undefined));
     return async (sprite_id) => {
       const sprite = await deps.sprites.find(sprite_id);
@@ -39,7 +43,7 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
       const { organization_id } = sprite;
       const digest = digests.get(organization_id) ?? digestOf(organization_id);
       digests.set(organization_id, digest);
-      return toGatewayVersion(sprite, await digest);
+      return toGatewayVersion(sprite, await digest, await secretsOf(sprite_id));
     };
   });
   const { changes } = deps;
@@ -55,6 +59,7 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
     void calls.recheck({ sprite_id });
     feed.check();
   });
+  changes.subscribe('app_secrets_changed', () => feed.check());
   changes.subscribe('revalidation_due', recheckAll);
   changes.subscribe('incarnation_replaced', ({ sprite_id }) => void calls.recheck({ sprite_id }));
 

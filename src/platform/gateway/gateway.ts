@@ -15,7 +15,7 @@ import { createUsageStore, type UsageStore } from './usage/usage-store.ts';
 type Rows = typeof gatewayOperations & typeof gatewayDiscoveryOperations & typeof gatewayUsageOperations;
 
 export interface GatewayOptions extends Omit<GatewayDeps, 'usageRecorder'>, Omit<DiscoveryDeps, 'sprites'> {
-  readonly storage: Pick<Storage, 'all' | 'transaction'>;
+  readonly storage: Pick<Storage, 'all' | 'one' | 'transaction'>;
   readonly connectors: GatewayDeps['connectors'];
   readonly credentials: GatewayDeps['credentials'];
   readonly sprites: GatewayDeps['sprites'] & DiscoveryDeps['sprites'];

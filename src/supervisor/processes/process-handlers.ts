@@ -13,9 +13,10 @@ import { Viewer } from './viewer.ts';
 
 export function createProcessHandlers(sessions: Sessions): Handlers<SupervisedProcessOperations, SupervisorCaller> {
   return {
-    exec({ request, upgrade }) {
+    async exec({ request, upgrade }) {
       const handshake = checkHandshake(request, upgrade);
       const command = readQueryCommand(request.url ?? '');
+      await sessions.untilReady();
       sessions.checkRoom();
       acceptConnection(request, handshake, (connection) => {
         const session = sessions.open(command);

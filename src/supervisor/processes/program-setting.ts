@@ -19,14 +19,21 @@ export interface ProgramSetting {
 
 const ROOT_PATH = '/usr/sbin:/usr/bin:/sbin:/bin';
 
+/** Where a command runs. */
+export function toProgramDir({ dir }: Pick<Command, 'dir'>, { home }: Pick<UnixUser, 'home'>): string {
+  return resolve(existsSync(home) ? home : '/', dir ?? '');
+}
+
+/** @param secrets of the app, which the variables of the command override. */
 export function toProgramSetting(
   { words: [program], env: own, dir: asked, terminal }: Command,
   { user, baseEnv }: Pick<SupervisorOptions, 'user' | 'baseEnv'>,
+  secrets: Readonly<Record<string, string>>,
   mark: string,
 ): ProgramSetting {
   const term: Readonly<Record<string, string>> = terminal === undefined ? {} : { TERM: 'xterm-256color' };
-  const env: Readonly<Record<string, string>> = { ...baseEnv, ...term, ...own, [SERVICE_VARIABLE]: mark };
-  const dir = resolve(existsSync(user.home) ? user.home : '/', asked ?? '');
+  const env: Readonly<Record<string, string>> = { ...baseEnv, ...term, ...secrets, ...own, [SERVICE_VARIABLE]: mark };
+  const dir = toProgramDir({ dir: asked }, user);
   const other = process.geteuid?.() === user.uid ? undefined : user;
   const setpriv = other === undefined ? undefined : findStartFault('setpriv', '/', ROOT_PATH);
   const fault =

@@ -4,13 +4,14 @@ import { toErrorMessage } from '../../core/error-message.ts';
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { randomHex } from '../../core/urandom.ts';
+import { type AppEnvironment, type AppVariables, toPlain } from '../environment/app-environment.ts';
 import { createServiceMarks } from '../services/service-mark.ts';
 import type { SupervisorOptions } from '../supervisor.ts';
 import { createFailedProgram } from './failed-program.ts';
 import { startPipedProgram } from './piped-program.ts';
 import { PortNotes } from './port-notes.ts';
 import type { Program, ProgramTarget } from './program.ts';
-import { type ProgramSetting, toProgramSetting } from './program-setting.ts';
+import { type ProgramSetting, toProgramDir, toProgramSetting } from './program-setting.ts';
 import type { Command } from './read-command.ts';
 import { Session } from './session.ts';
 import { SessionsMark } from './sessions-mark.ts';
@@ -20,7 +21,9 @@ const REMEMBERED_MS = 60_000;
 /** How long the processes may take to end with the supervisor. */
 const CLOSE_MS = 2_000;
 
-export type SessionsOptions = Pick<SupervisorOptions, 'stateDir' | 'user' | 'baseEnv' | 'log'>;
+export interface SessionsOptions extends Pick<SupervisorOptions, 'stateDir' | 'user' | 'baseEnv' | 'log'> {
+  readonly environment: Pick<AppEnvironment, 'ready'>;
+}
 
 export class Sessions implements AsyncDisposable {
   readonly #options: SessionsOptions;
@@ -48,19 +51,24 @@ export class Sessions implements AsyncDisposable {
     throw new RemoraError('too_many_requests', `${SESSIONS_MAX} processes run already; end one`);
   }
 
+  /** Resolves when the secrets of the app are known to it. Throws `secrets_unavailable`. */
+  async untilReady(): Promise<void> {
+    await this.#options.environment.ready();
+  }
+
+  /** It waits for the secrets of the app, and without them ends like a program that cannot be started. */
   open(command: Command): Session {
     const id = randomHex(8);
-    const setting = toProgramSetting(
-      command,
-      this.#options,
-      createServiceMarks(this.#options.stateDir).toMark(`exec:${id}`),
-    );
+    const { environment, log, stateDir } = this.#options;
+    const mark = createServiceMarks(stateDir).toMark(`exec:${id}`);
+    const toSetting = (secrets: AppVariables) => toProgramSetting(command, this.#options, toPlain(secrets), mark);
     const session = new Session({
       id,
       command,
-      workdir: setting.dir,
+      workdir: toProgramDir(command, this.#options.user),
       created: new Date(),
-      start: async (target) => this.#keep(await start(command, setting, target, this.#options.log)),
+      start: async (target) =>
+        this.#keep(await start(command, async () => toSetting(await environment.ready()), target, log)),
       followPorts: (listener) => this.#ports.follow(listener),
       onOver: () => this.#remember(session),
     });
@@ -101,10 +109,16 @@ export class Sessions implements AsyncDisposable {
   }
 }
 
-async function start(command: Command, setting: ProgramSetting, target: ProgramTarget, log: Log): Promise<Program> {
+async function start(
+  command: Command,
+  toSetting: () => Promise<ProgramSetting>,
+  target: ProgramTarget,
+  log: Log,
+): Promise<Program> {
   const kind = command.terminal === undefined ? 'stderr' : 'stdout';
-  if (setting.fault !== undefined) return createFailedProgram(setting.fault, kind, target);
   try {
+    const setting = await toSetting();
+    if (setting.fault !== undefined) return createFailedProgram(setting.fault, kind, target);
     if (command.terminal === undefined) return startPipedProgram(command, setting, target, log);
     // Most sprites never open a terminal: its library is loaded by the first one.
     const { startTerminalProgram } = await import('./terminal-program.ts');

@@ -1,19 +1,21 @@
 // The command line that becomes the process of a service. Pure. Programs that root runs on the way get none of the variables of a request,
-// because some of them make a program load code; they come through a pipe, or for a terminal, which has none, as the text of one variable,
-// and are read once root is given up.
+// because some of them make a program load code; they come through a pipe, or for a terminal, which has none, as text in variables of another
+// name, and are read once root is given up.
 
 import { toQuotedWord } from '../../core/shell-word.ts';
 import type { UnixUser } from '../../linux/users.ts';
 
 const SHELL = '/bin/sh';
 const CLEAN = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' } as const;
+const TEXT = 'REMORA_VARIABLES';
+/** One variable may have 128 KB; a character takes four bytes at most. */
+const TEXT_PARTS = /[\s\S]{1,30000}/gu;
 /** The descriptor of the pipe. */
 const VARIABLES = 3;
 
 const ENTER_GROUP = 'echo 0 > "$0" && exec "$@"';
 /** A terminal belongs to the user of the supervisor when it is made; the program could not open it by name. */
 const TAKE_TERMINAL = 'chown "$0" "$(tty)" && exec "$@"';
-const READ_TEXT = 'eval "$REMORA_VARIABLES" && unset REMORA_VARIABLES && exec "$@"';
 const READ_VARIABLES = `eval "$(cat <&${VARIABLES})" && exec ${VARIABLES}<&- && exec "$@"`;
 
 export interface LaunchRequest {
@@ -37,21 +39,31 @@ export interface Launch {
 }
 
 export function toLaunch({ cmd, args, env, user, cgroup, isTerminal = false }: LaunchRequest): Launch {
-  const read = isTerminal ? READ_TEXT : READ_VARIABLES;
+  const variables = toExports(env);
+  const parts = isTerminal ? toParts(variables) : [];
+  const read = isTerminal ? toReadText(parts.map(([name]) => name)) : READ_VARIABLES;
   const take = user !== undefined && isTerminal ? [SHELL, '-c', TAKE_TERMINAL, `${user.uid}:${user.gid}`] : [];
   const program = user === undefined ? [cmd, ...args] : [...take, ...asUser(user, read), cmd, ...args];
   const words = cgroup === undefined ? program : [SHELL, '-c', ENTER_GROUP, `${cgroup}/cgroup.procs`, ...program];
   const [command = SHELL, ...rest] = words;
   if (user === undefined) return { command, args: rest, env, variables: undefined };
-  const variables = toExports(env);
   return isTerminal
-    ? { command, args: rest, env: { ...CLEAN, REMORA_VARIABLES: variables }, variables: undefined }
+    ? { command, args: rest, env: { ...CLEAN, ...Object.fromEntries(parts) }, variables: undefined }
     : { command, args: rest, env: CLEAN, variables };
 }
 
 /** The words before a command that gives up root, with the groups of the user, and then takes its variables. */
 function asUser({ uid, gid }: Pick<UnixUser, 'uid' | 'gid'>, read: string): readonly string[] {
   return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--init-groups', '--inh-caps=-all', SHELL, '-c', read, SHELL];
+}
+
+/** The text, cut into variables. */
+function toParts(text: string): readonly (readonly [name: string, part: string])[] {
+  return (text.match(TEXT_PARTS) ?? ['']).map((part, at) => [`${TEXT}_${at}`, part]);
+}
+
+function toReadText(names: readonly string[]): string {
+  return `eval "${names.map((name) => `$${name}`).join('')}" && unset ${names.join(' ')} && exec "$@"`;
 }
 
 function toExports(env: Readonly<Record<string, string>>): string {

@@ -117,7 +117,7 @@ async function unlessGone(gone: AbortSignal, wait: () => Promise<void>): Promise
 
 /** Values of variables are never given back. */
 function toResponse(keeper: ServiceKeeper): ServiceResponse {
-  const { cmd, args, needs, dir, http_port } = keeper.request;
+  const { cmd, args, needs, dir, http_port, restart_on_environment_change } = keeper.request;
   return {
     name: keeper.name,
     cmd,
@@ -125,6 +125,7 @@ function toResponse(keeper: ServiceKeeper): ServiceResponse {
     needs,
     ...(dir === undefined ? {} : { dir }),
     ...(http_port === undefined ? {} : { http_port }),
+    ...(restart_on_environment_change === undefined ? {} : { restart_on_environment_change }),
     state: keeper.state(),
   };
 }

@@ -21,6 +21,8 @@ export interface KeeperOptions {
   readonly wall_ms: () => number;
   /** Resolves when all that is needed runs. Rejects with a message for people when that takes too long. */
   untilNeedsRun(request: ServiceRequest, signal: AbortSignal): Promise<void>;
+  /** Whether the secrets of the app are others now than when its process was started. */
+  isStale(request: ServiceRequest): boolean;
   /** Rejects with a message for people. */
   start(request: ServiceRequest, target: OutputTarget): Promise<ServiceProcess>;
   /** Ends what an earlier supervisor has left of it; undefined when there is nothing. */
@@ -98,6 +100,16 @@ export class ServiceKeeper {
     else this.#end(this.#options.timing.stop_ms);
   }
 
+  /** Starts it again where its definition says so, and at once where it has failed: it may have needed what is there now. */
+  onEnvironmentChange(): void {
+    if (this.#status === 'failed') this.start();
+    else if (this.#request.restart_on_environment_change === true && this.#isStale) this.restart();
+  }
+
+  get #isStale(): boolean {
+    return this.#process !== undefined && this.#options.isStale(this.#request);
+  }
+
   /** False when there is no process: one that is about to be started is waited for. */
   async signal(name: NodeJS.Signals): Promise<boolean> {
     const isThere = () => this.#process !== undefined || this.#status !== 'starting';
@@ -129,6 +141,7 @@ export class ServiceKeeper {
       ...(this.#process === undefined ? {} : { pid: this.#process.pid }),
       ...(this.#started_ms === undefined ? {} : { started_at: toDateTime(this.#started_ms) }),
       ...(this.#status === 'failed' && this.#error !== undefined ? { error: this.#error } : {}),
+      ...(this.#isStale ? { stale_environment: true as const } : {}),
       restart_count: this.#restarts.count,
       ...(this.#status === 'failed' && next_ms !== undefined ? { next_restart_at: toDateTime(next_ms) } : {}),
     };
@@ -203,6 +216,8 @@ export class ServiceKeeper {
     // It may have been stopped while its process was made.
     if (attempt.signal.aborted) this.#process.end(this.#grace_ms);
     else this.hub.publish({ type: 'started', timestamp: this.#started_ms });
+    // They may have changed while its process was made.
+    this.onEnvironmentChange();
     const onProved = () => this.#move('proved');
     untilProved(request.http_port, timing.proved_ms, attempt.signal).then(onProved, () => undefined);
     this.#exit_code = await this.#process.done;

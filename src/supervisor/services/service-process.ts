@@ -30,6 +30,8 @@ export interface ProcessOptions {
   readonly stateDir: string;
   readonly user: UnixUser;
   readonly baseEnv: Readonly<Record<string, string>>;
+  /** Of the app; the variables of the definition override them. */
+  readonly secrets: Readonly<Record<string, string>>;
   readonly notes: RunNotes;
   readonly marks: ServiceMarks;
   readonly log: Log;
@@ -52,9 +54,9 @@ export async function startProcess(
   options: ProcessOptions,
   target: OutputTarget,
 ): Promise<ServiceProcess> {
-  const { user, baseEnv, notes, marks, log } = options;
+  const { user, baseEnv, secrets, notes, marks, log } = options;
   const mark = marks.toMark(name);
-  const env = { ...baseEnv, ...request.env, [SERVICE_VARIABLE]: mark };
+  const env = { ...baseEnv, ...secrets, ...request.env, [SERVICE_VARIABLE]: mark };
   const dir = resolve(existsSync(user.home) ? user.home : '/', request.dir ?? '');
   const other = process.geteuid?.() === user.uid ? undefined : user;
   checkStartable(request.cmd, dir, env, other);

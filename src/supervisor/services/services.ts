@@ -7,6 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { localServiceOperations } from '../../contract/local/inside.ts';
 import type { ProcessFamily } from '../../linux/processes/process-family.ts';
 import { readMarkedProcesses } from '../../linux/processes/process-table.ts';
+import { type AppEnvironment, type AppVariables, isStale, toPlain } from '../environment/app-environment.ts';
 import type { SupervisorModule } from '../lazy-module.ts';
 import type { SupervisorOptions } from '../supervisor.ts';
 import { FamilyEnd } from './family-end.ts';
@@ -21,14 +22,16 @@ import { startProcess } from './service-process.ts';
 import { createServiceStore } from './service-store.ts';
 import { type ServiceTiming, serviceTiming } from './service-timing.ts';
 
-type ServiceOptions = Pick<SupervisorOptions, 'stateDir' | 'user' | 'baseEnv' | 'log'>;
+interface ServiceOptions extends Pick<SupervisorOptions, 'stateDir' | 'user' | 'baseEnv' | 'log'> {
+  readonly environment: Pick<AppEnvironment, 'ready' | 'variables' | 'onChange'>;
+}
 
 /** Ends what a supervisor that was killed has left, and starts what was not stopped by hand. Throws `internal` when the definitions cannot be read. */
 export async function openServices(
   options: ServiceOptions,
   timing: ServiceTiming = serviceTiming,
 ): Promise<SupervisorModule<typeof localServiceOperations>> {
-  const { stateDir, user, log } = options;
+  const { stateDir, user, environment, log } = options;
   const notes = new RunNotes(stateDir);
   const marks = createServiceMarks(stateDir);
   const wall_ms = () => Date.now();
@@ -37,6 +40,7 @@ export async function openServices(
   rmSync(toPipeDirectory(stateDir), { recursive: true, force: true });
   const left = findLeft(notes, marks.toName);
   const strays = new Set<Promise<void>>();
+  const startedWith = new Map<string, AppVariables>();
   let turn: Promise<unknown> = Promise.resolve();
 
   async function endLeft(name: string, run: Omit<ProcessFamily, 'mark'>, grace_ms: number): Promise<void> {
@@ -54,12 +58,21 @@ export async function openServices(
       log: new LogFile({ path: join(stateDir, 'logs', 'services', `${name}.log`), gid, wall_ms }),
       timing,
       wall_ms,
-      untilNeedsRun: ({ needs }, signal) => book.untilRunning(needs, timing.needs_ms, signal),
+      async untilNeedsRun({ needs }, signal) {
+        await environment.ready(signal);
+        await book.untilRunning(needs, timing.needs_ms, signal);
+      },
+      isStale({ env }) {
+        const [had, now] = [startedWith.get(name), environment.variables];
+        return had !== undefined && now !== undefined && isStale(had, now, env);
+      },
       async start(current, target) {
         // Many services that start at once leave turns for everything else.
         turn = turn.then(() => nextTurn());
         await turn;
-        return await startProcess(name, current, { ...options, notes, marks }, target);
+        const variables = await environment.ready();
+        startedWith.set(name, variables);
+        return await startProcess(name, current, { ...options, secrets: toPlain(variables), notes, marks }, target);
       },
       endLeft: run === undefined ? undefined : (grace_ms) => endLeft(name, run, grace_ms),
     });
@@ -67,6 +80,9 @@ export async function openServices(
 
   const book = new ServiceBook({ store: createServiceStore(stateDir), close_ms: timing.close_ms, createKeeper });
   await book.open();
+  environment.onChange(() => {
+    for (const keeper of book.list()) keeper.onEnvironmentChange();
+  });
   for (const [name, run] of left) {
     const stray = endLeft(name, run, timing.stop_ms).finally(() => strays.delete(stray));
     strays.add(stray);

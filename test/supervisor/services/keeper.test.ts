@@ -17,6 +17,7 @@ function createKeeper() {
     timing: { ...serviceTiming, proved_ms: 1 },
     wall_ms: () => 0,
     untilNeedsRun: async () => undefined,
+    isStale: () => false,
     async start() {
       const { promise, resolve } = Promise.withResolvers<number>();
       ends.push(() => resolve(0));

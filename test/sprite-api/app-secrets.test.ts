@@ -1,0 +1,164 @@
+// The secrets of an app in a machine that runs the real agent: the programs of the app have them, and nothing else ever shows them.
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { agentOperations } from '../../src/contract/agent-operations.ts';
+import type { Operation } from '../../src/contract/operation.ts';
+import { platformOperations } from '../../src/contract/platform-operations.ts';
+import type { ServiceState } from '../../src/contract/services.ts';
+import { openAgentMachine } from '../support/agent-machine.ts';
+import { ask } from '../support/ask.ts';
+import { CANARY, filesWithCanary, hasCanary, processesWithCanary } from '../support/canary.ts';
+import { eventually } from '../support/eventually.ts';
+import { openExec, toExecQuery } from '../support/exec-socket.ts';
+import { openKillablePlatform } from '../support/killable-platform.ts';
+import { remoraPath } from '../support/run-remora.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const SHOW = 'printf %s "$CANARY" | sha256sum';
+const digest = (value: string) => createHash('sha256').update(value).digest('hex');
+const none = digest('');
+const words = (command: string) => `cmd=sh&cmd=-c&cmd=${encodeURIComponent(command)}`;
+
+async function open() {
+  // An agent that ends and is started again at a resume.
+  const config = join(tempDir(), 'agent.toml');
+  writeFileSync(config, '[resume]\nrng = "restart"\n');
+  const agentCommand = { command: process.execPath, args: [remoraPath, 'agent', '--config', config] };
+  const machine = await openAgentMachine({ agentCommand, trustMachines: true });
+  const { platform, socket } = machine;
+  const secret = '/v1/apps/acme/secrets/CANARY';
+  const set = async (value: string) => (await platform.call({ method: 'PUT', path: secret, body: { value } })).status;
+  const remove = async () => (await platform.call({ method: 'DELETE', path: secret })).status;
+  const run = async (command: string, query = '') => {
+    const path = `/v1/sprites/dev-1/exec?${words(command)}${query}`;
+    return (await platform.call({ method: 'POST', path })).text;
+  };
+  const runLocally = async (command: string) =>
+    (await ask(socket, { method: 'POST', target: `/v1/exec?${words(command)}` })).text;
+  const put = (name: string, request: object) =>
+    platform.call({ method: 'PUT', path: `/v1/sprites/dev-1/services/${name}?duration=0`, body: request });
+  const state = async (name: string): Promise<ServiceState> =>
+    (await platform.call({ path: `/v1/sprites/dev-1/services/${name}` })).json.state;
+  const log = async (name: string) => (await platform.call({ path: `/v1/sprites/dev-1/services/${name}/logs` })).text;
+  return { ...machine, platform, set, remove, run, runLocally, put, state, log };
+}
+
+async function runInTerminal(socket: string, command: string): Promise<string> {
+  const caller = await openExec(socket, `?${toExecQuery(['sh', '-c', command], { tty: 'true' })}`);
+  await caller.closed;
+  return caller.messages.join('');
+}
+
+/** What every operation that reads answers, to the token of the organization and at the agent's socket. */
+async function readAll({ platform, socket, id }: Awaited<ReturnType<typeof open>>): Promise<readonly string[]> {
+  const given: Readonly<Record<string, string>> = { app_name: 'acme', machine_id: id, name: 'dev-1', service: 'web' };
+  const toPath = (path: string) => path.replaceAll(/\{(\w+)(\.\.\.)?\}/g, (_, field: string) => given[field] ?? 'x');
+  const reads = (operations: Readonly<Record<string, Operation>>) =>
+    Object.values(operations).flatMap(({ method, path }) => (method === 'GET' ? [toPath(path)] : []));
+  const ofPlatform = reads(platformOperations).map(async (path) => {
+    const headers = { authorization: `Bearer ${platform.token.reveal()}` };
+    return await readFor(`${platform.url}${path}`, headers);
+  });
+  const ofAgent = reads(agentOperations).map(async (target) => {
+    const late = new Promise<string>((resolve) => setTimeout(() => resolve(''), 500));
+    const answer = ask(socket, { target }).then(({ text }) => text, String);
+    return await Promise.race([answer, late]);
+  });
+  return await Promise.all([...ofPlatform, ...ofAgent]);
+}
+
+/** What comes in half a second, of a stream without an end too. */
+async function readFor(url: string, headers: Readonly<Record<string, string>>): Promise<string> {
+  let text = '';
+  try {
+    const answer = await fetch(url, { headers, signal: AbortSignal.timeout(500) });
+    text += JSON.stringify([...answer.headers]);
+    for await (const part of answer.body ?? []) text += Buffer.from(part).toString('latin1');
+  } catch {
+    // It was cut off.
+  }
+  return text;
+}
+
+test('programs of the app have them through its whole life, and nothing else shows them', async () => {
+  const all = await open();
+  const { platform, dir, socket, set, remove, run, runLocally, put, state, log, post, wait, status } = all;
+  const script = `${SHOW}; sleep 600 & wait`;
+  const expectHidden = async () => {
+    expect(filesWithCanary(platform.dir)).toEqual([]);
+    expect(processesWithCanary()).toEqual([]);
+    expect((await readAll(all)).filter(hasCanary)).toEqual([]);
+    expect(hasCanary(JSON.stringify(platform.log))).toBe(false);
+  };
+
+  expect(await set(CANARY)).toBe(200);
+  for (const shown of [await run(SHOW), await runLocally(SHOW), await runInTerminal(socket, SHOW)]) {
+    expect(shown).toContain(digest(CANARY));
+  }
+  expect(await run(SHOW, '&env=CANARY%3Down')).toContain(digest('own'));
+  await put('web', { cmd: 'sh', args: ['-c', script] });
+  await put('again', { cmd: 'sh', args: ['-c', script], restart_on_environment_change: true });
+  await put('own', { cmd: 'sh', args: ['-c', script], env: { CANARY: 'own' } });
+  await eventually(async () => (await log('again')).includes(digest(CANARY)));
+  await eventually(async () => (await log('own')).includes(digest('own')));
+  const before = await state('web');
+  expect((await log('web')).includes(digest(CANARY))).toBe(true);
+  await expectHidden();
+
+  // Another value reaches new programs; a running service keeps its own, and says so.
+  const other = `${CANARY}2`;
+  await set(other);
+  await eventually(async () => (await log('again')).includes(digest(other)));
+  expect(await state('web')).toMatchObject({ pid: before.pid, stale_environment: true });
+  expect(await state('own')).not.toHaveProperty('stale_environment');
+  expect(await run(SHOW)).toContain(digest(other));
+  await set(CANARY);
+  await eventually(async () => (await state('web')).stale_environment === undefined);
+
+  // A resume, at which this agent ends and is started again.
+  const agent = (await status()).pid;
+  expect((await post('suspend')).status).toBe(200);
+  expect((await wait('state=suspended')).status).toBe(200);
+  await set(other);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect((await post('start')).status).toBe(200);
+  await ask(socket, { method: 'POST', target: '/v1/machine/resumed' }).catch(() => undefined);
+  await eventually(async () => (await status().catch(() => ({ pid: agent }))).pid !== agent);
+  await eventually(async () => (await state('web')).stale_environment === true);
+  expect(await run(SHOW)).toContain(digest(other));
+  expect((await state('web')).pid).toBe(before.pid);
+  await set(CANARY);
+  await eventually(async () => (await run(SHOW)).includes(digest(CANARY)));
+  await expectHidden();
+
+  // A boot: the services wait for the secrets.
+  expect((await platform.call({ method: 'POST', path: '/v1/sprites/dev-1/restart' })).status).toBe(200);
+  await eventually(async () => (await state('web')).status === 'running');
+  expect((await log('web')).split(digest(CANARY)).length).toBe(3);
+  await expectHidden();
+
+  expect(await remove()).toBe(204);
+  await eventually(async () => (await run(SHOW)).includes(none));
+  expect((await state('web')).stale_environment).toBe(true);
+  await eventually(async () => (await log('again')).includes(none));
+  await expectHidden();
+  expect(dir.startsWith(platform.dir)).toBe(true);
+}, 60_000);
+
+test('a machine whose platform is away goes on with what it knows, and starts nothing where it knows nothing', async () => {
+  const platform = await openKillablePlatform();
+  const { call, dir } = platform;
+  const socket = join(dir, 'agent.sock');
+  await call({ method: 'PUT', path: '/v1/apps/acme/secrets/CANARY', body: { value: CANARY } });
+  const run = () => ask(socket, { method: 'POST', target: `/v1/exec?${words(SHOW)}` });
+  expect((await run()).text).toContain(digest(CANARY));
+  const supervisor = (await platform.inside('/v1/status')).details.supervisor.pid;
+  await platform.kill();
+  expect((await run()).text).toContain(digest(CANARY));
+  // The agent has them, and gives them to the next supervisor.
+  process.kill(supervisor, 'SIGKILL');
+  await eventually(async () => (await run()).text.includes(digest(CANARY)));
+  expect(filesWithCanary(join(dir, '..', '..'))).toEqual([]);
+}, 60_000);
