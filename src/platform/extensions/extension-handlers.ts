@@ -47,12 +47,15 @@ export function createExtensionHandlers(deps: ExtensionHandlerDeps): Handlers<ty
       let now = row;
       while (!isOver && now.step !== null) {
         await worker.run(now.id, now.provider);
+        // Nobody waits any more, and the platform may have ended.
+        if (isOver) return;
         const next = await store.find(now.id);
         if (next === undefined) break;
         if (next.tries === now.tries && next.step === now.step) await pause(NEXT_LOOK_MS);
         now = next;
       }
     })();
+    tried.catch(() => undefined);
     try {
       await Promise.race([end.promise, tried]);
     } finally {
