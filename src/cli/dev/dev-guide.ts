@@ -13,6 +13,8 @@ export interface DevPlaces {
   readonly headerFile: string;
   /** The agent is in a virtual machine: each call of its socket is a program that runs there. */
   readonly isVirtual: boolean;
+  /** The path of the command `remora`. */
+  readonly program: string;
   /** The id of a transaction that is still to come. */
   readonly nextTxid: string;
 }
@@ -51,6 +53,8 @@ export function toGuideLines(record: DevRecord, places: DevPlaces): GuideLine[] 
   const machine = `/v1/apps/${record.app}/machines/${record.machine}`;
   const suspend = (ask: typeof local) => ask(`${machine}/suspend`, '-X', 'POST');
   const json = ['-H', 'content-type: application/json'];
+  const inMachine = (script: string) =>
+    toCommand(['env', `REMORA_SOCKET=${record.socket}`, places.program, 'exec', '--', 'sh', '-c', script]);
   const extension = { provider: record.extension_provider.name, name: 'my-kv', app: record.app };
   const why = { provider: 'sample', connector_id: 'sample', method: 'GET', path: '/admin/users' };
   return [
@@ -66,6 +70,8 @@ export function toGuideLines(record: DevRecord, places: DevPlaces): GuideLine[] 
       title: 'an extension of a provider: a key-value store, whose secrets go to the programs of the app',
       command: onPlatform('/v1/extensions', ...json, '-d', JSON.stringify(extension)),
     },
+    // A virtual machine reaches nothing of this host but the platform.
+    ...(places.isVirtual ? [] : toStoreLines(inMachine)),
     {
       title: `its page, for a browser; email address and password are those of the user in ${places.dir}/dev.json`,
       command: onPlatform('/v1/extensions/my-kv/sso', '-o', '/dev/null', '-w', '%{redirect_url}\\n'),
@@ -104,6 +110,16 @@ export function toGuideLines(record: DevRecord, places: DevPlaces): GuideLine[] 
     {
       title: 'the database node becomes the primary; {"role":"replica"} takes it back',
       command: toCommand(['curl', '-sS', ...json, '-d', '{"role":"primary"}', `${record.node_url}/role`]),
+    },
+  ];
+}
+
+function toStoreLines(inMachine: (script: string) => string): GuideLine[] {
+  return [
+    { title: 'a program that starts now has them', command: inMachine('printenv SAMPLE_KV_URL') },
+    {
+      title: 'and writes with them',
+      command: inMachine('echo hello | curl -sS -T - "$SAMPLE_KV_URL/greeting" && curl -sS "$SAMPLE_KV_URL/greeting"'),
     },
   ];
 }

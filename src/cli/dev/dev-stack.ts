@@ -178,6 +178,7 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
     platformLog,
     headerFile,
     isVirtual: qemu !== undefined,
+    program: new URL('../../../bin/remora', import.meta.url).pathname,
     nextTxid: toHex(node, TXID_AHEAD),
   };
   const opened = stack.move();

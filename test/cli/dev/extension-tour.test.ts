@@ -26,6 +26,7 @@ describe('a store of the sample provider', () => {
     runRemora(words, { env: { REMORA_SOCKET: opened().dev.record.socket, REMORA_URL: undefined } });
   const extension = (...words: string[]) =>
     remora('platform', 'extension', ...words, '--dir', join(opened().dir, 'platform'));
+  const inSprite = (script: string) => remora('exec', '--', 'sh', '-c', script);
 
   it('is bought with one command, which shows names and no values', async () => {
     const bought = await extension('create', 'sample', 'my-kv', '--app', 'dev');
@@ -33,6 +34,16 @@ describe('a store of the sample provider', () => {
     expect(bought.stdout).toMatch(/^state +ready$/m);
     expect(bought.stdout).toMatch(/^variables +SAMPLE_KV_TOKEN SAMPLE_KV_URL$/m);
     expect(bought.stdout + bought.stderr).not.toMatch(/kv_[\w-]{32}/);
+  });
+
+  it('has its secret in a program of the sprite, which writes and reads with it', async () => {
+    const url = await inSprite('printenv SAMPLE_KV_URL');
+    expect(url.stdout).toMatch(/^http:\/\/kv:kv_[\w-]{32}@127\.0\.0\.1:\d+\/kv\/kv_\w{16}\n$/);
+    const said = await inSprite(
+      'echo hello | curl -sS -T - "$SAMPLE_KV_URL/greeting" && curl -sS "$SAMPLE_KV_URL/greeting"',
+    );
+    expect(said.stdout).toBe('hello\n');
+    expect(opened().dev.stdout() + opened().dev.stderr()).not.toContain(url.stdout.trim());
   });
 
   it.skipIf(isWithoutChromium())('is seen in a browser, by who signs on at the platform', async () => {
@@ -46,6 +57,11 @@ describe('a store of the sample provider', () => {
     await page.getByRole('button', { name: 'Allow' }).click();
     await page.waitForURL('**/stores/kv_*');
     expect(await page.getByRole('heading').textContent()).toBe('my-kv');
+    expect(await page.getByRole('row').nth(1).getByRole('cell').allTextContents()).toEqual([
+      'greeting',
+      '6',
+      'hello\n',
+    ]);
     // Another plan: the platform hears of it by a webhook.
     await page.getByRole('button', { name: 'Take the plan large' }).click();
     await expect.poll(async () => (await extension('show', 'my-kv')).stdout).toMatch(/^plan +large$/m);
@@ -60,12 +76,17 @@ describe('a store of the sample provider', () => {
 
   it('is gone from programs that start after it was deleted', async () => {
     expect(await extension('delete', 'my-kv')).toMatchObject({ code: 0, stdout: 'my-kv is deleted\n' });
+    await expect.poll(async () => (await inSprite('printenv SAMPLE_KV_URL')).code).toBe(1);
   });
 
   it('is bought, used and given back with the printed lines too', async () => {
     const { dev } = opened();
     const bought = await pasteJson(dev.commandFor('an extension of a provider'));
     expect(bought).toMatchObject({ name: 'my-kv', provider: 'sample', app: 'dev' });
+    await expect
+      .poll(() => paste(dev.commandFor('a program that starts now has them')).catch(String))
+      .toMatch(/^http:/);
+    expect(await paste(dev.commandFor('and writes with them'))).toBe('hello\n');
     expect(await paste(dev.commandFor('its page, for a browser'))).toMatch(/\/remora\/extensions\/kv_\w+\/sso\n$/);
     await paste(dev.commandFor('delete it; programs'));
     await expect.poll(async () => (await extension('list')).stdout).not.toContain('my-kv');

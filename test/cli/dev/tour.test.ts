@@ -9,18 +9,23 @@ import { loudly } from '../../support/loudly.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const top = new URL('../../../', import.meta.url).pathname;
-const tour = /^Keep a server up[\s\S]*?```console\n([\s\S]*?)```/m.exec(
-  readFileSync(join(top, 'README.md'), 'utf8'),
-)?.[1];
-const lines = (tour ?? '').split('\n').filter((line) => line.startsWith('$ '));
+const page = readFileSync(join(top, 'README.md'), 'utf8');
+const linesBelow = (text: string) => {
+  const [, block = ''] = new RegExp(`^${text}[\\s\\S]*?\`\`\`console\\n([\\s\\S]*?)\`\`\``, 'm').exec(page) ?? [];
+  return block.split('\n').filter((line) => line.startsWith('$ '));
+};
+const lines = [...linesBelow('Keep a server up'), ...linesBelow('Buy a key-value store')];
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 
 it.skipIf(loudly(!hasPython, 'no python3: the tour is not tried'))('works as pasted', async () => {
-  await using dev = await startDev({ dir: tempDir() });
+  const dir = tempDir();
+  await using dev = await startDev({ dir });
   const { socket, platform_url, token } = dev.record;
   const port = String(await openFreePort());
-  const script = lines.map((line) => line.slice(2).replaceAll('8123', port)).join('\n');
-  expect(lines.length).toBeGreaterThan(4);
+  const script = lines
+    .map((line) => line.slice(2).replaceAll('8123', port).replaceAll('/tmp/remora-dev', dir))
+    .join('\n');
+  expect(lines.length).toBeGreaterThan(8);
   const run = spawnSync('sh', ['-e', '-c', script], {
     cwd: top,
     encoding: 'utf8',
@@ -35,6 +40,8 @@ it.skipIf(loudly(!hasPython, 'no python3: the tour is not tried'))('works as pas
   const shown = run.stdout
     .replaceAll(/pid \d+/g, 'pid N')
     .replaceAll(port, 'PORT')
+    .replaceAll(dev.record.extension_provider.base_url, 'PROVIDER')
+    .replaceAll(/(ext|kv)_[0-9a-f]+/g, '$1_ID')
     .split('\n');
   expect({ status: run.status, shown }, run.stderr).toEqual({
     status: 0,
@@ -47,6 +54,11 @@ it.skipIf(loudly(!hasPython, 'no python3: the tour is not tried'))('works as pas
       'Checkpoint v0 restored',
       'hello',
       'web is deleted; its log file is kept',
+      ...['name       my-kv', 'id         ext_ID', 'provider   sample', 'state      ready', 'status     ready'],
+      ...['plan       free', 'app        dev', 'variables  SAMPLE_KV_TOKEN SAMPLE_KV_URL'],
+      'hi',
+      'PROVIDER/extensions/kv_ID/sso',
+      'my-kv is deleted',
       '',
     ],
   });
