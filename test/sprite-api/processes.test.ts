@@ -132,7 +132,8 @@ test('a session is listed, attached to and killed; then it is gone, and one that
 test('a session that ignores its signal is killed after the timeout', async () => {
   const { sprite } = await openSprite();
   const stubborn = sprite.spawn('sh', ['-c', 'trap "" TERM; echo up; sleep 60; sleep 60']);
-  await eventually(textOf(stubborn));
+  const text = textOf(stubborn);
+  await eventually(() => text() === 'up\n');
   const [session] = await sprite.listSessions();
   const events = [];
   for await (const event of await sprite.killSession(session?.id ?? '', 'SIGTERM', '200ms')) events.push(event);
