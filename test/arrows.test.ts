@@ -119,6 +119,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/sprites',
     'platform/tokens',
   ],
+  'platform/proxy': [],
   'platform/organizations': ['platform/storage'],
   'platform/fencing': ['platform/storage'],
   'platform/usage': ['platform/storage', 'platform/tokens'],
