@@ -199,6 +199,16 @@ describe('consent', () => {
   });
 });
 
+test('no other address is that of a user, only because Unicode has it in lower case', async () => {
+  await using storage = await openSqliteStorage(tempDir());
+  const users = createUserStore(storage);
+  const { id } = await users.create({ email: 'Kate@example.com', name: 'Kate', password_hash: 'x' }, 1);
+  expect((await users.findByEmail('kATE@EXAMPLE.com'))?.id).toBe(id);
+  for (const other of ['\u212Aate@example.com', '\uFF2Bate@example.com', 'kate@example.com ']) {
+    expect(await users.findByEmail(other)).toBeUndefined();
+  }
+});
+
 test('a user has fifty sessions, and credentials that were good are remembered up to a bound', async () => {
   await using storage = await openSqliteStorage(tempDir());
   const hash = { email: 'a@example.com', name: 'A', password_hash: 'x' };

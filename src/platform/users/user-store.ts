@@ -185,9 +185,12 @@ function toAlias(kind: 'u' | 'o', domain: string): string {
   return `${kind}-${randomHex(ALIAS_BYTES)}@${domain}`;
 }
 
-/** Addresses are compared without regard to case, as every large mail service does. */
+/**
+ * Addresses are compared without regard to case, as every large mail service does. Only ASCII has case here: to Unicode the Kelvin sign is a
+ * large K, and who has that address would be taken for somebody else.
+ */
 function toEmailKey(email: string): string {
-  return email.toLowerCase();
+  return email.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
 /** A role that cannot be read counts as `member`, the lesser one. */
