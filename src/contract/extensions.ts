@@ -15,12 +15,16 @@ const signature = {
   timestamp: unixSeconds,
 };
 
-/** Extensions API, Provisioning request. The optional fields are for extensions that know regions or run on the platform. */
+/**
+ * Extensions API, Provisioning request. The regions and the address are for extensions that know regions or run on the platform.
+ * `organization_email`: DECISIONS.md, "Alias of the organization in a request".
+ */
 export const provisioningRequest = z.object({
   name: z.string().min(1),
   id: z.string().min(1),
   organization_id: z.string().min(1),
   organization_name: z.string(),
+  organization_email: z.string().optional(),
   user_id: z.string().min(1),
   user_email: z.string(),
   user_role: userRole,

@@ -23,7 +23,7 @@ export interface CarryOutStepDeps {
   readonly storage: Storage;
   readonly providers: Pick<ExtensionProviders, 'find'>;
   readonly organizations: Pick<OrganizationStore, 'find'>;
-  readonly users: Pick<UserStore, 'roleIn'>;
+  readonly users: Pick<UserStore, 'roleIn' | 'organizationAlias'>;
   readonly ask: AskProvider;
   readonly claims: ExtensionClaims;
   readonly secrets: ExtensionSecrets;
@@ -47,7 +47,9 @@ export function createCarryOutStep(deps: CarryOutStepDeps): CarryOutStep {
       return { type: 'refused', code: 'no_organization', message: 'its organization is gone' };
     const known = row.user_id === null ? undefined : await deps.users.roleIn(row.organization_id, row.user_id);
     const organization_name = organization.display_name ?? organization.slug;
-    const parameters = toParameters({ row, provider, organization_name, user_role: known ?? row.user_role });
+    const organization_email = await deps.users.organizationAlias(row.organization_id);
+    const user_role = known ?? row.user_role;
+    const parameters = toParameters({ row, provider, organization_name, organization_email, user_role });
     if (row.step === 'update') return await ask.update(provider, row, parameters, signal);
     return await ask.provision(provider, parameters, signal);
   }

@@ -10,6 +10,8 @@ export interface ParameterSources {
   readonly row: ExtensionRow;
   readonly provider: Pick<ExtensionProvider, 'region_aware' | 'app'>;
   readonly organization_name: string;
+  /** The alias that reaches its admins. */
+  readonly organization_email: string;
   readonly user_role: UserRole;
 }
 
@@ -18,6 +20,7 @@ export function toParameters({
   row,
   provider,
   organization_name,
+  organization_email,
   user_role,
 }: ParameterSources): ProvisioningParameters {
   const { primary_region, read_regions } = row;
@@ -27,6 +30,7 @@ export function toParameters({
     id: row.id,
     organization_id: row.organization_id,
     organization_name,
+    organization_email,
     user_id: row.user_id ?? '',
     user_email: row.user_email,
     user_role,

@@ -23,6 +23,7 @@ test('an extension is provisioned at once, its app gets the variables, and no an
     id,
     organization_id: organization?.id,
     organization_name: 'acme',
+    organization_email: expect.stringMatching(/^o-[0-9a-f]{20}@users\.invalid$/),
     user_id: user.id,
     user_email: user.email_alias,
     user_role: 'admin',
