@@ -8,7 +8,7 @@ import { defaultMailLimits, type MailLimits } from '../../src/platform/mail/mail
 import { openOnce } from '../support/at-end.ts';
 import { eventually } from '../support/eventually.ts';
 import { loudly } from '../support/loudly.ts';
-import { openTestRelay, type TestRelay } from '../support/mail-relay.ts';
+import { openTestRelay, type RelayLogin, type TestRelay } from '../support/mail-relay.ts';
 import { openTestPlatform, type TestPlatform } from '../support/open-platform.ts';
 import { runHere } from '../support/run-here.ts';
 
@@ -41,9 +41,19 @@ interface Sent {
 const MAIL =
   'From: Provider <noreply@provider.example>\r\nReply-To: help@provider.example\r\nSubject: A bill\r\n\r\nHello\r\n.\r\n..dots\r\n';
 
-async function openMailPlatform(limits = generous, login?: Parameters<typeof openTestRelay>[0]): Promise<MailPlatform> {
-  const relay = await openTestRelay(login);
-  const transfer = { listen: { host: '127.0.0.1', port: 0 }, relay: new Secret(relay.url), limits };
+interface RelaySettings {
+  readonly login?: RelayLogin;
+  readonly startTls?: boolean;
+  /** What stands behind its address. */
+  readonly query?: string;
+}
+
+async function openMailPlatform(
+  limits = generous,
+  { login, startTls = false, query = '' }: RelaySettings = {},
+): Promise<MailPlatform> {
+  const relay = await openTestRelay(login, { startTls });
+  const transfer = { listen: { host: '127.0.0.1', port: 0 }, relay: new Secret(relay.url + query), limits };
   const platform = await openTestPlatform({ mail: { domain: DOMAIN, transfer } });
   const port = platform.mailPort ?? 0;
   async function operate(...words: string[]): Promise<string> {
@@ -229,10 +239,29 @@ test('a relay that is away makes the sender try again', async () => {
 
 test('a relay that asks for a name and a password gets them, and the log does not', async () => {
   const login = { user: 'platform', pass: 'p@ss/word-0123456789' };
-  const { createUser, send, relay, platform } = await openMailPlatform(generous, login);
+  const { createUser, send, relay, platform } = await openMailPlatform(generous, { login });
   expect((await send({ to: await createUser('login@home.example') })).code).toBe(250);
   expect(relay.mails).toHaveLength(1);
   expect(JSON.stringify(platform.log)).not.toMatch(/word-0123456789|home\.example/);
+});
+
+describe('TLS to the relay', () => {
+  test('is spoken where it is offered, whatever the certificate, and not asked for elsewhere', async () => {
+    const { createUser, send, relay } = await openMailPlatform(generous, { startTls: true });
+    expect((await send({ to: await createUser('tls@home.example') })).code).toBe(250);
+    expect(relay.mails.map(({ isSecure }) => isSecure)).toEqual([true]);
+    await shared.send({ to: await shared.createUser('plain@home.example') });
+    expect(shared.relay.mails.at(-1)?.isSecure).toBe(false);
+  });
+
+  test.each([
+    ['is not offered', false],
+    ['has a certificate that nobody has signed', true],
+  ])('is demanded by the operator: nothing is sent where it %s', async (_name, startTls) => {
+    const { createUser, send, relay } = await openMailPlatform(generous, { startTls, query: '?starttls=required' });
+    expect((await send({ to: await createUser('demanded@home.example') })).code).toBe(451);
+    expect(relay.mails).toEqual([]);
+  });
 });
 
 describe('limits', () => {
@@ -282,7 +311,8 @@ test('the settings are checked before anything listens, and the password of the 
   const open = (domain: string, relay: string) =>
     openTestPlatform({ mail: { domain, transfer: { listen, relay: new Secret(relay) } } });
   await expect(open('no domain', 'smtp://127.0.0.1')).rejects.toMatchObject({ code: 'not_configured' });
-  for (const relay of ['http://x', 'smtp://a:secret-word@', 'smtp://h/path', 'smtp://a:%zz@h', 'secret-word']) {
+  const wrong = ['http://x', 'smtp://a:secret-word@', 'smtp://h/path', 'smtp://a:%zz@h', 'secret-word'];
+  for (const relay of [...wrong, 'smtp://h?starttls=maybe', 'smtps://h?starttls=required']) {
     const error = await open(DOMAIN, relay).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ code: 'not_configured' });
     expect(String(error)).not.toContain('secret-word');

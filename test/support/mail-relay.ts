@@ -7,6 +7,8 @@ export interface TakenMail {
   readonly from: string;
   readonly to: readonly string[];
   readonly text: string;
+  /** It came over TLS. */
+  readonly isSecure: boolean;
 }
 
 export interface TestRelay {
@@ -19,12 +21,18 @@ export interface TestRelay {
   close(): Promise<void>;
 }
 
-export async function openTestRelay(login?: { readonly user: string; readonly pass: string }): Promise<TestRelay> {
+export interface RelayLogin {
+  readonly user: string;
+  readonly pass: string;
+}
+
+/** With `startTls` it offers TLS, with a certificate that nobody has signed. */
+export async function openTestRelay(login?: RelayLogin, { startTls = false } = {}): Promise<TestRelay> {
   const mails: TakenMail[] = [];
   const refusals = new Map<string, number>();
   const server = new SMTPServer({
     authOptional: login === undefined,
-    disabledCommands: login === undefined ? ['AUTH', 'STARTTLS'] : ['STARTTLS'],
+    disabledCommands: [...(login === undefined ? ['AUTH'] : []), ...(startTls ? [] : ['STARTTLS'])],
     allowInsecureAuth: true,
     disableReverseLookup: true,
     logger: false,
@@ -34,13 +42,13 @@ export async function openTestRelay(login?: { readonly user: string; readonly pa
       const responseCode = refusals.get(address);
       done(responseCode === undefined ? null : Object.assign(new Error(`<${address}> is refused`), { responseCode }));
     },
-    onData(stream, { envelope }, done) {
+    onData(stream, { envelope, secure: isSecure }, done) {
       const chunks: Buffer[] = [];
       stream.on('data', (chunk: Buffer) => chunks.push(chunk));
       stream.on('end', () => {
         const from = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
         const to = envelope.rcptTo.map(({ address }) => address);
-        mails.push({ from, to, text: Buffer.concat(chunks).toString('latin1') });
+        mails.push({ from, to, text: Buffer.concat(chunks).toString('latin1'), isSecure });
         done(null);
       });
     },

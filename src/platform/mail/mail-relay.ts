@@ -17,13 +17,17 @@ const CONNECT_MS = 10_000;
 const SILENCE_MS = 60_000;
 const CONNECTIONS = 4;
 
-/** The URL was checked by `parseRelayUrl`. */
+/**
+ * The URL was checked by `checkRelayUrl`. TLS is used where the server offers it. With `?starttls=required`, and where a password would go to
+ * another machine, nothing is sent without it, and the certificate must be good; otherwise any certificate is better than none.
+ */
 export async function openMailRelay(relay: Secret, domain: string): Promise<MailRelay> {
   const { createTransport } = await import('nodemailer');
   const url = new URL(relay.reveal());
   const secure = url.protocol === 'smtps:';
   const host = url.hostname.replaceAll(/^\[|\]$/g, '');
   const user = decodeURIComponent(url.username);
+  const needsTls = secure || url.search !== '' || (user !== '' && !isLoopback(host));
   const transport = createTransport({
     host,
     port: url.port === '' ? (secure ? 465 : 25) : Number(url.port),
@@ -36,8 +40,9 @@ export async function openMailRelay(relay: Secret, domain: string): Promise<Mail
     socketTimeout: SILENCE_MS,
     disableFileAccess: true,
     disableUrlAccess: true,
-    // A password is not sent in the clear to another machine.
-    ...(user === '' ? {} : { auth: { user, pass: decodeURIComponent(url.password) }, requireTLS: !isLoopback(host) }),
+    requireTLS: needsTls,
+    tls: { rejectUnauthorized: needsTls },
+    ...(user === '' ? {} : { auth: { user, pass: decodeURIComponent(url.password) } }),
   });
   return {
     async send({ from, to }, mail) {

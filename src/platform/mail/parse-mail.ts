@@ -4,6 +4,8 @@ import type { Secret } from '../../core/secret.ts';
 
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const DOMAIN_MAX = 200;
+/** The query of a relay to which nothing goes without TLS. */
+const STARTTLS_REQUIRED = '?starttls=required';
 
 /** In lower case. Throws `not_configured` for what is no domain of a mail address. */
 export function parseMailDomain(given: string): string {
@@ -17,11 +19,13 @@ export function parseMailDomain(given: string): string {
 export function checkRelayUrl(relay: Secret): void {
   const text = relay.reveal();
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  const isBare = url !== undefined && /^\/?$/.test(url.pathname) && url.search === '' && url.hash === '';
-  if (isBare && /^smtps?:$/.test(url.protocol) && url.hostname !== '' && canDecode(url)) return;
+  const isBare = url !== undefined && /^\/?$/.test(url.pathname) && url.hash === '';
+  const isPlain = url?.search === '' && /^smtps?:$/.test(url.protocol);
+  const needsTls = url?.search === STARTTLS_REQUIRED && url.protocol === 'smtp:';
+  if (isBare && (isPlain || needsTls) && url.hostname !== '' && canDecode(url)) return;
   throw new RemoraError(
     'not_configured',
-    'the mail relay must be a URL such as smtp://mail.example.com:587 or smtps://NAME:PASSWORD@mail.example.com',
+    'the mail relay must be a URL such as smtp://mail.example.com:587, smtp://mail.example.com:587?starttls=required or smtps://NAME:PASSWORD@mail.example.com',
   );
 }
 
