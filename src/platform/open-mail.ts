@@ -23,7 +23,11 @@ export async function openMail({ mail, users, clock, log }: MailDeps): Promise<M
   let port: number | undefined;
   if (mail !== undefined) {
     const domain = parseMailDomain(mail.domain);
-    if ((await users.aliasDomain()) !== domain) await users.setAliasDomain(domain);
+    if ((await users.aliasDomain()) !== domain) {
+      await users.setAliasDomain(domain);
+      const aliases = await users.countAliasesElsewhere(domain);
+      if (aliases > 0) log.warn({ domain, aliases }, 'aliases that were made before keep the domain of before');
+    }
     const { transfer } = mail;
     if (transfer !== undefined) {
       checkRelayUrl(transfer.relay);

@@ -264,6 +264,21 @@ describe('TLS to the relay', () => {
   });
 });
 
+test('an alias keeps its domain when that of the platform changes, and goes on working; the log tells of it', async () => {
+  const first = await openMailPlatform();
+  const { dir } = first.platform;
+  const before = await first.createUser('before@home.example');
+  await first.platform[Symbol.asyncDispose]();
+  const transfer = { listen: { host: '127.0.0.1', port: 0 }, relay: new Secret(first.relay.url), limits: generous };
+  const platform = await openTestPlatform({ dir, mail: { domain: 'later.example.com', transfer } });
+  const newcomer = { email: 'after@home.example', name: 'Bea', organization: 'acme', role: 'member' } as const;
+  const after = (await platform.admin.createUser(newcomer)).user.email_alias;
+  expect([before, after].map((alias) => alias.split('@')[1])).toEqual([DOMAIN, 'later.example.com']);
+  for (const to of [before, after]) expect((await sendMail(platform.mailPort ?? 0, { to })).code).toBe(250);
+  expect(first.relay.mails.map(({ to }) => to)).toEqual([['before@home.example'], ['after@home.example']]);
+  expect(platform.log).toContainEqual(expect.objectContaining({ domain: 'later.example.com', aliases: 1 }));
+});
+
 describe('limits', () => {
   let limited: MailPlatform;
   beforeEach(async () => {

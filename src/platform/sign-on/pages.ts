@@ -63,7 +63,7 @@ export function toConsentPage({ provider, user, organizations, form_token, retur
 <p>You are signed in as <strong>${escapeHtml(user.name)}</strong> (${escapeHtml(user.email)}).</p>
 <p><strong>${escapeHtml(provider)}</strong> will know your name, an alias of your email address, and your role in:</p>
 <ul>${list}</ul>
-<p class="quiet">The alias passes mail on to you. Who answers such a mail shows the own address.</p>
+<p class="quiet">The alias passes mail on to you. If you answer such a mail, ${escapeHtml(provider)} sees your real address.</p>
 <form method="post">
 <input type="hidden" name="form_token" value="${escapeHtml(form_token)}">
 <button name="action" value="allow">Allow</button>

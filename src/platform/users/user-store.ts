@@ -73,6 +73,8 @@ export interface UserStore {
   aliasDomain(): Promise<string>;
   /** Aliases that were made before keep theirs. */
   setAliasDomain(domain: string): Promise<void>;
+  /** How many aliases of users and organizations have another domain. */
+  countAliasesElsewhere(domain: string): Promise<number>;
 }
 
 /** Reserved by RFC 2606: mail to such an alias goes nowhere, which is so until the platform takes mail. */
@@ -177,6 +179,11 @@ export function createUserStore(sql: Sql): UserStore {
          ON CONFLICT (only_row) DO UPDATE SET domain = excluded.domain`,
         [toEmailKey(domain)],
       );
+    },
+    async countAliasesElsewhere(domain) {
+      const text = `SELECT (SELECT count(*) FROM users WHERE email_alias NOT LIKE $1)
+        + (SELECT count(*) FROM organization_aliases WHERE alias NOT LIKE $1) AS count`;
+      return (await sql.one<{ count: number }>(text, [`%@${toEmailKey(domain)}`]))?.count ?? 0;
     },
   };
 }
