@@ -71,7 +71,7 @@ function tableRows(path: string, heading: string): string[] {
 const cells = (line: string) => line.slice(2, -2).split(' | ');
 
 describe('made parts', () => {
-  it.each(pages)('of $path are those of now; if not: npm run docs', ({ path, parts }) => {
+  it.each(pages)('of $path are up to date; if not: npm run docs', ({ path, parts }) => {
     expect(readPage(path)).toBe(replaceMadeParts(readPage(path), parts));
   });
 
@@ -211,6 +211,17 @@ describe('what a page names exists', () => {
       }
     }
     expect(count).toBeGreaterThan(20);
+  });
+
+  it('no page and no comment has a word that a reader stumbles over', () => {
+    const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.ts'))
+      .map((path) => join('src', path));
+    for (const path of [...sources, ...all]) {
+      const lines = readPage(path).split('\n');
+      const found = lines.filter((line) => /\b(?:anew|whoever|whosoever|of now(?![.(]))\b/i.test(line));
+      expect(found, path).toEqual([]);
+    }
   });
 
   it('each benchmark stands in the page of figures', () => {

@@ -255,7 +255,7 @@ describe('the client', () => {
 });
 
 describe('what a token shows', () => {
-  test('is one organization where one was asked for, with the role of now, and nothing after the membership', async () => {
+  test('is one organization where one was asked for, with the present role, and nothing after the membership', async () => {
     await platform.operate('organization', 'create', 'second');
     const user = await platform.createUser('two@example.com', 'second', 'member');
     await platform.operate('user', 'set-role', user.email, '--organization', 'acme', '--role', 'member');

@@ -36,7 +36,7 @@ const CRASHED = 'a crash has the status failed and says how it was, and a deleti
 const FLOW =
   'the first time the user signs in and allows it, afterwards the code comes at once, and the tokens say who it is';
 const MEMBER_ONLY =
-  'is one organization where one was asked for, with the role of now, and nothing after the membership';
+  'is one organization where one was asked for, with the present role, and nothing after the membership';
 const SIGNED_REQUESTS: Shown = [
   'platform/extensions/signing.test.ts',
   '%s finds each signature right, and each url and nonce as they must be',

@@ -3,7 +3,7 @@ import type { ExtensionResource } from '../../contract/extension-webhooks.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Awaitable } from './awaitable.ts';
 
-/** What a provider says of a resource: everything of a webhook but its time, which each try sets anew. */
+/** What a provider says of a resource: everything of a webhook but its time, which each try sets. */
 export interface Notice {
   readonly action: 'resource.created' | 'resource.updated' | 'resource.deleted';
   readonly resource: ExtensionResource;

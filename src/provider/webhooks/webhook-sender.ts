@@ -1,4 +1,4 @@
-// Tells the platform of changes to resources: in order for each, again until it has heard, each try signed anew (Extensions API,
+// Tells the platform of changes to resources: in order for each, again until it has heard, each try with a signature of its own (Extensions API,
 // Webhooks from the provider to the platform).
 import { extensionHookOperations, signatureHeader } from '../../contract/extension-webhooks.ts';
 import { type Clock, systemClock } from '../../core/clock.ts';
