@@ -19,5 +19,9 @@ export const costItem = z.object({
 });
 export type CostItem = z.infer<typeof costItem>;
 
+/** What the platform takes of one answer. */
+export const COSTS_ITEMS_MAX = 10_000;
+export const COSTS_ANSWER_BYTES_MAX = 2 * 1024 * 1024;
+
 export const costsAnswer = z.object({ items: z.array(costItem) });
 export type CostsAnswer = z.infer<typeof costsAnswer>;

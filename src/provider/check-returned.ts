@@ -4,6 +4,8 @@ import { toFieldProblem } from '../contract/field-problem.ts';
 
 /** The platform reads no more of an answer. */
 const ANSWER_CAP_BYTES = 64 * 1024;
+/** A bill may be wrong in each of its lines. */
+const PROBLEMS_SHOWN = 5;
 
 /** Throws an error for the provider's log, with names of fields and no value. */
 export function checkReturned<S extends z.ZodType>(
@@ -14,7 +16,7 @@ export function checkReturned<S extends z.ZodType>(
 ) {
   const result = schema.safeParse(value, { error: toFieldProblem });
   if (!result.success) {
-    const problems = result.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`);
+    const problems = result.error.issues.slice(0, PROBLEMS_SHOWN).map((issue) => `${issue.path.join('.')} ${issue.message}`);
     throw new Error(`the function ${name} returned what the platform does not read: ${problems.join('; ')}`);
   }
   if (Buffer.byteLength(JSON.stringify(result.data)) > cap_bytes) {

@@ -1,5 +1,5 @@
 // One handler for everything that the platform asks of a provider (Extensions API, Provider endpoints).
-import { costsAnswer, costsRequest } from '../contract/extension-costs.ts';
+import { COSTS_ANSWER_BYTES_MAX, COSTS_ITEMS_MAX, costsAnswer, costsRequest } from '../contract/extension-costs.ts';
 import { signatureHeader } from '../contract/extension-webhooks.ts';
 import { provisioningRequest } from '../contract/extensions.ts';
 import { type Clock, systemClock } from '../core/clock.ts';
@@ -109,7 +109,7 @@ export function createProviderHandler(options: ProviderOptions): ProviderHandler
         return emptyAnswer;
       case 'readCosts': {
         const items = await orNotServed(options.costs)(parseSent(costsRequest, fields));
-        return jsonAnswer(200, checkReturned('costs', costsAnswer, { items }, COSTS_CAP_BYTES));
+        return jsonAnswer(200, checkReturned('costs', bill, { items }, COSTS_ANSWER_BYTES_MAX));
       }
       default:
         return id satisfies never;
@@ -139,8 +139,7 @@ export function createProviderHandler(options: ProviderOptions): ProviderHandler
   return Object.assign(handler, { serve, serves });
 }
 
-/** A bill has a line for each resource; the platform reads no more of it. */
-const COSTS_CAP_BYTES = 1024 * 1024;
+const bill = costsAnswer.extend({ items: costsAnswer.shape.items.max(COSTS_ITEMS_MAX) });
 
 function toProvisioning(fields: unknown) {
   const { url: _url, nonce: _nonce, timestamp: _timestamp, ...request } = parseSent(provisioningRequest, fields);

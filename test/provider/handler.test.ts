@@ -88,6 +88,22 @@ describe('costs and machine events', () => {
     expect(String(errors[0])).toContain('the function costs returned');
   });
 
+  it('a bill may be as long as the platform reads, and no longer', async () => {
+    let [count, amount] = [10_000, 1];
+    const description = 'd'.repeat(40);
+    const lines = () => Array.from({ length: count }, () => ({ ...item, amount, description }));
+    const { call, errors } = await openKitProvider({ costs: lines });
+    const query = { from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' };
+    const answer = await call({ path: '/billing', query });
+    expect([answer.status, answer.json.items.length]).toEqual([200, 10_000]);
+    count = 10_001;
+    expect((await call({ path: '/billing', query })).status).toBe(500);
+    expect(String(errors[0])).toContain('at most 10000');
+    amount = 0.5;
+    expect((await call({ path: '/billing', query })).status).toBe(500);
+    expect(String(errors[1]).length).toBeLessThan(500);
+  });
+
   const headers = {
     'ce-specversion': '1.0',
     'ce-id': 'ev-1',

@@ -1,4 +1,5 @@
 // Asks one provider for the costs of some days, and writes the answers into the ledger.
+import { COSTS_ANSWER_BYTES_MAX, COSTS_ITEMS_MAX } from '../../../contract/extension-costs.ts';
 import { ANSWER_LIMITS, parseBoundedJson } from '../../../core/bounded-json.ts';
 import { type Clock, toDateTime } from '../../../core/clock.ts';
 import { nextSlice } from '../../../core/next-slice.ts';
@@ -27,8 +28,6 @@ export interface FetchCostsDeps {
 
 const BILLING_PATH = '/billing';
 const DEADLINE_MS = 30_000;
-const ANSWER_CAP_BYTES = 2 * 1024 * 1024;
-const ITEMS_MAX = 10_000;
 /** Lines of one transaction: others wait for it. */
 const AT_ONCE = 50;
 
@@ -74,13 +73,13 @@ async function ask(
     path: BILLING_PATH,
     query: { from: toDateTime(from), to: toDateTime(to) },
     deadline_ms: DEADLINE_MS,
-    cap_bytes: ANSWER_CAP_BYTES,
+    cap_bytes: COSTS_ANSWER_BYTES_MAX,
     signal,
   });
   if (answer.status !== 200) throw refuse(`it answered ${answer.status} when it was asked for costs`);
   const items = readItems(answer.text);
   if (!Array.isArray(items)) throw refuse('its answer has no list of items');
-  if (items.length > ITEMS_MAX) throw refuse(`its answer has more than ${ITEMS_MAX} items`);
+  if (items.length > COSTS_ITEMS_MAX) throw refuse(`its answer has more than ${COSTS_ITEMS_MAX} items`);
   return items;
 }
 
