@@ -3,7 +3,10 @@
 import { parseBoundedJson } from '../../core/bounded-json.ts';
 
 const WORDS_MAX = 300;
-const FIELDS = ['message', 'error_description', 'detail', 'error', 'title'];
+/** Where frameworks put the words of an error, those for people first. */
+const FIELDS = ['message', 'error_description', 'detail', 'error', 'title', 'reason'];
+const LIST = 'errors';
+const LISTED_MAX = 3;
 /** Controls, and what turns the direction of text or ends a line. */
 const UNFIT = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]+/gu;
 
@@ -26,16 +29,29 @@ export function toProviderWords(body: string): string {
   return /^\s*[<{[]/.test(body) ? '' : toFitText(body, WORDS_MAX);
 }
 
+/** The first words that say what is wrong; several where the provider lists them. */
 function findWords(value: unknown): string | undefined {
-  if (typeof value === 'string') return value;
+  if (typeof value === 'string') return value === '' ? undefined : value;
   if (typeof value !== 'object' || value === null) return undefined;
+  if (Array.isArray(value)) return join(value.slice(0, LISTED_MAX).map(findWords));
   const fields = new Map(Object.entries(value));
   for (const name of FIELDS) {
-    const found = fields.get(name);
-    if (typeof found === 'string' && found !== '') return found;
-    if (typeof found === 'object' && found !== null) return findWords(found);
+    const found = findWords(fields.get(name));
+    if (found !== undefined) return found;
   }
-  return undefined;
+  const listed = fields.get(LIST);
+  if (typeof listed !== 'object' || listed === null || Array.isArray(listed)) return findWords(listed);
+  // By the name of the field that is wrong.
+  const named = Object.entries(listed).slice(0, LISTED_MAX);
+  return join(named.map(([name, words]) => toNamed(name, findWords(words))));
+}
+
+function toNamed(name: string, words: string | undefined): string | undefined {
+  return words === undefined ? undefined : `${name} ${words}`;
+}
+
+function join(all: readonly (string | undefined)[]): string | undefined {
+  return all.filter((words) => words !== undefined).join('; ') || undefined;
 }
 
 function parse(body: string): unknown {
