@@ -16,7 +16,9 @@ export function checkReturned<S extends z.ZodType>(
 ) {
   const result = schema.safeParse(value, { error: toFieldProblem });
   if (!result.success) {
-    const problems = result.error.issues.slice(0, PROBLEMS_SHOWN).map((issue) => `${issue.path.join('.')} ${issue.message}`);
+    const problems = result.error.issues
+      .slice(0, PROBLEMS_SHOWN)
+      .map((issue) => `${issue.path.join('.')} ${issue.message}`);
     throw new Error(`the function ${name} returned what the platform does not read: ${problems.join('; ')}`);
   }
   if (Buffer.byteLength(JSON.stringify(result.data)) > cap_bytes) {

@@ -1,19 +1,21 @@
-// The programs on the kit's page run as they stand there.
-import { type ChildProcess, spawn } from 'node:child_process';
+// The programs on the kit's page run as they stand there, in a project that has the kit installed from what `npm pack` makes; and its types
+// are those that the page says.
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
-import { atEnd } from '../support/at-end.ts';
+import { atEnd, openOnce } from '../support/at-end.ts';
 import { openFreePort } from '../support/free-port.ts';
 import { callSigned, provisioning } from '../support/kit-provider.ts';
-import { tempDir } from '../support/temp-dir.ts';
+import { installKit, packKit } from '../support/packed-kit.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 const examples = [...readFileSync(`${root}src/provider/README.md`, 'utf8').matchAll(/```ts\n([\s\S]*?)```/g)].map(
   ([, text = '']) => text,
 );
+const [provider = '', express = '', signOn = '', webhooks = ''] = examples;
 const env = {
   PATH: process.env.PATH ?? '',
   PROVISIONING_SECRET: 'provisioning-secret',
@@ -22,31 +24,37 @@ const env = {
   SESSION_SECRET: 's'.repeat(32),
 };
 
-/** Runs a program in a package of its own that links this one, as the page says. */
-function run(dir: string, text: string): ChildProcess & { output: string } {
-  mkdirSync(join(dir, 'node_modules'));
-  symlinkSync(root, join(dir, 'node_modules/remora'));
-  writeFileSync(join(dir, 'provider.ts'), text);
-  writeFileSync(join(dir, 'package.json'), '{"type":"module"}');
+const opened = openOnce(packKit);
+let tarball = '';
+beforeAll(() => {
+  tarball = opened();
+});
+
+function run(text: string): ChildProcess & { output: string } {
+  const dir = installKit(tarball, { 'provider.ts': text }, ['express']);
   const child = Object.assign(spawn(process.execPath, ['provider.ts'], { cwd: dir, env }), { output: '' });
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (child.output += data));
   atEnd(() => child.kill('SIGKILL'));
   return child;
 }
 
-it('the provider sells a box, and refuses with its own words', async () => {
-  const port = await openFreePort();
-  const child = run(tempDir(), (examples[0] ?? '').replaceAll('8300', String(port)));
-  const baseUrl = `http://127.0.0.1:${port}/remora`;
-  const secret = new Secret(env.PROVISIONING_SECRET);
+async function expectServed(baseUrl: string, child: { readonly output: string }): Promise<void> {
   await expect
     .poll(() =>
-      fetch(baseUrl).then(
+      fetch(`${baseUrl}/nothing`).then(
         ({ status }) => status,
         () => child.output,
       ),
     )
     .toBe(404);
+}
+
+it('the provider sells a box, and refuses with its own words', async () => {
+  const port = await openFreePort();
+  const child = run(provider.replaceAll('8300', String(port)));
+  const baseUrl = `http://127.0.0.1:${port}/remora`;
+  const secret = new Secret(env.PROVISIONING_SECRET);
+  await expectServed(baseUrl, child);
   const post = { method: 'POST', path: '/extensions', secret, body: provisioning('e1') };
   const made = await callSigned(baseUrl, post);
   expect(made.json).toMatchObject({ id: 'e1', config: { BOX_URL: 'https://box.example/e1' } });
@@ -54,12 +62,74 @@ it('the provider sells a box, and refuses with its own words', async () => {
   expect((await callSigned(baseUrl, { path: '/extensions/e1', secret })).json).toMatchObject({ plan: 'free' });
 });
 
+it('the application of Express serves the provider and its own paths', async () => {
+  const port = await openFreePort();
+  const handler = `import { createProviderHandler, Secret } from 'remora/provider';
+const handler = createProviderHandler({
+  baseUrl: 'http://127.0.0.1:${port}/remora',
+  provisioningSecrets: () => [new Secret('${env.PROVISIONING_SECRET}')],
+  onError: console.error,
+  provision: ({ id }) => ({ id, config: { BOX_URL: 'https://box.example' } }),
+  update: () => undefined,
+  read: () => undefined,
+  remove: () => undefined,
+});
+createApp(handler).listen(${port}, '127.0.0.1');
+`;
+  const child = run(express + handler);
+  const baseUrl = `http://127.0.0.1:${port}/remora`;
+  await expectServed(baseUrl, child);
+  const secret = new Secret(env.PROVISIONING_SECRET);
+  const made = await callSigned(baseUrl, { method: 'POST', path: '/extensions', secret, body: provisioning('e1') });
+  expect(made.json).toMatchObject({ id: 'e1' });
+  expect(await (await fetch(`http://127.0.0.1:${port}/`)).text()).toBe('boxes');
+});
+
 it.each([
-  ['sign-on', 1],
-  ['webhooks', 2],
-])('the lines of %s run', async (_name, at) => {
-  expect(examples).toHaveLength(3);
-  const child = run(tempDir(), (examples[at] ?? '').replace('https://api.platform.example', 'http://127.0.0.1:9'));
+  ['sign-on', signOn],
+  ['webhooks', webhooks],
+])('the lines of %s run', async (_name, text) => {
+  expect(examples).toHaveLength(4);
+  const child = run(text.replace('https://api.platform.example', 'http://127.0.0.1:9'));
   const [code] = await once(child, 'close');
   expect([code, child.output]).toEqual([0, '']);
+});
+
+it('the compiler checks a project with it, with the strictest options, and finds what is wrong', () => {
+  const wrong = `import { createProviderHandler } from 'remora/provider';
+// @ts-expect-error: the secret is missing, and an id is text
+export const handler = createProviderHandler({ baseUrl: '', provision: () => ({ id: 1, config: {} }) });
+`;
+  const compilerOptions = {
+    target: 'esnext',
+    module: 'nodenext',
+    strict: true,
+    noEmit: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    verbatimModuleSyntax: true,
+    types: ['node'],
+    skipLibCheck: false,
+  };
+  const files = {
+    'box.ts': provider,
+    'app.ts': express,
+    'sign-on.ts': signOn,
+    'webhooks.ts': webhooks,
+    'wrong.ts': wrong,
+  };
+  const config = { 'tsconfig.json': JSON.stringify({ compilerOptions, include: ['*.ts'] }) };
+  const dir = installKit(tarball, { ...files, ...config }, ['@types/node', '@types/express']);
+  const tsc = join(root, 'node_modules/.bin/tsc');
+  const check = () => execFileSync(tsc, ['-p', '.'], { cwd: dir, encoding: 'utf8', stdio: 'pipe' });
+  expect(check()).toBe('');
+});
+
+it('brings no package that the kit does not import, and nothing of the platform', () => {
+  const dir = installKit(tarball, {});
+  const listed = execFileSync('tar', ['tzf', tarball], { encoding: 'utf8' }).split('\n');
+  expect(listed).toContain('package/dist/provider/index.d.ts');
+  expect(listed.filter((path) => /package\/(?:test|dist\/(?:agent|platform|cli|supervisor))\//.test(path))).toEqual([]);
+  const { dependencies } = JSON.parse(readFileSync(join(dir, 'node_modules/remora/package.json'), 'utf8'));
+  expect(Object.keys(dependencies)).toEqual(['better-sqlite3', 'oauth4webapi', 'zod']);
 });

@@ -1,0 +1,68 @@
+// What `npm pack` packs: the kit for providers, compiled, because Node strips no types below `node_modules`. While it packs, package.json is
+// that of the kit; `node manifest.ts in` puts it there, and `node manifest.ts out` puts the one of the sources back.
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { join } from 'node:path';
+
+interface Manifest extends Readonly<Record<string, unknown>> {
+  readonly dependencies: Readonly<Record<string, string>>;
+}
+
+const root = new URL('../../../', import.meta.url).pathname;
+const manifestPath = join(root, 'package.json');
+const compiled = join(root, 'dist');
+/** Where the one of the sources waits; a run that was killed leaves it there. */
+const kept = join(compiled, 'package.source.json');
+
+/** The end of a statement, or a call for later. */
+const imported = /(?:^|\} |[\w*] )(?:from|import) '([^'.][^']*)';$|\bimport\('([^'.][^']*)'\)/gm;
+
+/** The packages that the compiled files import, at the versions of the sources. Throws for one that these do not name. */
+function toDependencies({ dependencies }: Manifest): Record<string, string> {
+  const files = readdirSync(compiled, { recursive: true, encoding: 'utf8' }).filter((path) =>
+    /\.(?:js|d\.ts)$/.test(path),
+  );
+  const names = files.flatMap((path) => {
+    const text = readFileSync(join(compiled, path), 'utf8');
+    return [...text.matchAll(imported)].map(([, name = '', later = '']) => name || later);
+  });
+  const packages = [...new Set(names)].filter((name) => name !== '' && !isBuiltin(name)).sort();
+  return Object.fromEntries(
+    packages.map((name) => {
+      const version = dependencies[name];
+      if (version === undefined) throw new Error(`the compiled kit imports ${name}, which package.json does not name`);
+      return [name, version];
+    }),
+  );
+}
+
+function putIn(): void {
+  if (existsSync(kept)) renameSync(kept, manifestPath);
+  const source: Manifest = JSON.parse(readFileSync(manifestPath, 'utf8'));
+  const { name, version, license, type, engines } = source;
+  const packed = {
+    name,
+    version,
+    description: 'The kit for providers of extensions',
+    license,
+    private: true,
+    type,
+    engines,
+    exports: {
+      './provider': { types: './dist/provider/index.d.ts', default: './dist/provider/index.js' },
+      './package.json': './package.json',
+    },
+    files: ['dist', 'src/provider/README.md'],
+    dependencies: toDependencies(source),
+  };
+  renameSync(manifestPath, kept);
+  writeFileSync(manifestPath, `${JSON.stringify(packed, undefined, 2)}\n`);
+}
+
+function putBack(): void {
+  renameSync(kept, manifestPath);
+  rmSync(compiled, { recursive: true });
+}
+
+if (process.argv[2] === 'in') putIn();
+else putBack();
