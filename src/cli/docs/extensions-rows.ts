@@ -45,6 +45,10 @@ const REGISTERED = 'a provider is registered, listed, changed and deleted, and i
 
 const provision = '`POST /v1/extensions`, which calls `POST /extensions` of the provider';
 const introspect = '`GET /oauth/token/info`';
+/** A call that the platform makes by itself has no operation of its own. */
+const CALLS = 'each call to a provider (src/platform/provider-calls)';
+const NOTICES = '`POST /extensions/events` of the provider, which src/platform/machine-notices calls';
+const decided = (title: string, anchor: string) => `decided: [${title}](../contract/DECISIONS.md#${anchor})`;
 const noNetwork = 'private networks and the load balancer are not there yet';
 
 function rowsOf(section: string, by: string, test: Shown, names: readonly string[]): readonly ExtensionsRow[] {
@@ -84,7 +88,10 @@ const kitPage = (title: string) => `the [kitâ€™s page](../provider/README.md), â
 
 export const extensionsRows: readonly ExtensionsRow[] = [
   row(service, '1', `${provision}; secrets: \`GET /v1/apps/{app_name}/secrets\``, life(PROVISIONED)),
-  row(service, '2', `${provision}; accounts: ${kitPage('Accounts')}`, life(WHO)),
+  row(service, '2', `${provision}; aliases: ${decided('mail', 'mail-to-aliases')}; accounts: ${kitPage('Accounts')}`, [
+    'platform/mail.test.ts',
+    'reaches its user unchanged below the trace, and neither envelope nor reply shows an address to the other side',
+  ]),
   notServed(service, '3', noNetwork),
   notServed(service, '4', `${noNetwork}; the advice is in ${kitPage('Where you run')}`),
   row(
@@ -109,10 +116,16 @@ export const extensionsRows: readonly ExtensionsRow[] = [
   row(service, '9', `said in ${kitPage('Bills')}`, advice),
 
   ...rowsOf(request, provision, life(PROVISIONED), ['name', 'id', 'organization_id', 'organization_name']),
+  row(
+    request,
+    'organization_email',
+    `${provision}; no field of the table, ${decided('the alias of rule 2', 'alias-of-the-organization-in-a-request')}`,
+    life(PROVISIONED),
+  ),
   ...rowsOf(request, provision, life(WHO), ['user_id', 'user_email', 'user_role']),
   ...rowsOf(request, provision, life(REGIONS), ['primary_region', 'read_regions']),
   notServed(request, 'ip_address', noNetwork),
-  ...rowsOf(request, 'src/platform/provider-calls', SIGNED_REQUESTS, ['url', 'nonce', 'timestamp']),
+  ...rowsOf(request, CALLS, SIGNED_REQUESTS, ['url', 'nonce', 'timestamp']),
 
   ...rowsOf(response, provision, life(PROVISIONED), ['id', 'config']),
   row(response, 'name', provision, faults(RENAMED)),
@@ -132,7 +145,7 @@ export const extensionsRows: readonly ExtensionsRow[] = [
     'application',
     'created_at',
   ]),
-  row(event, 'machine_id, status, data', 'src/platform/machine-notices', notices(CRASHED)),
+  row(event, 'machine_id, status, data', NOTICES, notices(CRASHED)),
 
   row(states, '1', '`POST /v1/extensions`: 202 after 5 s; `remora extension create` waits', life(POLLED)),
   row(states, '2', '`POST /api/hooks/extensions/{provider}`; the webhooks of the kit', hooks(WEBHOOK)),
@@ -140,7 +153,7 @@ export const extensionsRows: readonly ExtensionsRow[] = [
   row(providerEndpoints, 'POST /extensions', provision, life(PROVISIONED)),
   row(providerEndpoints, 'PATCH /extensions/{extension_id}', '`PATCH /v1/extensions/{id}`', life(UPDATED)),
   row(providerEndpoints, 'GET /extensions/{extension_id}/sso', '`GET /v1/extensions/{id}/sso`', life(SSO)),
-  row(providerEndpoints, 'POST /extensions/events', 'src/platform/machine-notices', notices(TOLD)),
+  row(providerEndpoints, 'POST /extensions/events', NOTICES, notices(TOLD)),
   row(providerEndpoints, 'current status', '`GET /extensions/{extension_id}` of the provider', life(POLLED)),
   row(providerEndpoints, 'deleting', '`DELETE /v1/extensions/{id}`', life(DELETED)),
   row(
@@ -161,7 +174,7 @@ export const extensionsRows: readonly ExtensionsRow[] = [
   ),
   row(platformEndpoints, 'secrets and credentials', '`POST /v1/extension-providers`', registry(REGISTERED)),
 
-  row(signing, '1', 'src/platform/provider-calls; the kit verifies', SIGNED_REQUESTS),
+  row(signing, '1', `${CALLS}; the kit verifies`, SIGNED_REQUESTS),
   row(signing, '2', 'src/core/signature.ts', [
     'provider/signature-vectors.test.ts',
     'of a query, which a DELETE cannot use after a GET',
@@ -170,7 +183,7 @@ export const extensionsRows: readonly ExtensionsRow[] = [
   row(
     signing,
     '4',
-    'lower-case hex, 300 s, a nonce once: see the decisions',
+    `lower-case hex, 300 s, a nonce once; ${decided('encoding', 'signature-encoding')}, ${decided('window', 'signature-window')}`,
     verify('that is sent again is refused, until its time is long over'),
   ),
   row(authentication, 'Webhook signing', '`POST /api/hooks/extensions/{provider}`', hooks(ONCE)),
@@ -183,8 +196,8 @@ export const extensionsRows: readonly ExtensionsRow[] = [
   row(fromProvider, 'resource.updated', '`POST /api/hooks/extensions/{provider}`', hooks(WEBHOOK)),
   row(fromProvider, 'resource.deleted', '`POST /api/hooks/extensions/{provider}`', hooks(REMOVED)),
 
-  ...rowsOf(toProvider, 'src/platform/machine-notices', notices(TOLD), ['1', '2']),
-  row(toProvider, '3', 'src/platform/machine-notices', notices(CRASHED)),
+  ...rowsOf(toProvider, NOTICES, notices(TOLD), ['1', '2']),
+  row(toProvider, '3', NOTICES, notices(CRASHED)),
   row(
     toProvider,
     '4',
@@ -194,7 +207,7 @@ export const extensionsRows: readonly ExtensionsRow[] = [
   row(
     toProvider,
     '5',
-    'see the decisions',
+    decided('notices to providers', 'notices-to-providers'),
     notices('it is told of trouble with a host of its machines where it wants to know, and not otherwise'),
   ),
 
@@ -216,7 +229,7 @@ export function toExtensionsTable(): string {
       name,
       state,
       by,
-      test === undefined ? '' : `\`${test[0]}\`: ${test[1]}`,
+      test === undefined ? '' : `\`${test[0]}\`: ${test[1].replace('%s', 'each of several programs')}`,
     ]),
   );
 }
