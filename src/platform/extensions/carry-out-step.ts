@@ -38,22 +38,6 @@ export type CarryOutStep = (id: string, signal: AbortSignal) => Promise<void>;
 export function createCarryOutStep(deps: CarryOutStepDeps): CarryOutStep {
   const { storage, clock, times, secrets } = deps;
 
-  async function askFor(row: ExtensionRow, provider: ExtensionProvider, signal: AbortSignal): Promise<StepOutcome> {
-    const { ask } = deps;
-    if (row.step === 'read') return await ask.read(provider, row, signal);
-    if (row.step === 'delete') return await ask.remove(provider, row, signal);
-    const organization = await deps.organizations.find(row.organization_id);
-    if (organization === undefined)
-      return { type: 'refused', code: 'no_organization', message: 'its organization is gone' };
-    const known = row.user_id === null ? undefined : await deps.users.roleIn(row.organization_id, row.user_id);
-    const organization_name = organization.display_name ?? organization.slug;
-    const organization_email = await deps.users.organizationAlias(row.organization_id);
-    const user_role = known ?? row.user_role;
-    const parameters = toParameters({ row, provider, organization_name, organization_email, user_role });
-    if (row.step === 'update') return await ask.update(provider, row, parameters, signal);
-    return await ask.provision(provider, parameters, signal);
-  }
-
   /** Whose app may get the traffic of a private address is the provider's own. */
   async function checkApp(
     sql: Sql,
@@ -145,7 +129,7 @@ export function createCarryOutStep(deps: CarryOutStepDeps): CarryOutStep {
     const provider = await deps.providers.find(claimed.provider);
     // A row holds its provider in the database.
     if (provider === undefined) throw new Error(`the extension provider ${claimed.provider} is gone`);
-    const outcome = await askFor(claimed, provider, signal);
+    const outcome = await askFor(deps, claimed, provider, signal);
     const where = { extension: id, provider: provider.name, step: claimed.step, outcome: outcome.type };
     if (outcome.type === 'again' || outcome.type === 'refused') {
       deps.log.warn(
@@ -155,4 +139,26 @@ export function createCarryOutStep(deps: CarryOutStepDeps): CarryOutStep {
     } else deps.log.info(where, 'a provider was asked');
     await record(claimed, provider, outcome);
   };
+}
+
+type AskDeps = Pick<CarryOutStepDeps, 'ask' | 'organizations' | 'users'>;
+
+async function askFor(
+  { ask, organizations, users }: AskDeps,
+  row: ExtensionRow,
+  provider: ExtensionProvider,
+  signal: AbortSignal,
+): Promise<StepOutcome> {
+  if (row.step === 'read') return await ask.read(provider, row, signal);
+  if (row.step === 'delete') return await ask.remove(provider, row, signal);
+  const organization = await organizations.find(row.organization_id);
+  if (organization === undefined)
+    return { type: 'refused', code: 'no_organization', message: 'its organization is gone' };
+  const known = row.user_id === null ? undefined : await users.roleIn(row.organization_id, row.user_id);
+  const organization_name = organization.display_name ?? organization.slug;
+  const organization_email = await users.organizationAlias(row.organization_id);
+  const user_role = known ?? row.user_role;
+  const parameters = toParameters({ row, provider, organization_name, organization_email, user_role });
+  if (row.step === 'update') return await ask.update(provider, row, parameters, signal);
+  return await ask.provision(provider, parameters, signal);
 }
