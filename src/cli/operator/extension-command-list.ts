@@ -15,7 +15,11 @@ export const extensionCommands: readonly Word[] = [
     operands: ['PROVIDER', 'NAME'],
     flags: {
       app: { type: 'string', value: 'APP', summary: 'the app whose programs get its variables' },
-      user: { type: 'string', value: 'ID', summary: 'in whose name (whom the token was made for)' },
+      user: {
+        type: 'string',
+        value: 'ID',
+        summary: 'in whose name (whom the token was made for; for the operator, the first admin)',
+      },
       ...regions,
       'no-wait': noWait,
     },

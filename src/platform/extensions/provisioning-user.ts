@@ -13,7 +13,7 @@ export interface UserChoice {
   readonly named: string | undefined;
   /** The one that the token was made for. */
   readonly ofToken: string | null;
-  /** The operator of the platform acts in the name of the only admin where nobody is named. */
+  /** The operator of the platform acts in the name of the admin who was made first where nobody is named. */
   readonly isOperator: boolean;
 }
 
@@ -23,7 +23,7 @@ export async function findProvisioningUser(
   { id, slug }: Organization,
   { named, ofToken, isOperator }: UserChoice,
 ): Promise<ProvisioningUser> {
-  const chosen = named ?? ofToken ?? (isOperator ? await findOnlyAdmin(users, id) : undefined);
+  const chosen = named ?? ofToken ?? (isOperator ? await findFirstAdmin(users, id) : undefined);
   if (chosen === undefined) {
     throw refuse('name a user of the organization; the token was made for nobody (--user at the command line)');
   }
@@ -32,9 +32,10 @@ export async function findProvisioningUser(
   return { user_id: user.id, user_email: user.email_alias, user_role };
 }
 
-async function findOnlyAdmin(users: Users, organization_id: string): Promise<string | undefined> {
+async function findFirstAdmin(users: Users, organization_id: string): Promise<string | undefined> {
   const admins = (await users.listMembers(organization_id)).filter(({ role }) => role === 'admin');
-  return admins.length === 1 ? admins[0]?.user.id : undefined;
+  const [first] = admins.map(({ user }) => user).sort((one, other) => one.created_at - other.created_at);
+  return first?.id;
 }
 
 function refuse(message: string) {

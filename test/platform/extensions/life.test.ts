@@ -149,16 +149,18 @@ test('a name of a variable that somebody else has set fails the extension, names
 });
 
 test('who asks is a user of the organization: the one that is named, or whom the token was made for', async () => {
-  const { platform, user, create } = await openExtensions();
+  const { platform, user, create, read } = await openExtensions();
   const nobody = await platform.call({ method: 'POST', path: '/v1/extensions', body: { provider: 'kv', name: 'a' } });
   expect([nobody.status, nobody.json.details.fields[0].field]).toEqual([400, 'body.user_id']);
   expect((await create('a', { user_id: 'user_none' })).json.error).toBe('invalid_request');
   expect((await create('a', { user_id: user.id })).json.user_id).toBe(user.id);
   expect((await create('b', { provider: 'none' })).json.details.fields[0].field).toBe('body.provider');
+  await platform.admin.createUser({ email: 'later@acme.example', name: 'Later', organization: 'acme', role: 'admin' });
   const { runHere } = await import('../../support/run-here.ts');
   const words = ['platform', 'extension', 'create', 'kv', 'my-kv', '--app', 'web', '--dir', platform.dir];
   const made = await runHere(words);
   expect([made.code, made.out]).toEqual([0, expect.stringMatching(/\nvariables +KV_KEY KV_URL$/)]);
+  expect(await read('my-kv')).toMatchObject({ user_id: user.id });
   const opened = await runHere(['platform', 'extension', 'open', 'my-kv', '--dir', platform.dir]);
   expect(opened.out).toMatch(/^http:\S+\/extensions\/r-ext_\w+\/sso$/);
   const list = await runHere(['platform', 'extension', 'list', '--dir', platform.dir]);
