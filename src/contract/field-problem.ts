@@ -23,6 +23,8 @@ export function toFieldProblem(issue: z.core.$ZodRawIssue): string {
     case 'unrecognized_keys':
       return `there is no ${issue.keys.slice(0, KEYS_SHOWN).map(toShort).join(', ')} here`;
     case 'invalid_union':
+      // The field decides which of several forms the whole has.
+      if (Array.isArray(issue.options)) return `expected one of ${issue.options.join(', ')}`;
       return 'is in none of the forms that are taken; /openapi.json shows them';
     case 'invalid_key':
       return 'has a name that is not taken';
@@ -55,6 +57,7 @@ const formatNames: Readonly<Record<string, string>> = {
   datetime: 'a time such as 2026-01-31T12:00:00Z',
   date: 'a day such as 2026-01-31',
   uuid: 'a UUID',
+  email: 'an email address',
   base64: 'base64',
 };
 

@@ -11,6 +11,8 @@ import { withoutQuery } from '../core/without-query.ts';
 import { NONCE_KEPT_MS, type NonceBook } from './store/nonce-book.ts';
 
 export const TIMESTAMP_WINDOW_MS = 300_000;
+const UNSIGNED =
+  'the request is not signed as it must be: X-Signature is the HMAC-SHA256 of the query or the body, which has url, nonce and timestamp';
 /** How often old nonces are forgotten. */
 const FORGET_EVERY_MS = 10_000;
 
@@ -64,7 +66,7 @@ export function createRequestVerifier(options: VerifierOptions): RequestVerifier
       Math.abs(now_ms - parameters.timestamp * 1_000) <= TIMESTAMP_WINDOW_MS &&
       withoutQuery(parameters.url) === base + withoutQuery(request.target) &&
       (await useNonce(parameters.nonce, now_ms));
-    if (!believed) throw new RemoraError('unauthorized', 'the request is not signed as it must be');
+    if (!believed) throw new RemoraError('unauthorized', UNSIGNED);
     return fields;
   };
 }

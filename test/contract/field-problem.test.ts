@@ -66,6 +66,12 @@ test.each([
   [z.object({ a: z.string() }), {}, 'is missing; expected text'],
   [z.object({ a: z.string() }), { a: 1 }, 'expected text'],
   [z.object({ a: z.enum(['x', 'y']) }), { a: 'z' }, 'expected one of x, y'],
+  [z.object({ a: z.email() }), { a: 'z' }, 'expected an email address'],
+  [
+    z.discriminatedUnion('a', [z.object({ a: z.literal('x') }), z.object({ a: z.literal('y') })]),
+    { a: 'z' },
+    'expected one of x, y',
+  ],
   [z.object({ a: z.string().max(1) }), { a: 'zz' }, 'expected at most 1 character'],
   [z.object({ a: z.array(z.int()).min(2) }), { a: [1] }, 'expected at least 2 entries'],
   [z.object({ a: z.number().lt(3) }), { a: 3 }, 'expected less than 3'],

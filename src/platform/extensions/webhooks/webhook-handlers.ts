@@ -24,6 +24,8 @@ interface KeptSecrets {
 
 /** How long a secret that has ended may still be good. */
 const KEPT_MS = 1_000;
+const UNSIGNED =
+  'the webhook is not signed as it must be: X-Signature is the HMAC-SHA256 of the body with the webhook secret, and its timestamp is no further away than 300 s';
 /** Either way. */
 const WINDOW_MS = 300_000;
 
@@ -53,7 +55,7 @@ export function createWebhookHandlers(deps: WebhookHandlerDeps): Handlers<typeof
         typeof signature === 'string' && secrets.some((secret) => matchesSignature(secret, rawBody, signature));
       const isTimely = Math.abs(deps.clock.wall_ms() - Number(body.timestamp) * 1_000) <= WINDOW_MS;
       // One answer for every cause, so that a forger does not learn which check failed.
-      if (!isSigned || !isTimely) throw new RemoraError('unauthorized', 'the webhook is not signed as it must be');
+      if (!isSigned || !isTimely) throw new RemoraError('unauthorized', UNSIGNED);
       if (await deps.take(params.provider, body, rawBody)) deps.look();
     },
   };
