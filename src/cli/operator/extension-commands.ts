@@ -24,9 +24,11 @@ export async function createExtension(invocation: Invocation): Promise<number> {
     ...(typeof primary_region === 'string' ? { primary_region } : {}),
     ...(read_regions === undefined ? {} : { read_regions }),
   };
-  return await askPlatform(invocation, async (client) =>
-    finish(invocation, client, await client.call('createExtension', { body })),
-  );
+  return await askPlatform(invocation, async (client) => {
+    // The first answer may take 5 s.
+    invocation.out.note(`asking ${provider} for ${name}`);
+    return await finish(invocation, client, await client.call('createExtension', { body }));
+  });
 }
 
 export async function updateExtension(invocation: Invocation): Promise<number> {
@@ -133,7 +135,7 @@ function toReason({ error, status }: ExtensionRecord): string {
 }
 
 function toLines(extension: ExtensionRecord): string[][] {
-  const { error } = extension;
+  const { error, primary_region, read_regions } = extension;
   return [
     ['name', extension.name],
     ['id', extension.id],
@@ -142,6 +144,8 @@ function toLines(extension: ExtensionRecord): string[][] {
     ...(extension.status === null ? [] : [['status', extension.status]]),
     ...(extension.plan === null ? [] : [['plan', extension.plan]]),
     ['app', extension.app ?? '-'],
+    ...(primary_region === null ? [] : [['primary_region', primary_region]]),
+    ...(read_regions.length === 0 ? [] : [['read_regions', read_regions.join(' ')]]),
     ...(error === null ? [] : [['error', `${error.code}: ${error.message}`]]),
     ['variables', extension.variables.join(' ') || '-'],
   ];

@@ -70,7 +70,8 @@ export function createExtensionHandlers(deps: ExtensionHandlerDeps): Handlers<ty
     const record = await toRecord(settled, organization);
     const { error } = settled;
     if (settled.state === 'failed' && error !== null && CONFLICTS.has(error.code)) {
-      throw new RemoraError(error.code === 'limit_reached' ? 'limit_reached' : 'secret_conflict', error.message, {
+      const message = `${error.message}; then retry the extension ${settled.name}, which is failed, or delete it`;
+      throw new RemoraError(error.code === 'limit_reached' ? 'limit_reached' : 'secret_conflict', message, {
         details: { id: settled.id, name: settled.name },
         fields: { id: settled.id },
       });

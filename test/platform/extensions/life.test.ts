@@ -109,6 +109,8 @@ test('regions go to a provider that knows them', async () => {
   const { runHere } = await import('../../support/run-here.ts');
   await runHere(['platform', 'extension-provider', 'update', 'kv', '--region-aware', '--dir', platform.dir]);
   await create('my-kv', { primary_region: 'fra', read_regions: ['ams', 'lhr'] });
+  const shown = await runHere(['platform', 'extension', 'show', 'my-kv', '--dir', platform.dir]);
+  expect(shown.out).toMatch(/\nprimary_region +fra\nread_regions +ams lhr\n/);
   expect(provider.of('POST')[0]?.json).toMatchObject({ primary_region: 'fra', read_regions: ['ams', 'lhr'] });
 });
 
@@ -135,7 +137,9 @@ test('a name of a variable that somebody else has set fails the extension, names
   await call('PUT', '/v1/apps/web/secrets/KV_KEY', { value: 'mine' });
   const made = await create('my-kv', { app: 'web' });
   expect([made.status, made.json.error]).toEqual([409, 'secret_conflict']);
-  expect(made.json.message).toMatch(/KV_KEY .*an operator.*the extension ext_/);
+  expect(made.json.message).toMatch(
+    /KV_KEY .*an operator.*the extension ext_.*retry the extension my-kv.*or delete it$/,
+  );
   expect(await variables()).toEqual(['KV_KEY']);
   expect(await read(made.json.id)).toMatchObject({ state: 'failed', error: { code: 'secret_conflict' } });
   expect((await call('POST', '/v1/extensions/my-kv/retry')).status).toBe(409);
@@ -160,6 +164,7 @@ test('who asks is a user of the organization: the one that is named, or whom the
   const words = ['platform', 'extension', 'create', 'kv', 'my-kv', '--app', 'web', '--dir', platform.dir];
   const made = await runHere(words);
   expect([made.code, made.out]).toEqual([0, expect.stringMatching(/\nvariables +KV_KEY KV_URL$/)]);
+  expect(made.err).toMatch(/^asking kv for my-kv/);
   expect(await read('my-kv')).toMatchObject({ user_id: user.id });
   const opened = await runHere(['platform', 'extension', 'open', 'my-kv', '--dir', platform.dir]);
   expect(opened.out).toMatch(/^http:\S+\/extensions\/r-ext_\w+\/sso$/);
