@@ -106,7 +106,7 @@ export async function createAgentParts(base: AgentBase, options: AgentPartsOptio
       part: board.part('ports'),
       noticesPart: board.part('notices'),
       db: store.db,
-      config: { ...config, spriteUrl: () => gateway.spriteUrl() },
+      config: { ...config, spriteUrl: gateway.spriteUrl, servedPorts: resumeReports.servedPorts },
       identity,
       mayGoOut: resumeReports.mayGoOut,
     }),

@@ -26,6 +26,7 @@ export function createChannelTargets(
       isOwn: createBelongsToMachine(env),
       begin: (port) => supervisor.beginPort(port),
       waitForService: (port) => supervisor.waitForService(port, ports),
+      findHttpPort: () => supervisor.findHttpPort(),
     }),
   ];
 }

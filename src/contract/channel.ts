@@ -13,6 +13,12 @@ export const AGENT_AUTHORITY = 'agent';
 /** The `:authority` of a CONNECT that reaches a port of the machine: `port:` and its number. */
 export const PORT_AUTHORITY = /^port:([1-9]\d{0,4})$/;
 
+/** The `:authority` of a CONNECT that reaches the HTTP service of a sprite: the port of its service with an `http_port`, or 8080. */
+export const HTTP_AUTHORITY = 'web';
+
+/** Where a sprite is expected to serve HTTP when none of its services has an `http_port`. */
+export const DEFAULT_HTTP_PORT = 8_080;
+
 export function toPortAuthority(port: number): string {
   return `port:${port}`;
 }

@@ -49,6 +49,7 @@ export const errorTexts: Readonly<Record<ErrorCode, string>> = {
   invalid_range: 'no byte of the file is in the range that was asked for; `Content-Range` has its length',
   expectation_failed: 'an `Expect` other than `100-continue`',
   other_host: 'the machine belongs to another platform process; `details.host` names it',
+  unknown_host: 'the proxy serves no such host name; look at the `url` of the sprite',
   not_eligible: 'the machine cannot be suspended; `details` has each condition that is not met',
   not_supported: 'what runs the machines of this platform cannot do this; `details.fields` names the field',
   insufficient_memory: 'the host has less memory free than the machine needs; `details.free_mb` says how much',

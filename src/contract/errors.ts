@@ -44,6 +44,7 @@ export const errorStatus = {
   invalid_range: 416,
   expectation_failed: 417,
   other_host: 421,
+  unknown_host: 421,
   not_eligible: 422,
   not_supported: 422,
   insufficient_memory: 422,

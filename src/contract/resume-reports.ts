@@ -50,6 +50,11 @@ export const resumeReportResponse = z.object({
   generation: z.int().nonnegative().optional(),
   /** The machine was suspended and booted without its memory, for this cause; only in an answer with a nonce to a report of a start. */
   cold_start: discardCause.optional(),
+  /**
+   * The URLs of the ports of this sprite, with `{port}` for the number; null where its name is too long for such a URL. Absent where nothing
+   * serves them.
+   */
+  port_address: z.string().max(512).nullable().optional(),
 });
 export type ResumeReportResponse = z.infer<typeof resumeReportResponse>;
 

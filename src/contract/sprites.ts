@@ -15,7 +15,8 @@ export const spriteName = z
   .regex(
     /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
     'expected 1 to 63 lower-case letters, digits and dashes, with no dash at either end',
-  );
+  )
+  .refine((name) => !/^\d+--/.test(name), 'digits and two dashes at the beginning name a port of a sprite');
 
 /** Sandbox API, UrlSettings (response). */
 export const urlSettings = z.object({

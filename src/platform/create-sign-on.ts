@@ -23,6 +23,7 @@ import { createSubmitPassword } from './sign-on/submit-password.ts';
 import { createSignOnTokenHandlers } from './sign-on/token-handlers.ts';
 import { createOpenIdIssuer, type OpenIdIssuer } from './sign-on/upstream/open-id-issuer.ts';
 import { createUpstreamHandlers } from './sign-on/upstream/upstream-handlers.ts';
+import { type ReadUrl, withUrlClient } from './sign-on/url-client.ts';
 import type { Storage } from './storage/storage.ts';
 import type { Principal } from './tokens/principal.ts';
 import { createProviderFetch } from './upstream/provider-fetch.ts';
@@ -33,6 +34,8 @@ export interface SignOnDeps {
   readonly vault: Vault;
   readonly userParts: UserParts;
   readonly platformUrl: () => string;
+  /** The name of a URL of the proxy, where browsers may be sent back to; undefined without a proxy. */
+  readonly readUrl: ReadUrl | undefined;
   readonly clock: Clock;
   readonly options: Pick<PlatformOptions, 'signInRates' | 'signInIssuer' | 'wrongTokens' | 'log'>;
 }
@@ -42,7 +45,7 @@ const TIDY_EVERY_MS = 1_000;
 export function createSignOn(deps: SignOnDeps): Handlers<typeof signOnOperations, Principal> {
   const { storage, vault, clock, platformUrl, options } = deps;
   const { users, passwords } = deps.userParts;
-  const clients = createExtensionProviders({ sql: storage, vault, clock });
+  const clients = withUrlClient(createExtensionProviders({ sql: storage, vault, clock }), deps.readUrl);
   const signOns = createSignOnStore(storage);
   const sessions = createSessionStore(storage);
   const lockOuts = createLockOutStore(storage);

@@ -34,6 +34,8 @@ import { endPorts } from './port-notices/end-ports.ts';
 import { openPortWatches } from './port-notices/open-port-watches.ts';
 import { createNoticeHandlers } from './port-notices/port-notice-handlers.ts';
 import type { PortWatches } from './port-notices/port-watches.ts';
+import type { ProxyAddresses } from './proxy/proxy-addresses.ts';
+import { readCallback } from './proxy/read-callback.ts';
 import { createCheckpointHandlers } from './sprite-api/checkpoint-handlers.ts';
 import { createReachMachine } from './sprite-api/reach-machine.ts';
 import { createSpriteApiHandlers } from './sprite-api/sprite-api-handlers.ts';
@@ -67,6 +69,8 @@ export interface PlatformEdgeDeps extends MachineParts, Pick<GatewayParts, 'conn
   readonly changes: Changes;
   readonly metrics: PlatformMetrics;
   readonly metricsListener: MetricsListener;
+  /** Undefined without a proxy. */
+  readonly proxyAddresses: ProxyAddresses | undefined;
   readonly accessLog: AccessLog;
   readonly around: SpriteSurroundings;
   readonly machinesDir: string;
@@ -193,7 +197,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       log,
     }),
     ...toResumeReportHandlers(deps, watches),
-    ...createSignOn({ ...deps, storage }),
+    ...createSignOn({ ...deps, storage, readUrl: toReadUrl(deps.proxyAddresses) }),
     ...createMachineUsageHandlers(storage, clock),
     ...createNoticeHandlers({
       notices,
@@ -222,8 +226,12 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
   };
 }
 
+function toReadUrl(addresses: ProxyAddresses | undefined) {
+  return addresses && ((redirect_uri: string) => readCallback(redirect_uri, addresses));
+}
+
 /** A virtual machine shares neither kernel nor files with the platform. */
-function trustsMachines({ trustMachines = false, qemu }: PlatformOptions): boolean {
+export function trustsMachines({ trustMachines = false, qemu }: PlatformOptions): boolean {
   return trustMachines || qemu !== undefined;
 }
 
@@ -241,6 +249,7 @@ function toResumeReportHandlers(deps: PlatformEdgeDeps, watches: Pick<PortWatche
     },
     clock,
     reconnectSpread_ms: options.reconnectSpread_ms ?? 0,
+    toPortTemplate: (organization, sprite) => deps.proxyAddresses?.toPortTemplate(organization, sprite),
     log: options.log,
   });
 }

@@ -11,6 +11,7 @@ import type { AgentCommand } from './machines/drivers/process/spawn-machine.ts';
 import type { QemuSettings } from './machines/drivers/qemu/qemu-settings.ts';
 import type { MailOptions } from './mail/mail-options.ts';
 import type { MetricsAccess } from './observability/metrics-listener.ts';
+import type { ProxyOptions } from './proxy/proxy-options.ts';
 import type { OpenIdSettings } from './sign-on/upstream/open-id-issuer.ts';
 import type { Rate } from './tokens/call-rate.ts';
 import type { WrongTokenRates } from './tokens/wrong-tokens.ts';
@@ -35,6 +36,8 @@ export interface PlatformOptions {
   readonly qemu?: QemuSettings;
   /** The address of the database node, handed to machines. */
   readonly nodeUrl?: string;
+  /** The proxy in front, which serves the URLs of sprites and apps; nothing serves them when absent. */
+  readonly proxy?: ProxyOptions;
   /** Providers besides the built-in ones, or in their place. */
   readonly catalogue?: readonly NewCatalogueEntry[];
   /** End the machines when the platform is closed or its process exits; they go on when absent, and the next platform finds them. */
@@ -77,7 +80,7 @@ export interface PlatformOptions {
   readonly verifyKeys?: boolean;
   /** Finds the addresses of the hosts that users give; the system does when absent. */
   readonly resolve?: Resolve;
-  /** `{sprite}` and `{organization}` stand for the names. */
+  /** The URLs that records show without a proxy: `{sprite}` and `{organization}` stand for the names. */
   readonly spriteUrl?: string;
   /** Shown as the `environment_version` of every sprite: the version of what machines boot from. */
   readonly environmentVersion?: string;

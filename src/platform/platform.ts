@@ -18,6 +18,7 @@ import { createMetricsListener } from './observability/metrics-listener.ts';
 import { createPlatformMetrics } from './observability/platform-metrics.ts';
 import { openCosts } from './open-costs.ts';
 import { openExtensions } from './open-extensions.ts';
+import { openFront, toSurroundings } from './open-front.ts';
 import { openGateway } from './open-gateway.ts';
 import { openHosts } from './open-hosts.ts';
 import { openListeners } from './open-listeners.ts';
@@ -30,7 +31,8 @@ import { createPlatformAddresses } from './platform-addresses.ts';
 import { createPlatformEdge } from './platform-edge.ts';
 import type { PlatformOptions } from './platform-options.ts';
 import { openSignedCalls } from './provider-calls/open-signed-calls.ts';
-import { SPRITE_URL } from './sprites/sprite-record.ts';
+import { createMachineTraffic } from './proxy/machine-traffic.ts';
+import { createProxyAddresses } from './proxy/proxy-addresses.ts';
 import { createVault } from './vault/vault.ts';
 
 export interface Platform extends AsyncDisposable {
@@ -52,8 +54,8 @@ const DRAIN_MS = 2_000;
  */
 export async function openPlatform(options: PlatformOptions): Promise<Platform> {
   const { log, clock = systemClock } = options;
-  const { spriteUrl: urlTemplate = SPRITE_URL, environmentVersion: environment_version = null } = options;
-  const around = { urlTemplate, environment_version };
+  const proxyAddresses = options.proxy && createProxyAddresses(options.proxy);
+  const around = toSurroundings(options, proxyAddresses);
   const machinesDir = join(resolve(options.dir), 'machines');
   const addresses = createPlatformAddresses(options.publicUrl);
   const platformUrl = addresses.url;
@@ -110,6 +112,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     metrics,
     metricsListener,
     accessLog,
+    proxyAddresses,
     around,
     machinesDir,
     platformUrl,
@@ -119,6 +122,23 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   stack.defer(() => edge.drain(DRAIN_MS));
   stack.use(machineService);
   await machineService.reconcile();
+  const traffic = createMachineTraffic(() => clock.mono_ms());
+  stack.use(
+    await openFront({
+      options,
+      stores,
+      vault,
+      changes,
+      channels,
+      hostParts,
+      machineService,
+      userParts,
+      proxyAddresses,
+      traffic,
+      platformUrl,
+      clock,
+    }),
+  );
   stack.use(await openListeners({ options, edge, metricsListener, addresses }));
   const mail = stack.use(await openMail({ mail: options.mail, users: userParts.users, clock, log }));
   machineService.carryOn();

@@ -11,6 +11,7 @@ export const devRecord = z.strictObject({
   token: z.string(),
   sprite_token: z.string(),
   sprite: z.string(),
+  sprite_url: z.string(),
   app: z.string(),
   machine: z.string(),
   node_url: z.string(),

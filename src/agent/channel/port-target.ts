@@ -1,8 +1,8 @@
-// The target `port:N` of a channel: a TCP connection to a port at which a process of this machine listens.
+// The targets `port:N` and `web` of a channel: a TCP connection to a port at which a process of this machine listens.
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { connect } from 'node:net';
 import { pipeline } from 'node:stream';
-import { PORT_AUTHORITY, PORT_REFUSAL } from '../../contract/channel.ts';
+import { HTTP_AUTHORITY, PORT_AUTHORITY, PORT_REFUSAL } from '../../contract/channel.ts';
 import { errorStatus } from '../../contract/errors.ts';
 import type { ServiceStatus } from '../../contract/services.ts';
 import { isLoopback } from '../../http/is-loopback.ts';
@@ -25,6 +25,8 @@ export interface PortTargetOptions {
   readonly begin: (port: number) => Disposable;
   /** Starts what should listen there. Resolves when it does or nothing is to, or with the reason to refuse. */
   readonly waitForService: (port: number) => Promise<PortRefusal | undefined>;
+  /** The port at which the sprite serves HTTP. */
+  readonly findHttpPort: () => Promise<number>;
 }
 
 /** The service of a port, in a state in which it does not listen. */
@@ -41,7 +43,9 @@ const BAD_GATEWAY = 502;
 /** CONNECT_ERROR of RFC 9113, section 7. */
 const CONNECT_ERROR = 10;
 
-export function createPortTarget({ find, isOwn, begin, waitForService }: PortTargetOptions): ChannelTarget {
+export function createPortTarget(options: PortTargetOptions): ChannelTarget {
+  const { find, isOwn, begin, waitForService } = options;
+
   /** What was seen of the port may be old: its process may have ended since. */
   async function openLater(stream: ServerHttp2Stream, port: number): Promise<void> {
     const refusal = await waitForService(port);
@@ -52,15 +56,26 @@ export function createPortTarget({ find, isOwn, begin, waitForService }: PortTar
     else if (!stream.destroyed) join(stream, port, toHost(listener), () => refuse(stream, NOT_FOUND));
   }
 
+  function open(stream: ServerHttp2Stream, port: number): void {
+    if (stream.destroyed) return;
+    const counted = begin(port);
+    stream.once('close', () => counted[Symbol.dispose]());
+    const listener = find(port);
+    const later = () => openLater(stream, port).catch(() => refuse(stream, BAD_GATEWAY));
+    if (listener !== undefined && isOwn(listener.pid)) join(stream, port, toHost(listener), later);
+    else void later();
+  }
+
   return (authority, stream) => {
     const port = PORT_AUTHORITY.exec(authority)?.[1];
-    if (port === undefined) return false;
-    const counted = begin(Number(port));
-    stream.once('close', () => counted[Symbol.dispose]());
-    const listener = find(Number(port));
-    const later = () => openLater(stream, Number(port)).catch(() => refuse(stream, BAD_GATEWAY));
-    if (listener !== undefined && isOwn(listener.pid)) join(stream, Number(port), toHost(listener), later);
-    else void later();
+    if (port !== undefined) open(stream, Number(port));
+    else if (authority !== HTTP_AUTHORITY) return false;
+    else {
+      options.findHttpPort().then(
+        (found) => open(stream, found),
+        () => refuse(stream, BAD_GATEWAY),
+      );
+    }
     return true;
   };
 }

@@ -38,6 +38,8 @@ export interface PortsConfig {
   readonly portAddress?: string | undefined;
   readonly sprite?: string | undefined;
   readonly spriteUrl?: (() => string | undefined) | undefined;
+  /** What the platform serves of the ports, see `PortAddressSettings.served`. */
+  readonly servedPorts?: (() => string | null | undefined) | undefined;
   readonly baseUrl?: string | undefined;
   readonly token?: Secret | undefined;
   /** Listeners that are not announced. */
@@ -98,8 +100,8 @@ export function createPorts(options: PortsOptions): Ports {
   let running: Running | undefined;
 
   const toAddress = (open: OpenPort): string => {
-    const { portAddress, sprite, spriteUrl } = config;
-    return toPortAddress(open, { portAddress, sprite, spriteUrl: spriteUrl?.() });
+    const { portAddress, sprite, spriteUrl, servedPorts } = config;
+    return toPortAddress(open, { portAddress, sprite, served: servedPorts?.(), spriteUrl: spriteUrl?.() });
   };
   const toNotification = ({ type, open }: PortChange): PortNotification => {
     return { type, port: open.port, address: toAddress(open), pid: open.pid };

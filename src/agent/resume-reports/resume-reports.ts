@@ -1,7 +1,7 @@
 // Puts the reports of this machine's incarnation together: what a report holds, when it may be sent, and what a refusal means.
 import type { z } from 'zod';
 import type { resumeReporterStatus } from '../../contract/local/resume-reports.ts';
-import type { ResumeReport } from '../../contract/resume-reports.ts';
+import type { ResumeReport, ResumeReportResponse } from '../../contract/resume-reports.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
 import type { Secret } from '../../core/secret.ts';
@@ -64,6 +64,8 @@ export interface ResumeReports extends AsyncDisposable {
   mayDraw(): Promise<void>;
   /** The `mayDraw` of calls by local programs, which do not wait for this machine's time in the spread. */
   mayCall(): Promise<void>;
+  /** The URLs of the ports of this sprite as the platform has sent them last, with `{port}`; see `resumeReportResponse`. */
+  servedPorts(): string | null | undefined;
   /** Says to people what cannot be noticed while there is no nonce. */
   blindSpots(): readonly string[];
   /** `details.report` of GET /v1/status. */
@@ -74,7 +76,10 @@ export function createResumeReports(options: ResumeReportsOptions): ResumeReport
   const { config, resume } = options;
   const running = new AsyncDisposableStack();
   const spread = running.use(createSpreadWait(options.clock, config.machine ?? '', options.spreadStore));
-  const reporter = open(options, spread);
+  let servedPorts: string | null | undefined;
+  const reporter = open(options, spread, ({ port_address }) => {
+    servedPorts = port_address;
+  });
   if (reporter !== undefined) running.use(reporter);
 
   return {
@@ -98,6 +103,7 @@ export function createResumeReports(options: ResumeReportsOptions): ResumeReport
     get isHeldBack() {
       return spread.isWaiting;
     },
+    servedPorts: () => servedPorts,
     blindSpots: () => (reporter === undefined || resume.hasNonce() ? [] : [NO_NONCE]),
     async mayDraw() {
       if (reporter !== undefined && !resume.hasNonce()) await reporter.settled();
@@ -114,7 +120,11 @@ export function createResumeReports(options: ResumeReportsOptions): ResumeReport
   };
 }
 
-function open(options: ResumeReportsOptions, spread: SpreadWait): ResumeReporter | undefined {
+function open(
+  options: ResumeReportsOptions,
+  spread: SpreadWait,
+  onAccepted: (answer: ResumeReportResponse) => void,
+): ResumeReporter | undefined {
   const { config, resume } = options;
   const { baseUrl, token, app, machine } = config;
   if (baseUrl === undefined || token === undefined || app === undefined || machine === undefined) return undefined;
@@ -130,6 +140,7 @@ function open(options: ResumeReportsOptions, spread: SpreadWait): ResumeReporter
     onAnswer(incarnation, answer) {
       const before = resume.generation();
       resume.accept(incarnation, answer);
+      onAccepted(answer);
       if (resume.generation() !== before) options.onAdopted();
       // The answer to the same report may come again.
       if (answer.cold_start !== undefined && !isColdStartKnown) {

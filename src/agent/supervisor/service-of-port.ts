@@ -1,6 +1,7 @@
 // The service that should listen at a port, for a connection that finds nobody there: one that is about to listen is waited for, one that
 // has crashed is started.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { DEFAULT_HTTP_PORT } from '../../contract/channel.ts';
 import { type ServiceResponse, type ServiceStatus, serviceListResponse } from '../../contract/services.ts';
 import { SERVICE_WAIT_MS } from '../../core/channel-limits.ts';
 import type { SupervisorLink } from './supervisor-link.ts';
@@ -47,6 +48,13 @@ export class ServiceOfPort {
     return wait;
   }
 
+  /** Where the sprite serves HTTP: the port of the first service that has one. */
+  async findHttpPort(): Promise<number> {
+    const link = await this.#options.link();
+    const services = link === undefined ? [] : await listServices(link);
+    return services.find(({ http_port }) => http_port != null)?.http_port ?? DEFAULT_HTTP_PORT;
+  }
+
   async #wait(port: number, ports: PortSight): Promise<ServiceRefusal | undefined> {
     const { link: open, limit_ms = SERVICE_WAIT_MS } = this.#options;
     const link = await open();
@@ -76,10 +84,14 @@ export class ServiceOfPort {
 }
 
 async function findService(link: SupervisorLink, port: number): Promise<ServiceResponse | undefined> {
+  return (await listServices(link)).find(({ http_port }) => http_port === port);
+}
+
+async function listServices(link: SupervisorLink): Promise<readonly ServiceResponse[]> {
   const { statusCode, body } = await link.ask('GET', '/v1/services');
   const text = await body.text();
   if (statusCode !== 200) throw new Error(`the supervisor answers ${statusCode}`);
-  return serviceListResponse.parse(JSON.parse(text)).find(({ http_port }) => http_port === port);
+  return serviceListResponse.parse(JSON.parse(text));
 }
 
 async function startService(link: SupervisorLink, name: string): Promise<void> {

@@ -64,6 +64,8 @@ export interface SupervisorPart extends AsyncDisposable {
   work(): InsideWork;
   /** Waits for the service of a port at which nobody listens. */
   waitForService(port: number, ports: PortSight): Promise<ServiceRefusal | undefined>;
+  /** The port of the service with an `http_port`, or the one that is expected without. */
+  findHttpPort(): Promise<number>;
   /** Asks the supervisor which processes run. Never rejects. */
   look(): Promise<void>;
 }
@@ -173,6 +175,7 @@ export function createSupervisorPart(options: SupervisorPartOptions): Supervisor
     beginPort: (port) => beginBoth(`port ${port}`),
     work: () => ({ open: calls.open, total: calls.total + sessions.changes, sessions: sessions.reading }),
     waitForService: (port, ports) => services.wait(port, ports),
+    findHttpPort: () => services.findHttpPort(),
     look: () => sessions.look(),
     handlers: handlers as unknown as SupervisorPart['handlers'],
     start() {

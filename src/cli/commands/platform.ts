@@ -20,6 +20,7 @@ import { type MetricsFlags, readMetricsFlags } from '../platform/metrics-flags.t
 import { DEFAULT_PLATFORM_PORT, toPlatformDir } from '../platform/platform-dir.ts';
 import { readPlatformKeys } from '../platform/platform-keys.ts';
 import { readProviderFile } from '../platform/provider-file.ts';
+import { readProxyFlags } from '../platform/proxy-flags.ts';
 import { readQemuFlags } from '../platform/qemu-flags.ts';
 import { readSignInFlags } from '../platform/sign-in-flags.ts';
 import { openStopSignals } from '../stop-signals.ts';
@@ -63,6 +64,7 @@ export async function run(invocation: Invocation): Promise<number> {
     ...(qemu === undefined ? {} : { qemu }),
     ...readLimitFlags(text),
     metrics: metrics.access,
+    ...readProxyFlags(text),
     ...readMailFlags(invocation),
     ...readSignInFlags(text),
     ...(environmentVersion === undefined ? {} : { environmentVersion }),

@@ -28,6 +28,7 @@ export function toGuide(record: DevRecord, places: DevPlaces): string[] {
   const where = toTable([
     ['agent', record.socket, `sprite ${record.sprite}, machine ${record.app}/${record.machine}`],
     ['platform', record.platform_url, `log ${places.platformLog}`],
+    ['sprite', record.sprite_url, 'its HTTP service, or port 8080'],
     ['database node', record.node_url, `file ${places.databasePath}`],
     ['provider', places.providerUrl, `connectors ${record.connectors.map(({ id }) => id).join(', ')}`],
     ['extensions', record.extension_provider.base_url, `provider ${record.extension_provider.name}`],
@@ -79,6 +80,10 @@ export function toGuideLines(record: DevRecord, places: DevPlaces): GuideLine[] 
     {
       title: 'delete it; programs that start later do not have its secrets',
       command: onPlatform('/v1/extensions/my-kv', '-X', 'DELETE'),
+    },
+    {
+      title: 'the page of the sprite: what its HTTP service answers, or port 8080',
+      command: toCommand(['curl', '-sS', '-H', `@${places.headerFile}`, record.sprite_url]),
     },
     { title: 'open ports', command: local('/v1/ports') },
     {

@@ -9,6 +9,8 @@ export interface DevRecord {
   readonly token: string;
   readonly sprite_token: string;
   readonly sprite: string;
+  /** Where its HTTP service is reached. */
+  readonly sprite_url: string;
   readonly app: string;
   readonly machine: string;
   readonly node_url: string;

@@ -30,7 +30,7 @@ import { type WatchMachineOptions, watchMachine } from './watch-machine.ts';
 export interface DevOptions {
   /** The directory; undefined = the default one, which is removed at the end. */
   readonly dir: string | undefined;
-  /** The port of the platform; the node, the provider and the extension provider take the next three if these are free. 0 = free ports for all. */
+  /** The port of the platform; the node, the provider, the extension provider and the proxy take the next four if these are free. 0 = free ports for all. */
   readonly port: number;
   readonly interval_ms: number;
   /** The machine is a virtual one, as these settings say; a process of this host when absent. */
@@ -104,6 +104,7 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
       catalogue: toDevCatalogue(provider.url),
       endMachines: true,
       ...(qemu === undefined ? { trustMachines: true } : { qemu }),
+      proxy: { listen: { host: '127.0.0.1', ...toPort(port, 4), mayMove: true } },
       version: options.version,
       log: createPlatformLog('info', destination),
     }).catch((error: unknown) => {
@@ -126,13 +127,8 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
     deleteConnector: (token, id) => clientFor(token).call('deleteConnection', { params: { id } }),
   });
 
-  const extension_provider = await beginSample({
-    admin: platform.admin,
-    sample,
-    path,
-    platformUrl: platform.url,
-    print,
-  });
+  const { admin, url: platformUrl } = platform;
+  const extension_provider = await beginSample({ admin, sample, path, platformUrl, print });
 
   const limit_ms = qemu === undefined ? AGENT_LIMIT_MS : EMULATED_AGENT_LIMIT_MS;
   const machine = await platform.admin.readMachine(DEV_SPRITE);
@@ -156,6 +152,7 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
     token: seeded.token.reveal(),
     sprite_token: seeded.spriteToken.reveal(),
     sprite: DEV_SPRITE.sprite,
+    sprite_url: (await platform.admin.findSprite(DEV_SPRITE))?.url ?? '',
     app: machine.app,
     machine: machine.id,
     node_url: node.url,
@@ -240,9 +237,13 @@ function toHex(node: DatabaseNode, ahead: number): string {
   return (node.changeCounter + ahead).toString(16).padStart(16, '0');
 }
 
+function toPort(base: number, offset: number): { readonly port: number } {
+  return { port: base === 0 || base + offset > 65_535 ? 0 : base + offset };
+}
+
 /** Opens on port `base` + `offset`, or on a free one when that is taken or `base` is 0. */
 async function onPort<T>(base: number, offset: number, open: (port: number) => Promise<T>): Promise<T> {
-  const wanted = base === 0 || base + offset > 65_535 ? 0 : base + offset;
+  const { port: wanted } = toPort(base, offset);
   try {
     return await open(wanted);
   } catch (error) {

@@ -64,8 +64,8 @@ const checkpoints = { of: checkpointOperations };
 const inFiles = { of: files.fileOperations };
 
 export const sandboxRecords: Readonly<Record<string, SandboxRecord>> = {
-  Sprite: { schema: sprite, ...sprites, remarks: { url: 'nothing serves it yet' } },
-  UrlSettings: { schema: urlSettings, ...sprites, missing: 'kept and shown; no URL of a sprite is served yet' },
+  Sprite: { schema: sprite, ...sprites, remarks: { url: 'served with `--proxy-listen`' } },
+  UrlSettings: { schema: urlSettings, ...sprites },
   UrlSettingsRequest: { schema: urlSettingsRequest, ...sprites, remarks: { private_access: ours } },
   SpriteListResponse: { schema: spriteListResponse, ...sprites },
   CreateSpriteRequest: { schema: createSpriteRequest, ...sprites, remarks: { labels: ours } },

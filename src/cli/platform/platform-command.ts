@@ -1,6 +1,7 @@
 // `remora platform` as data: its flags and its help.
 import type { Command, Flag } from '../command.ts';
 import { mailFlags } from './mail-flags.ts';
+import { proxyFlags } from './proxy-flags.ts';
 import { qemuFlags } from './qemu-flags.ts';
 import { signInFlags } from './sign-in-flags.ts';
 
@@ -107,6 +108,7 @@ export const platformCommand: Command = {
       value: 'FILE',
       summary: 'file with the token that /metrics asks for (mode 0600)',
     },
+    ...proxyFlags,
     ...mailFlags,
     ...signInFlags,
     'verify-keys': { type: 'boolean', summary: 'ask a provider about an API key before it is stored' },

@@ -21,6 +21,8 @@ export interface ResumeReportHandlerDeps {
   readonly endPorts: (sprite_id: string, ended: string) => Promise<void>;
   readonly clock: Clock;
   readonly reconnectSpread_ms: number;
+  /** The URLs of the ports of a sprite, with `{port}`; null where its name is too long, undefined where nothing serves them. */
+  readonly toPortTemplate: (organization: string, sprite: string) => string | null | undefined;
   readonly log: Log;
 }
 
@@ -59,10 +61,17 @@ export function createResumeReportHandlers(
         await deps.machineService.reported(machine.id);
       }
       deps.log.info({ machine: machine.id, ...body }, 'a machine reported the incarnation it is in');
+      const port_address = isCaller(principal)
+        ? deps.toPortTemplate(principal.organization.slug, machine.sprite)
+        : undefined;
+      if (port_address === null) {
+        deps.log.info({ machine: machine.id }, 'the name of the sprite is too long for URLs of its ports');
+      }
       return {
         server_time: toDateTime(deps.clock.wall_ms()),
         ...taken,
         ...(isOfInstance && isFirst && machine.boot_cause !== null ? { cold_start: machine.boot_cause } : {}),
+        ...(port_address === undefined ? {} : { port_address }),
         reconnect_spread_ms: (await deps.store.hasSeveral()) ? deps.reconnectSpread_ms : 0,
       };
     },

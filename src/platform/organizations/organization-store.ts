@@ -36,6 +36,8 @@ export interface OrganizationStore {
 export type OrganizationLimits = Pick<Organization, 'running_limit' | 'warm_limit' | 'creation_limit'>;
 
 const SLUG = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+/** The names of apps are served below it (DECISIONS.md, "Host names"). */
+const APPS_LABEL = 'apps';
 const columns = 'id, slug, display_name, running_limit, warm_limit, creation_limit';
 
 /** What goes with an organization. */
@@ -58,7 +60,7 @@ SELECT EXISTS (SELECT 1 FROM sprites WHERE organization_id = $1)
 export function createOrganizationStore(sql: Sql): OrganizationStore {
   return {
     async create(slug, now_ms) {
-      if (!SLUG.test(slug)) {
+      if (!SLUG.test(slug) || slug === APPS_LABEL) {
         throw new RemoraError('invalid_request', `${JSON.stringify(slug)} cannot be the slug of an organization`);
       }
       const id = `org_${randomHex(10)}`;

@@ -14,6 +14,7 @@ import { showConsent, showSignIn } from './show-pages.ts';
 import type { SignOnClients } from './sign-on-client.ts';
 import type { SignOnStore } from './sign-on-store.ts';
 import type { SubmitPassword } from './submit-password.ts';
+import { drawUrlCode } from './url-code.ts';
 
 export interface AuthorizeHandlerDeps {
   readonly clients: Pick<SignOnClients, 'findByClientId'>;
@@ -41,7 +42,7 @@ export function createAuthorizeHandlers(deps: AuthorizeHandlerDeps): Handlers<Op
   /** The request if there is one to go on with; else the answer is sent. */
   async function open(query: AuthorizeQuery, response: ServerResponse): Promise<SignOnRequest | undefined> {
     const { client_id } = query;
-    const client = client_id === undefined ? undefined : await clients.findByClientId(client_id);
+    const client = client_id === undefined ? undefined : await clients.findByClientId(client_id, query.redirect_uri);
     const judged = judgeAuthorize(query, client, deps.issuer());
     if (judged.type === 'request') return judged.request;
     if (judged.type === 'fault') sendRedirect(response, judged.location);
@@ -54,9 +55,13 @@ export function createAuthorizeHandlers(deps: AuthorizeHandlerDeps): Handlers<Op
     return organization_id === undefined ? all : all.filter((each) => each.organization_id === organization_id);
   }
 
-  async function issueCode(response: ServerResponse, user: User, request: SignOnRequest): Promise<void> {
+  async function issueCode(
+    response: ServerResponse,
+    user: User,
+    request: SignOnRequest,
+    code = drawSecret(),
+  ): Promise<void> {
     const { client, redirect_uri, organization_id = null, code_challenge = null } = request;
-    const code = drawSecret();
     const now_ms = clock.wall_ms();
     await signOns.create({
       client_id: client.client_id,
@@ -74,6 +79,10 @@ export function createAuthorizeHandlers(deps: AuthorizeHandlerDeps): Handlers<Op
 
   /** Consent where it was not given yet for all that is shown, else the way back. */
   async function goOn(response: ServerResponse, request: SignOnRequest, browser: Browser, user: User): Promise<void> {
+    const { session } = browser;
+    if (request.client.isOwn === true && session !== undefined) {
+      return await issueCode(response, user, request, drawUrlCode(session));
+    }
     const shown = await listShown(user, request);
     if (shown.length === 0) return deny(response, request, 'the user is not a member of the organization');
     const consents = await signOns.listConsents(user.id, request.client.name);

@@ -1,9 +1,9 @@
 // The cookies of sign-on: the session, a random text that forms are bound to, the mark of a browser in which somebody has signed in, and
-// what a way to an issuer is about. No script reads them, no form elsewhere sends them.
+// what a way to an issuer is about; and those of the proxy on the URLs of sprites. No script reads them, no form elsewhere sends them.
 import type { IncomingMessage } from 'node:http';
 import { Secret } from '../../core/secret.ts';
 
-export type CookieName = 'session' | 'form' | 'known' | 'way';
+export type CookieName = 'session' | 'form' | 'known' | 'way' | 'url' | 'url-way';
 
 export interface Cookies {
   read(request: Pick<IncomingMessage, 'headers'>, name: CookieName): Secret | undefined;
@@ -16,6 +16,8 @@ const values: Readonly<Record<CookieName, RegExp>> = {
   form: /^[\w-]{43}$/,
   known: /^[\w-]{43}$/,
   way: /^[\w.-]{1,4000}$/,
+  url: /^[\w.-]{1,1000}$/,
+  'url-way': /^[\w-]{43}$/,
 };
 
 /** Over https the names have the prefix with which browsers take them from this very host only. */

@@ -9,6 +9,8 @@ export interface SessionStore {
   create(user_id: string, now_ms: number): Promise<Secret>;
   /** Undefined for a session that has ended. */
   findUser(session: Secret, now_ms: number): Promise<User | undefined>;
+  /** The same by the hash of the session. */
+  findUserByHash(hash: string, now_ms: number): Promise<User | undefined>;
   end(session: Secret): Promise<void>;
   /** Deletes some of what has expired. */
   forgetExpired(now_ms: number): Promise<void>;
@@ -23,6 +25,15 @@ const FORGOTTEN_AT_ONCE = 200;
 
 export function createSessionStore(sql: Sql): SessionStore {
   const users = createUserStore(sql);
+
+  async function findUserByHash(hash: string, now_ms: number): Promise<User | undefined> {
+    const found = await sql.one<{ user_id: string }>(
+      'SELECT user_id FROM sign_on_sessions WHERE hash = $1 AND created_at > $2 AND created_at < $3',
+      [hash, now_ms - SESSION_MS, now_ms + FUTURE_MS],
+    );
+    return found === undefined ? undefined : await users.find(found.user_id);
+  }
+
   return {
     async create(user_id, now_ms) {
       const session = drawSecret();
@@ -38,13 +49,8 @@ export function createSessionStore(sql: Sql): SessionStore {
       );
       return session;
     },
-    async findUser(session, now_ms) {
-      const found = await sql.one<{ user_id: string }>(
-        'SELECT user_id FROM sign_on_sessions WHERE hash = $1 AND created_at > $2 AND created_at < $3',
-        [toSecretHash(session), now_ms - SESSION_MS, now_ms + FUTURE_MS],
-      );
-      return found === undefined ? undefined : await users.find(found.user_id);
-    },
+    findUser: (session, now_ms) => findUserByHash(toSecretHash(session), now_ms),
+    findUserByHash,
     async end(session) {
       await sql.run('DELETE FROM sign_on_sessions WHERE hash = $1', [toSecretHash(session)]);
     },

@@ -7,10 +7,13 @@ export interface SignOnClient {
   readonly base_url: string;
   /** Compared character by character. */
   readonly redirect_uris: readonly string[];
+  /** It is the platform itself: people who are signed in are sent back without consent. */
+  readonly isOwn?: true;
 }
 
 export interface SignOnClients {
-  findByClientId(client_id: string): Promise<SignOnClient | undefined>;
+  /** `redirect_uri`: the address that the request names, by which a client with addresses of many names is found. */
+  findByClientId(client_id: string, redirect_uri?: string): Promise<SignOnClient | undefined>;
   /** Compares in constant time. */
   checkClientSecret(client: Pick<SignOnClient, 'name'>, given: Secret): Promise<boolean>;
 }

@@ -12,7 +12,7 @@ export interface SpriteSurroundings {
   readonly environment_version: string | null;
 }
 
-/** Nothing serves these addresses yet: a sprite is reached through its agent. */
+/** What records show where no proxy serves URLs: a sprite is reached through its agent then. */
 export const SPRITE_URL = 'http://{sprite}.{organization}.localhost';
 
 export function toSpriteRecord(row: SpriteRow, organization: Organization, around: SpriteSurroundings): Sprite {

@@ -1,0 +1,68 @@
+// Opens the proxy in front of the machines, when the platform was given an address for it.
+import type { Clock } from '../core/clock.ts';
+import type { Changes } from './changes.ts';
+import type { Channels } from './channels/channels.ts';
+import type { MachineService } from './machines/moves/machine-service.ts';
+import type { HostParts } from './open-hosts.ts';
+import type { Stores } from './open-stores.ts';
+import type { UserParts } from './open-users.ts';
+import { trustsMachines } from './platform-edge.ts';
+import type { PlatformOptions } from './platform-options.ts';
+import type { MachineTraffic } from './proxy/machine-traffic.ts';
+import { openProxy } from './proxy/open-proxy.ts';
+import type { ProxyAddresses } from './proxy/proxy-addresses.ts';
+import { SPRITE_URL, type SpriteSurroundings } from './sprites/sprite-record.ts';
+import { mapStorageFailure } from './storage/map-storage-failure.ts';
+import type { Vault } from './vault/vault.ts';
+
+export interface OpenFrontDeps {
+  readonly options: PlatformOptions;
+  readonly stores: Stores;
+  readonly vault: Pick<Vault, 'derive'>;
+  readonly changes: Changes;
+  readonly channels: Channels;
+  readonly hostParts: Pick<HostParts, 'others'>;
+  readonly machineService: Pick<MachineService, 'start'>;
+  readonly userParts: UserParts;
+  /** Undefined without a proxy. */
+  readonly proxyAddresses: ProxyAddresses | undefined;
+  readonly traffic: MachineTraffic;
+  readonly platformUrl: () => string;
+  readonly clock: Clock;
+}
+
+/** Resolves when it listens; what it returns closes it. Throws what `openProxy` throws. */
+export async function openFront(deps: OpenFrontDeps): Promise<AsyncDisposable> {
+  const { options, stores, proxyAddresses: addresses, machineService } = deps;
+  const { proxy, publicUrl } = options;
+  if (proxy === undefined || addresses === undefined) return { [Symbol.asyncDispose]: async () => undefined };
+  return await openProxy({
+    ...stores,
+    ...deps,
+    options: proxy,
+    addresses,
+    users: deps.userParts.users,
+    async ensureRunning({ id }) {
+      await machineService.start(id);
+    },
+    trustMachines: trustsMachines(options),
+    key: deps.vault.derive('URLs of sprites'),
+    publicUrl,
+    wrongTokens: options.wrongTokens,
+    mapError: mapStorageFailure,
+    log: options.log,
+  });
+}
+
+/** Where sprites are reached, as their records say. */
+export function toSurroundings(
+  { spriteUrl = SPRITE_URL, environmentVersion }: Pick<PlatformOptions, 'spriteUrl' | 'environmentVersion'>,
+  addresses: ProxyAddresses | undefined,
+): SpriteSurroundings {
+  return {
+    get urlTemplate() {
+      return addresses?.urlTemplate ?? spriteUrl;
+    },
+    environment_version: environmentVersion ?? null,
+  };
+}

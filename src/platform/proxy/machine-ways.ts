@@ -1,0 +1,133 @@
+// The way to a machine: its channel at once where the machine runs, and else after it was started. All who wait for one machine share its
+// start.
+import { RemoraError } from '../../core/remora-error.ts';
+import type { Changes } from '../changes.ts';
+import type { ChannelSession } from '../channels/channel-session.ts';
+import type { Channels } from '../channels/channels.ts';
+import type { MachineRow } from '../machines/records/machine-row.ts';
+
+/** Makes sure that a machine runs. Throws what a start throws. */
+export type EnsureRunning = (machine: MachineRow, signal: AbortSignal) => Promise<void>;
+
+export interface MachineWaysDeps {
+  readonly channels: Pick<Channels, 'find' | 'wait'>;
+  readonly ensureRunning: EnsureRunning;
+  readonly changes: Pick<Changes, 'subscribe'>;
+  /** Machines of the driver `process` may be reached into, although they share kernel and files with the platform. */
+  readonly trustMachines: boolean;
+  /** The id of this platform process. */
+  readonly host: string;
+  /** Runs when a start failed: callers get no details of it. */
+  readonly onFailure: (machine: MachineRow, error: unknown) => void;
+  /** How long a request is held. */
+  readonly held_ms?: number;
+}
+
+interface Wait {
+  readonly ready: Promise<ChannelSession>;
+  waiting: number;
+}
+
+export const HELD_MAX = 512;
+export const HELD_MS = 30_000;
+/** How long the agent of a machine that runs may take to connect. */
+const CONNECT_MS = 15_000;
+/** A machine that is run elsewhere is connected, or it is away. */
+const AWAY_MS = 1_000;
+const RETRY_MS = 5_000;
+
+export class MachineWays {
+  readonly #deps: MachineWaysDeps;
+  readonly #waits = new Map<string, Wait>();
+  /** Sprites whose machine has left the state `running`: what was kept of a machine may be a moment old. */
+  readonly #asleep = new Set<string>();
+
+  constructor(deps: MachineWaysDeps) {
+    this.#deps = deps;
+    deps.changes.subscribe('machine_moved', ({ sprite_id, state }) => {
+      if (state === 'running' || state === 'destroyed') this.#asleep.delete(sprite_id);
+      else this.#asleep.add(sprite_id);
+    });
+  }
+
+  /** Throws `not_isolated` for a machine that may not be reached into. */
+  check({ config }: MachineRow): void {
+    if (config.external === true || this.#deps.trustMachines) return;
+    const message =
+      `a machine of the driver ${config.driver ?? 'process'} shares kernel and files with the platform; ` +
+      'start the platform with --trust-machines to reach into it all the same';
+    throw new RemoraError('not_isolated', message);
+  }
+
+  /** Undefined unless the machine runs and is connected here. Ask after the request was counted as traffic. */
+  find({ id, sprite_id, state, config }: MachineRow): ChannelSession | undefined {
+    if (this.#asleep.has(sprite_id)) return undefined;
+    return state === 'running' || config.external === true ? this.#deps.channels.find(id) : undefined;
+  }
+
+  /**
+   * Resolves with the channel once the machine runs; however many ask, it is started once. Throws `not_reachable` when more wait than may,
+   * when it takes too long, and when the start fails, and the reason of `signal`.
+   */
+  async wake(machine: MachineRow, signal: AbortSignal): Promise<ChannelSession> {
+    const wait = this.#waits.get(machine.id) ?? this.#begin(machine);
+    if (wait.waiting >= HELD_MAX) throw unavailable(`${HELD_MAX} requests wait for this machine already; try again`);
+    wait.waiting += 1;
+    const { promise: given, reject } = Promise.withResolvers<never>();
+    const onAbort = () => reject(signal.reason);
+    const late = setTimeout(
+      () => reject(unavailable('the machine is still starting; try again')),
+      this.#deps.held_ms ?? HELD_MS,
+    );
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    try {
+      return await Promise.race([wait.ready, given]);
+    } finally {
+      wait.waiting -= 1;
+      clearTimeout(late);
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  #begin(machine: MachineRow): Wait {
+    const ready = this.#open(machine).finally(() => {
+      if (this.#waits.get(machine.id) === wait) this.#waits.delete(machine.id);
+    });
+    // Nobody may wait any more when it fails.
+    ready.catch(() => undefined);
+    const wait: Wait = { ready, waiting: 0 };
+    this.#waits.set(machine.id, wait);
+    return wait;
+  }
+
+  async #open(machine: MachineRow): Promise<ChannelSession> {
+    const { channels, ensureRunning } = this.#deps;
+    if (machine.config.external === true) return await channels.wait(machine.id, AWAY_MS);
+    try {
+      await ensureRunning(machine, never);
+    } catch (error) {
+      throw this.#toRefusal(machine, error);
+    }
+    return await channels.wait(machine.id, CONNECT_MS);
+  }
+
+  /** What made a start fail is for the owner of the machine, not for its visitors. */
+  #toRefusal(machine: MachineRow, error: unknown): unknown {
+    if (error instanceof RemoraError && shown.has(error.code)) return error;
+    this.#deps.onFailure(machine, error);
+    return unavailable('the machine could not be started; its log says why');
+  }
+}
+
+const shown: ReadonlySet<string> = new Set([
+  'concurrent_sprite_limit_exceeded',
+  'host_drained',
+  'other_host',
+  'shutting_down',
+]);
+const never = new AbortController().signal;
+
+function unavailable(message: string): RemoraError {
+  return new RemoraError('not_reachable', message, { retryAfter_ms: RETRY_MS });
+}

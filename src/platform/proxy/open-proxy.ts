@@ -1,0 +1,130 @@
+// Opens the proxy in front, when the platform was given an address for it.
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Clock } from '../../core/clock.ts';
+import { errorCode } from '../../core/error-code.ts';
+import { toErrorMessage } from '../../core/error-message.ts';
+import type { Log } from '../../core/log.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { MapError } from '../../http/error-answer.ts';
+import { listenOnTcp } from '../../http/listen-on-tcp.ts';
+import { Shutdown } from '../../http/shutdown.ts';
+import { createAppStore } from '../apps/app-store.ts';
+import type { Changes } from '../changes.ts';
+import type { Channels } from '../channels/channels.ts';
+import type { MachineStore } from '../machines/records/machine-store.ts';
+import type { OrganizationStore } from '../organizations/organization-store.ts';
+import { createCookies } from '../sign-on/cookies.ts';
+import { createFormTokens } from '../sign-on/form-tokens.ts';
+import { createSessionStore } from '../sign-on/session-store.ts';
+import { createSignOnStore } from '../sign-on/sign-on-store.ts';
+import { createUrlCodes } from '../sign-on/url-codes.ts';
+import type { SpriteStore } from '../sprites/sprite-store.ts';
+import type { Storage } from '../storage/storage.ts';
+import type { CallerStore } from '../tokens/caller-store.ts';
+import { createWrongTokens, type WrongTokenRates } from '../tokens/wrong-tokens.ts';
+import type { UserStore } from '../users/user-store.ts';
+import { HostNames } from './host-names.ts';
+import { MachineCalls } from './machine-calls.ts';
+import type { MachineTraffic } from './machine-traffic.ts';
+import { type EnsureRunning, MachineWays } from './machine-ways.ts';
+import { OwnPages } from './own-pages.ts';
+import type { ProxyAddresses } from './proxy-addresses.ts';
+import type { ProxyOptions } from './proxy-options.ts';
+import { createProxyServer } from './proxy-server.ts';
+import { sharesSite } from './site.ts';
+import { SpriteRoute } from './sprite-route.ts';
+import { UrlAccess } from './url-access.ts';
+import { createUrlCookies } from './url-cookies.ts';
+
+export interface OpenProxyDeps {
+  readonly options: ProxyOptions;
+  readonly addresses: ProxyAddresses;
+  readonly storage: Storage;
+  readonly organizations: Pick<OrganizationStore, 'findBySlug'>;
+  readonly sprites: Pick<SpriteStore, 'findByName'>;
+  readonly machines: Pick<MachineStore, 'findBySprite' | 'list' | 'find'>;
+  readonly callers: Pick<CallerStore, 'find'>;
+  readonly users: Pick<UserStore, 'roleIn'>;
+  readonly channels: Pick<Channels, 'find' | 'wait'>;
+  readonly changes: Pick<Changes, 'subscribe'>;
+  readonly traffic: MachineTraffic;
+  readonly ensureRunning: EnsureRunning;
+  readonly trustMachines: boolean;
+  readonly host: string;
+  /** The key of its cookies. */
+  readonly key: Buffer;
+  readonly platformUrl: () => string;
+  /** Where callers reach the platform, if that was set. */
+  readonly publicUrl: string | undefined;
+  readonly wrongTokens: WrongTokenRates | undefined;
+  readonly mapError: MapError;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const DRAIN_MS = 2_000;
+
+/** Throws `not_configured` for a domain on the site of the platform, and `address_in_use` and the like of the listener. */
+export async function openProxy(deps: OpenProxyDeps): Promise<AsyncDisposable> {
+  const { options, addresses, clock, log } = deps;
+  checkSite(addresses.domain, deps.publicUrl);
+  const now_ms = () => clock.mono_ms();
+  const cookies = createUrlCookies(
+    createCookies(() => addresses.toOrigin(addresses.domain)),
+    createFormTokens(deps.key),
+    () => clock.wall_ms(),
+  );
+  const shutdown = new Shutdown(() => undefined);
+  const server = createProxyServer({
+    domain: addresses.domain,
+    names: new HostNames({ ...deps, apps: createAppStore(deps.storage), now_ms }),
+    access: new UrlAccess({
+      ...deps,
+      sessions: createSessionStore(deps.storage),
+      cookies,
+      toOrigin: addresses.toOrigin,
+      wrongTokens: createWrongTokens(now_ms, deps.wrongTokens),
+    }),
+    pages: new OwnPages({
+      addresses,
+      cookies,
+      codes: createUrlCodes(createSignOnStore(deps.storage), clock),
+      platformUrl: deps.platformUrl,
+    }),
+    sprites: new SpriteRoute({
+      ...deps,
+      ways: new MachineWays({
+        ...deps,
+        onFailure({ id }, error) {
+          log.warn({ machine: id, why: toErrorMessage(error) }, 'a machine could not be started for a request');
+        },
+      }),
+      calls: new MachineCalls(),
+    }),
+    shutdown,
+    mapError: deps.mapError,
+    log,
+  });
+  const { port } = await listen(server, options.listen);
+  addresses.listening(port);
+  log.info({ domain: addresses.domain, host: options.listen.host, port }, 'proxy');
+  return { [Symbol.asyncDispose]: () => shutdown.drain(DRAIN_MS) };
+}
+
+async function listen(server: Server, { host, port, mayMove = false }: ProxyOptions['listen']): Promise<AddressInfo> {
+  try {
+    return await listenOnTcp(server, host, port);
+  } catch (error) {
+    if (!mayMove || errorCode(error) !== 'address_in_use') throw error;
+    return await listenOnTcp(server, host, 0);
+  }
+}
+
+/** A page of a sprite must not be on the site of the pages that people sign in on. */
+function checkSite(domain: string, publicUrl: string | undefined): void {
+  const host = publicUrl === undefined ? undefined : new URL(publicUrl).hostname;
+  if (host === undefined || !sharesSite(domain, host)) return;
+  const message = `the domain ${domain} of the proxy is on one site with ${host}, where people sign in; give the proxy a domain of its own`;
+  throw new RemoraError('not_configured', message);
+}

@@ -1,0 +1,12 @@
+// What the proxy in front is opened with.
+
+export interface ProxyOptions {
+  /** Port 0 takes a free one; so does one that is taken, where `mayMove` says so. */
+  readonly listen: { readonly host: string; readonly port: number; readonly mayMove?: boolean };
+  /** The domain below which names are served; `localhost` when absent. */
+  readonly domain?: string;
+  /** Where browsers reach it, when something else stands before it; the scheme and the port of the listener when absent. */
+  readonly origin?: { readonly protocol: 'http:' | 'https:'; readonly port: number };
+}
+
+export const DEFAULT_PROXY_DOMAIN = 'localhost';
