@@ -1,8 +1,11 @@
 // Makes, restores or removes a checkpoint, and kills itself right before a step. Arguments: directory, action, step; no step kills nothing
 // and the steps are printed.
 import { writeFileSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 import { openMachineCheckpoints } from './machine-checkpoints.ts';
 
+// It is killed, and would compile all of this at each start.
+flushCompileCache();
 const [dir = '', action = '', fatal] = process.argv.slice(2);
 
 const checkpoints = openMachineCheckpoints(dir, {

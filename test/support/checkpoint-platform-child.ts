@@ -1,6 +1,7 @@
 // A platform in a process of its own that runs the machine of `dev-1`, makes a checkpoint of it and restores that, and kills itself
 // right before a step of the second action. Arguments: directory, `make` or `restore`, step.
 import { writeFileSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { Secret } from '../../src/core/secret.ts';
 import { openPlatform } from '../../src/platform/platform.ts';
@@ -36,5 +37,7 @@ const post = async (path: string) => {
 writeFileSync(file, 'one');
 if (action === 'restore') await post('checkpoint');
 writeFileSync(file, action === 'restore' ? 'two' : 'one');
+// It is killed, and would compile all of this at each start.
+flushCompileCache();
 isArmed = true;
 await post(action === 'restore' ? 'checkpoints/v0/restore' : 'checkpoint');

@@ -1,6 +1,9 @@
 // A process with a database of its own: `open` says how that went, `write` commits row after row until it is killed.
+import { flushCompileCache } from 'node:module';
 import { openDatabase, openDatabaseOrMemory } from '../../src/sqlite/open.ts';
 
+// It is killed, and would compile all of this at each start.
+flushCompileCache();
 const [path = '', task] = process.argv.slice(2);
 const migrations = ['CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT'];
 const insert = 'INSERT INTO notes (text) VALUES (?)';

@@ -1,4 +1,5 @@
 // The file operations in a process that can be killed. Argument: the socket to serve on.
+import { flushCompileCache } from 'node:module';
 import { createEdge } from '../../src/http/edge.ts';
 import { listenOnPath } from '../../src/http/listen-on-path.ts';
 import { mapFileError } from '../../src/supervisor/files/file-error.ts';
@@ -15,4 +16,6 @@ const edge = createEdge({
   log: silentLog,
 });
 await listenOnPath(edge.createServer('supervisor'), { path: process.argv[2] ?? '', mode: 0o600 });
+// It is killed, and would compile all of this at each start.
+flushCompileCache();
 console.log('listening');

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { openSync } from 'node:fs';
 import { createServer as createHttpServer } from 'node:http';
+import { flushCompileCache } from 'node:module';
 import { type AddressInfo, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
 
 export type ListenerCommand =
@@ -88,3 +89,5 @@ process.on('message', (message: ListenerCommand & { id: number }) => {
   );
 });
 process.on('disconnect', () => process.exit(0));
+// It is killed, and would compile all of this at each start.
+flushCompileCache();

@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
+import { flushCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { json as readJson } from 'node:stream/consumers';
 import { nodeHttp } from '../../src/http/node-http.ts';
@@ -35,6 +36,8 @@ if (mode === 'escape')
 if (mode === 'lose') await leave('(setsid env -i sh -c "echo \\$\\$ > $REMORA_STATE_DIR/lost; exec sleep 600" &)');
 if (mode === 'breed') setInterval(() => spawn('sleep', ['600'], { stdio: 'ignore', detached: true }), 5);
 if (mode !== 'silent') await tell();
+// It is ended by force in most tests, and would compile all of this at each start.
+flushCompileCache();
 if (mode === 'crash-later') process.exit(7);
 if (mode === 'end-later') process.exit(0);
 

@@ -1,6 +1,7 @@
 // A platform in a process of its own, so that it can be killed: opens the directory given as argument, starts the machines of two
 // sprites, freezes the second, and says so in one line. Second argument: `stay`; `close` or `exit` after a while, which ends the
 // machines; `leave`: closes and leaves them. Third argument: what the machines do, see machine-process.ts.
+import { flushCompileCache } from 'node:module';
 import { Secret } from '../../src/core/secret.ts';
 import { openPlatform } from '../../src/platform/platform.ts';
 import { machineCommand } from './machine-command.ts';
@@ -26,6 +27,8 @@ await Promise.all(names.map(admin.startMachine));
 await admin.suspendMachine(frozen);
 while ((await admin.readMachine(frozen)).state !== 'suspended') await new Promise((resolve) => setTimeout(resolve, 20));
 const machines = await Promise.all(names.map(admin.readMachine));
+// It is killed, and would compile all of this at each start.
+flushCompileCache();
 process.stdout.write(`${JSON.stringify({ url: platform.url, machines })}\n`);
 if (mode === 'exit') setTimeout(() => process.exit(3), 100);
 if (mode === 'close' || mode === 'leave') setTimeout(() => platform[Symbol.asyncDispose](), 100);

@@ -1,5 +1,6 @@
 // A platform in a process of its own that is written to without end: serves the directory given as argument, and prints a line for every
 // write that was answered.
+import { flushCompileCache } from 'node:module';
 import { Secret } from '../../src/core/secret.ts';
 import { openPlatform } from '../../src/platform/platform.ts';
 import { silentLog } from './silent-log.ts';
@@ -17,6 +18,8 @@ const token = await platform.admin.createToken({ organization: 'acme' });
 const headers = { authorization: `Bearer ${token.reveal()}`, 'content-type': 'application/json' };
 const post = (path: string, body: unknown) =>
   fetch(platform.url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+// It is killed, and would compile all of this at each start.
+flushCompileCache();
 
 for (let turn = 0; ; turn += 1) {
   const name = `s-${process.pid}-${turn}`;

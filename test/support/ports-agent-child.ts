@@ -1,4 +1,5 @@
 // The ports part of an agent in a process of its own, so that it can be killed: `ports-agent-child.ts DATABASE PLATFORM_URL`.
+import { flushCompileCache } from 'node:module';
 import { createEventHub } from '../../src/agent/events/event-hub.ts';
 import { createPartBoard } from '../../src/agent/parts.ts';
 import { createPorts } from '../../src/agent/ports/ports.ts';
@@ -29,4 +30,6 @@ const ports = createPorts({
   identity: () => ({}),
 });
 await ports.start(new AbortController().signal);
+// It is killed, and would compile all of this at each start.
+flushCompileCache();
 console.log('started');

@@ -1,4 +1,5 @@
 // Runs in a process of its own, started by talker-process.ts: connects to ports and sends bytes as it is told over IPC.
+import { flushCompileCache } from 'node:module';
 import { connect, type Socket } from 'node:net';
 
 export type TalkerCommand =
@@ -48,3 +49,5 @@ process.on('message', (message: TalkerCommand & { number: number }) => {
   );
 });
 process.on('disconnect', () => process.exit(0));
+// It is killed, and would compile all of this at each start.
+flushCompileCache();
