@@ -3,13 +3,17 @@ import { SpritesClient } from '@fly/sprites';
 import { expect, test } from 'vitest';
 import { openAgentMachine } from '../support/agent-machine.ts';
 import { ask } from '../support/ask.ts';
+import { openOnce } from '../support/at-end.ts';
 import { copyProgram } from '../support/program-copy.ts';
 import { runRemora } from '../support/run-remora.ts';
 
 const PATH = '/v1/sprites/dev-1/upgrade';
 
+const copied = openOnce(async () => copyProgram());
+
 async function openSprite(trustMachines = true) {
-  const program = copyProgram();
+  const program = copied();
+  program.restore();
   const agentCommand = { command: process.execPath, args: [program.path, 'agent'] };
   const machine = await openAgentMachine({ trustMachines, agentCommand });
   await machine.channel();

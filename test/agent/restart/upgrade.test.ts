@@ -1,6 +1,7 @@
 // The upgrade of an agent: the real daemon, from a program whose version changes on the disk.
 import { expect, it } from 'vitest';
 import { ask } from '../../support/ask.ts';
+import { openOnce } from '../../support/at-end.ts';
 import { copyProgram } from '../../support/program-copy.ts';
 import { type RestartedAgent, startRestartedAgent } from '../../support/restarted-agent.ts';
 import { startSupervisor } from '../../support/supervisor-process.ts';
@@ -8,8 +9,11 @@ import { tempDir } from '../../support/temp-dir.ts';
 
 const NEWER = '99.1.0';
 
+const copied = openOnce(async () => copyProgram());
+
 async function openAgent(env: Readonly<Record<string, string>> = {}, dir = tempDir()) {
-  const program = copyProgram();
+  const program = copied();
+  program.restore();
   const own = { REMORA_USER: String(process.getuid?.() ?? 0), ...env };
   const agent = await startRestartedAgent(own, dir, program.path);
   const upgrade = (query = '') => agent.ask({ method: 'POST', target: `/v1/upgrade${query}` });
