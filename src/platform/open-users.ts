@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.ts';
 import type { OrganizationStore } from './organizations/organization-store.ts';
 import { endSignOnsOf, endSignOnsWithoutMembership } from './sign-on/sign-on-store.ts';
 import type { Storage } from './storage/storage.ts';
-import { createPasswords, type Passwords } from './users/passwords.ts';
+import { createPasswords, type PasswordCost, type Passwords } from './users/passwords.ts';
 import { createUserService, type UserService } from './users/user-service.ts';
 import { createUserStore, type UserStore } from './users/user-store.ts';
 
@@ -17,10 +17,11 @@ export interface UserPartsDeps {
   readonly storage: Storage;
   readonly organizations: OrganizationStore;
   readonly clock: Clock;
+  readonly passwordCost?: PasswordCost | undefined;
 }
 
 export function openUsers(deps: UserPartsDeps): UserParts {
-  const passwords = createPasswords();
+  const passwords = createPasswords(deps.passwordCost);
   const userService = createUserService({
     ...deps,
     passwords,

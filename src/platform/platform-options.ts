@@ -16,6 +16,7 @@ import type { OpenIdSettings } from './sign-on/upstream/open-id-issuer.ts';
 import type { Rate } from './tokens/call-rate.ts';
 import type { WrongTokenRates } from './tokens/wrong-tokens.ts';
 import type { Resolve } from './upstream/guarded-connector.ts';
+import type { PasswordCost } from './users/passwords.ts';
 
 export interface PlatformOptions {
   /** Holds `platform.db` and a directory for each machine. One platform at a time. Machines get it as an absolute path. */
@@ -66,6 +67,8 @@ export interface PlatformOptions {
   readonly mail?: MailOptions;
   /** How many wrong passwords may be tried at sign-on, from one address and in all; 20 at once and then one in 5 s from one when absent. */
   readonly signInRates?: WrongTokenRates;
+  /** What a password costs to hash, for tests; a tenth of a second when absent. */
+  readonly passwordCost?: PasswordCost;
   /** An OpenID provider where people sign in in place of a password. */
   readonly signInIssuer?: OpenIdSettings;
   /** How long a WebSocket through the gateway may be without a byte either way; ten minutes when absent, 0 = for ever. */

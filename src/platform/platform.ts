@@ -84,7 +84,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const hostParts = stack.use(await openHosts({ options, stores, vault, clock, capacity: machineService.capacity }));
   const { records } = hostParts.others ?? {};
   const channels = stack.use(openChannels(stores.incarnations, changes, records, log, clock));
-  const userParts = openUsers({ ...stores, clock });
+  const userParts = openUsers({ ...stores, clock, passwordCost: options.passwordCost });
   const providers = createExtensionProviders({ sql: stores.storage, vault, clock });
   const calls = stack.use(openSignedCalls(providers, clock));
   const calling = { ...stores, providers, call: calls.call, clock, log };

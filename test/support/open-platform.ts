@@ -54,6 +54,7 @@ export async function openTestPlatform(options: TestPlatformOptions = {}): Promi
     },
     callRate: { burst: 1_000_000, perSecond: 1_000_000 },
     checkAnswers: true,
+    passwordCost: { N: 4096, r: 8, p: 1 },
     version: '0.0.0',
     log: { debug: write, info: write, warn: write, error: write, fatal: write },
     ...options,

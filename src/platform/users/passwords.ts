@@ -11,7 +11,8 @@ export interface Passwords {
   check(password: Secret, stored: string | undefined): Promise<boolean>;
 }
 
-interface Cost {
+/** The parameters of scrypt. */
+export interface PasswordCost {
   readonly N: number;
   readonly r: number;
   readonly p: number;
@@ -20,7 +21,7 @@ interface Cost {
 const KEY_BYTES = 32;
 const SALT_BYTES = 16;
 /** 32 MB and about a tenth of a second. */
-const COST: Cost = { N: 2 ** 15, r: 8, p: 1 };
+const COST: PasswordCost = { N: 2 ** 15, r: 8, p: 1 };
 const MEMORY_MAX_BYTES = 128 * 1024 * 1024;
 const STORED = /^scrypt\$(\d{1,8})\$(\d{1,3})\$(\d{1,3})\$([\w+/=]{8,64})\$([\w+/=]{16,128})$/;
 
@@ -28,11 +29,11 @@ const STORED = /^scrypt\$(\d{1,8})\$(\d{1,3})\$(\d{1,3})\$([\w+/=]{8,64})\$([\w+
 const AT_ONCE = 2;
 const WAITING_MAX = 32;
 
-export function createPasswords(cost: Cost = COST): Passwords {
+export function createPasswords(cost: PasswordCost = COST): Passwords {
   let running = 0;
   const waiting: (() => void)[] = [];
 
-  async function derive(password: Secret, salt: Buffer, { N, r, p }: Cost, length: number): Promise<Buffer> {
+  async function derive(password: Secret, salt: Buffer, { N, r, p }: PasswordCost, length: number): Promise<Buffer> {
     if (running >= AT_ONCE) {
       if (waiting.length >= WAITING_MAX) {
         throw new RemoraError('too_many_requests', 'too many people sign in at once; try again in a moment', {
