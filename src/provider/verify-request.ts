@@ -15,6 +15,8 @@ const UNSIGNED =
   'the request is not signed as it must be: X-Signature is the HMAC-SHA256 of the query or the body, which has url, nonce and timestamp';
 /** How often old nonces are forgotten. */
 const FORGET_EVERY_MS = 10_000;
+/** A clock that is kept right by small corrections is steady. */
+const STEP_MIN_MS = 60_000;
 
 export interface VerifierOptions {
   /** Asked for each request; more than one while a secret is being changed. */
@@ -43,14 +45,25 @@ export type RequestVerifier = (request: SignedRequest) => Promise<unknown>;
 
 export function createRequestVerifier(options: VerifierOptions): RequestVerifier {
   const base = withoutLastSlashes(options.baseUrl);
+  const { clock, nonces } = options;
   let forgotten_ms = Number.NEGATIVE_INFINITY;
+  let step_ms = clock.wall_ms() - clock.mono_ms();
+  let steady_ms = Number.NEGATIVE_INFINITY;
+
+  /** False for a while after the clock was set: it may be set back, and then a nonce that looks old is good once more. */
+  function isSteady(now_ms: number): boolean {
+    const mono_ms = clock.mono_ms();
+    if (Math.abs(now_ms - mono_ms - step_ms) > STEP_MIN_MS) steady_ms = mono_ms + NONCE_KEPT_MS;
+    step_ms = now_ms - mono_ms;
+    return mono_ms >= steady_ms;
+  }
 
   async function useNonce(nonce: string, now_ms: number): Promise<boolean> {
     if (Math.abs(now_ms - forgotten_ms) >= FORGET_EVERY_MS) {
       forgotten_ms = now_ms;
-      await options.nonces.forget(now_ms - NONCE_KEPT_MS);
+      if (isSteady(now_ms)) await nonces.forget(now_ms - NONCE_KEPT_MS);
     }
-    return await options.nonces.use(nonce, now_ms);
+    return await nonces.use(nonce, now_ms);
   }
 
   return async (request) => {
@@ -60,7 +73,7 @@ export function createRequestVerifier(options: VerifierOptions): RequestVerifier
       signature !== undefined && options.secrets().some((secret) => matchesSignature(secret, content, signature));
     const fields = signed ? readFields(request, content) : undefined;
     const { success, data: parameters } = signedQuery.safeParse(fields);
-    const now_ms = options.clock.wall_ms();
+    const now_ms = clock.wall_ms();
     const believed =
       success &&
       Math.abs(now_ms - parameters.timestamp * 1_000) <= TIMESTAMP_WINDOW_MS &&

@@ -68,6 +68,21 @@ describe.each([
     expect(await resources.read('e1')).toBeUndefined();
   });
 
+  it('a claim, and a webhook that waits, end when the clock is set back', async () => {
+    const { resources, outbox } = await open();
+    const claim = (holder: string, now_ms: number) => ({ extension_id: 'e1', holder, now_ms, until_ms: now_ms + 10 });
+    expect(await resources.claim(claim('killed', 1_000))).toBe(true);
+    expect(await resources.claim(claim('two', 990))).toBe(false);
+    expect(await resources.claim(claim('two', 500))).toBe(true);
+    expect(await resources.claim(claim('three', 505))).toBe(false);
+    const DAY_MS = 86_400_000;
+    await outbox.add({ action: 'resource.updated', resource: { id: 'a' } }, DAY_MS);
+    const [waiting] = await outbox.take(DAY_MS, DAY_MS + 60_000, 8);
+    await outbox.putOff(waiting?.id ?? 0, DAY_MS + 300_000);
+    expect(await outbox.take(DAY_MS, DAY_MS + 60_000, 8)).toEqual([]);
+    expect((await outbox.take(1_000, 61_000, 8)).map(({ id, tries }) => [id, tries])).toEqual([[waiting?.id, 1]]);
+  });
+
   it('an extension is read by the id of the platform, and found by either', async () => {
     const { resources } = await open();
     await resources.write(resource('e1', 'p1'));

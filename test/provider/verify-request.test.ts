@@ -10,14 +10,20 @@ const NOW_S = 1_800_000_000;
 const HOUR_MS = 3_600_000;
 
 function setUp() {
-  let wall_ms = NOW_S * 1_000;
+  let [wall_ms, mono_ms] = [NOW_S * 1_000, 0];
+  const nonces = createNonceBook({ max: 20 });
   const verify = createRequestVerifier({
     secrets: () => [new Secret('newer'), secret],
     baseUrl: `${base}/`,
-    nonces: createNonceBook(),
-    clock: { wall_ms: () => wall_ms, mono_ms: () => 0 },
+    nonces,
+    clock: { wall_ms: () => wall_ms, mono_ms: () => mono_ms },
   });
-  return { verify, pass: (ms: number) => (wall_ms += ms) };
+  const set = (ms: number) => (wall_ms += ms);
+  const pass = (ms: number) => {
+    set(ms);
+    mono_ms += ms;
+  };
+  return { verify, pass, set, nonces };
 }
 
 function post(parts: object = {}, key = secret): SignedRequest {
@@ -75,6 +81,27 @@ describe('any other request', () => {
     await expect(verify(post())).rejects.toThrow();
     pass(200_000);
     await expect(verify(post())).rejects.toThrow();
+  });
+
+  it('that is sent again after the clock was set ahead and back is refused', async () => {
+    const { verify, set, pass } = setUp();
+    const at = (step_ms: number, nonce: string) => post({ nonce, timestamp: NOW_S + step_ms / 1_000 });
+    await verify(post());
+    set(24 * HOUR_MS);
+    await verify(at(24 * HOUR_MS, 'n2'));
+    pass(20_000);
+    await verify(at(24 * HOUR_MS + 20_000, 'n3'));
+    set(-24 * HOUR_MS);
+    await expect(verify(post())).rejects.toThrow('signed');
+  });
+
+  it('makes no nonce last for ever: what is old is forgotten once the clock has been steady', async () => {
+    const { verify, set, pass } = setUp();
+    set(24 * HOUR_MS);
+    for (let count = 0; count < 60; count += 1) {
+      pass(100_000);
+      await verify(post({ nonce: `n${count}`, timestamp: NOW_S + 24 * 3_600 + (count + 1) * 100 }));
+    }
   });
 
   it('is refused when a GET was signed and a DELETE is sent with its signature', async () => {

@@ -84,8 +84,9 @@ export function createProviderRegistration(deps: ProviderRegistrationDeps): Prov
     rotate: (name, kind, overlap_ms) =>
       storage.transaction(async (sql) => {
         await find(sql, name);
-        const previous_expires_at = clock.wall_ms() + overlap_ms;
-        await createProviderSecretStore(sql).retire(name, kind, previous_expires_at);
+        const now_ms = clock.wall_ms();
+        const previous_expires_at = now_ms + overlap_ms;
+        await createProviderSecretStore(sql).retire(name, kind, previous_expires_at, now_ms);
         return { secret: await addSecret(sql, name, kind), previous_expires_at };
       }, toProviderTurn(name)),
     delete: (name) =>

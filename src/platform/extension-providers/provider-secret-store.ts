@@ -16,8 +16,11 @@ export interface ProviderSecretStore {
   insert(row: ProviderSecretRow, now_ms: number): Promise<void>;
   /** Those of this kind that are good at `now_ms`, the newest first. */
   list(provider: string, kind: ExtensionSecretKind, now_ms: number): Promise<readonly ProviderSecretRow[]>;
-  /** Lets the newest of this kind end at `expires_at`, and deletes every other one. */
-  retire(provider: string, kind: ExtensionSecretKind, expires_at: number): Promise<void>;
+  /**
+   * Lets the newest of this kind end at `expires_at`, and deletes every other one. What has ended at `now_ms` is deleted at once: no clock that
+   * is set back makes it good again.
+   */
+  retire(provider: string, kind: ExtensionSecretKind, expires_at: number, now_ms: number): Promise<void>;
 }
 
 type Stored = Omit<ProviderSecretRow, 'closed'> & ClosedSecret;
@@ -37,7 +40,7 @@ export function createProviderSecretStore(sql: Sql): ProviderSecretStore {
         ORDER BY coalesce(expires_at, 9000000000000000) DESC, id`;
       return (await sql.all<Stored>(text, [provider, kind, now_ms])).map(toRow);
     },
-    async retire(provider, kind, expires_at) {
+    async retire(provider, kind, expires_at, now_ms) {
       const of = [provider, kind];
       await sql.run(
         `DELETE FROM extension_provider_secrets WHERE provider = $1 AND kind = $2 AND id NOT IN (${newest})`,
@@ -47,6 +50,10 @@ export function createProviderSecretStore(sql: Sql): ProviderSecretStore {
         'UPDATE extension_provider_secrets SET expires_at = $3 WHERE provider = $1 AND kind = $2 AND expires_at IS NULL',
         [...of, expires_at],
       );
+      await sql.run('DELETE FROM extension_provider_secrets WHERE provider = $1 AND kind = $2 AND expires_at <= $3', [
+        ...of,
+        now_ms,
+      ]);
     },
   };
 }

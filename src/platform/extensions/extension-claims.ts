@@ -1,6 +1,7 @@
 // Who carries out which step: a claim ends by itself, so that a platform process that dies holds nothing up, and what it did after the end
 // of its claim is not recorded.
 import { randomHex } from '../../core/urandom.ts';
+import { isDue } from '../provider-calls/is-due.ts';
 import type { Sql } from '../storage/storage.ts';
 import { type ExtensionRow, parseExtensionRow, type StoredExtension } from './extension-row.ts';
 
@@ -24,8 +25,6 @@ export interface DueExtension {
 /** Longer than the deadline of any request, twice over: a refused secret is tried again with that of before. */
 export const CLAIM_MS = 75_000;
 const CLAIM_BYTES = 8;
-/** Longer than a claim, than the longest `Retry-After`, and than what the clocks of two hosts are apart. */
-const AHEAD_MAX_MS = 3_900_000;
 
 /** `host` names this platform process. */
 export function createExtensionClaims(sql: Sql, host: string): ExtensionClaims {
@@ -34,13 +33,13 @@ export function createExtensionClaims(sql: Sql, host: string): ExtensionClaims {
       const text = `UPDATE extensions SET claim = $2, claim_until = $3, tries = tries + 1, updated_at = $4,
           asked = CASE WHEN step = 'provision' THEN 1 ELSE asked END,
           state = CASE WHEN state = 'requested' THEN 'provisioning' ELSE state END
-        WHERE id = $1 AND ${isDue('$4')} RETURNING *`;
+        WHERE id = $1 AND ${isOpen('$4')} RETURNING *`;
       const values = [id, `${host}/${randomHex(CLAIM_BYTES)}`, now_ms + CLAIM_MS, now_ms];
       const claimed = await sql.one<StoredExtension>(text, values);
       return claimed === undefined ? undefined : parseExtensionRow(claimed);
     },
     listDue(now_ms, busy, limit) {
-      const text = `SELECT id, provider FROM extensions WHERE ${isDue('$1')}${without(busy, 3)} ORDER BY due_at LIMIT $2`;
+      const text = `SELECT id, provider FROM extensions WHERE ${isOpen('$1')}${without(busy, 3)} ORDER BY due_at LIMIT $2`;
       return sql.all<DueExtension>(text, [now_ms, limit, ...busy]);
     },
     async nextDue(busy) {
@@ -58,10 +57,8 @@ export async function endOwnClaims(sql: Sql, host: string): Promise<void> {
   await sql.run(text, [host]);
 }
 
-/** Times that lie further ahead than any wait were written before the clock was set back. */
-function isDue(now: string): string {
-  return `step IS NOT NULL AND (due_at <= ${now} OR due_at > ${now} + ${AHEAD_MAX_MS})
-    AND (claim_until IS NULL OR claim_until <= ${now} OR claim_until > ${now} + ${AHEAD_MAX_MS})`;
+function isOpen(now: string): string {
+  return `step IS NOT NULL AND ${isDue('due_at', now)} AND (claim_until IS NULL OR ${isDue('claim_until', now)})`;
 }
 
 function without(busy: readonly string[], from: number): string {

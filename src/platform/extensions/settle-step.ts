@@ -83,8 +83,8 @@ function settleRead(
   { resource, asked_at }: Extract<StepOutcome, { type: 'read' }>,
 ): ExtensionChange {
   const { row, now_ms, times } = settling;
-  // A webhook came after the question: its word is as new, or newer.
-  const isOld = row.heard_at >= asked_at;
+  // A webhook came after the question: its word is as new, or newer. One of the future came before the clock was set back.
+  const isOld = row.heard_at >= asked_at && row.heard_at <= now_ms;
   const status = isOld ? row.status : (resource.status ?? null);
   const facts = isOld ? {} : { status, plan: resource.plan ?? row.plan, resource: resource.resource };
   if (row.state !== 'provisioning') return { ...facts, ...idle, ...untroubled };

@@ -1,5 +1,6 @@
 // The notices that wait to be sent. Those of one stream, such as those of one machine, go one after the other; a notice is taken by one
 // platform process at a time, until its lease ends.
+import { isDue } from '../provider-calls/is-due.ts';
 import type { Sql } from '../storage/storage.ts';
 
 export interface WaitingNotice {
@@ -90,8 +91,8 @@ export function createNoticeStore(storage: Sql): NoticeStore {
   return {
     async listDue(now_ms) {
       const text = `SELECT p.name FROM extension_providers p LEFT JOIN notice_totals t ON t.provider = p.name
-        WHERE COALESCE(t.paused_until, 0) <= $1
-          AND EXISTS (SELECT 1 FROM provider_notices n WHERE n.provider = p.name AND n.next_at <= $1)`;
+        WHERE ${isDue('COALESCE(t.paused_until, 0)', '$1')}
+          AND EXISTS (SELECT 1 FROM provider_notices n WHERE n.provider = p.name AND ${isDue('n.next_at', '$1')})`;
       return (await storage.all<{ readonly name: string }>(text, [now_ms])).map(({ name }) => name);
     },
     async hasListeners() {
@@ -106,10 +107,10 @@ export function createNoticeStore(storage: Sql): NoticeStore {
     },
     async claim(provider, limit, now_ms, lease_until) {
       const text = `SELECT n.id, n.provider, n.stream, n.event_id, n.source, n.type, n.body, n.created_at, n.attempts
-        FROM provider_notices n WHERE n.provider = $1 AND n.next_at <= $2 AND ${isFirst} ORDER BY n.next_at, n.id LIMIT $3`;
+        FROM provider_notices n WHERE n.provider = $1 AND ${isDue('n.next_at', '$2')} AND ${isFirst} ORDER BY n.next_at, n.id LIMIT $3`;
       const claimed: WaitingNotice[] = [];
       for (const notice of await storage.all<WaitingNotice>(text, [provider, now_ms, limit])) {
-        const take = 'UPDATE provider_notices SET next_at = $2 WHERE id = $1 AND next_at <= $3';
+        const take = `UPDATE provider_notices SET next_at = $2 WHERE id = $1 AND ${isDue('next_at', '$3')}`;
         if ((await storage.run(take, [notice.id, lease_until, now_ms])) === 0) continue;
         await delayStream(notice, lease_until);
         claimed.push(notice);

@@ -1,5 +1,5 @@
 // Webhooks to deliver, in memory: those that are not delivered end with the process.
-import { fullOutbox, NOTICES_MAX, type Outbox, type WaitingNotice } from './outbox.ts';
+import { AHEAD_MAX_MS, fullOutbox, NOTICES_MAX, type Outbox, type WaitingNotice } from './outbox.ts';
 
 export function createMemoryOutbox({ max = NOTICES_MAX }: { readonly max?: number } = {}): Outbox {
   /** The notices of each resource, oldest first. Only the first of each is in `due`. */
@@ -29,7 +29,8 @@ export function createMemoryOutbox({ max = NOTICES_MAX }: { readonly max?: numbe
       if (queue.length === 1) due.set(count.last, { resource_id, due_ms: now_ms });
     },
     take(now_ms, until_ms, limit) {
-      const ready = [...due].filter(([, { due_ms }]) => due_ms <= now_ms).slice(0, limit);
+      const isDue = (due_ms: number) => due_ms <= now_ms || due_ms > now_ms + AHEAD_MAX_MS;
+      const ready = [...due].filter(([, { due_ms }]) => isDue(due_ms)).slice(0, limit);
       return ready.flatMap(([id, { resource_id }]) => {
         change(id, until_ms, 0);
         return queues.get(resource_id)?.[0] ?? [];

@@ -17,8 +17,10 @@ export function createMemoryResources(): ResourceBook {
 
   return {
     claim(claim) {
+      const { now_ms, until_ms, holder } = claim;
       const held = claims.get(claim.extension_id);
-      if (held !== undefined && held.holder !== claim.holder && held.until_ms > claim.now_ms) return false;
+      const isHeld = held !== undefined && held.until_ms > now_ms && held.until_ms <= 2 * until_ms - now_ms;
+      if (isHeld && held.holder !== holder) return false;
       claims.set(claim.extension_id, claim);
       return true;
     },

@@ -20,6 +20,9 @@ export interface WaitingNotice {
 /** The number that a memory outbox, and one of SQLite, takes. */
 export const NOTICES_MAX = 10_000;
 
+/** Longer than any wait. What is due later than that was put off before the clock was set back, and is due now. */
+export const AHEAD_MAX_MS = 600_000;
+
 /** Only the oldest notice of a resource is ever taken, so that the platform hears of them in order. */
 export interface Outbox {
   /** Throws `limit_reached` when it is full. */

@@ -19,7 +19,7 @@ export interface Claim {
   /** Tells one call from another. */
   readonly holder: string;
   readonly now_ms: number;
-  /** The claim of a process that was killed ends then. */
+  /** The claim of a process that was killed ends then. One that lasts more than twice as long was made before the clock was set back. */
   readonly until_ms: number;
 }
 

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { extensionResource } from '../../contract/extension-webhooks.ts';
 import type { Sqlite } from '../../sqlite/open.ts';
-import { fullOutbox, NOTICES_MAX, type Outbox } from './outbox.ts';
+import { AHEAD_MAX_MS, fullOutbox, NOTICES_MAX, type Outbox } from './outbox.ts';
 
 const notice = z.object({
   action: z.enum(['resource.created', 'resource.updated', 'resource.deleted']),
@@ -18,7 +18,10 @@ export function createSqliteOutbox(db: Sqlite, { max = NOTICES_MAX }: { readonly
     `INSERT INTO notices (resource_id, notice, added_ms, due_ms) VALUES (@id, @text, @now_ms,
      CASE WHEN EXISTS (SELECT 1 FROM notices WHERE resource_id = @id) THEN NULL ELSE @now_ms END)`,
   );
-  const due = db.prepare('SELECT id, notice, added_ms, tries FROM notices WHERE due_ms <= ? ORDER BY due_ms LIMIT ?');
+  const due = db.prepare(
+    `SELECT id, notice, added_ms, tries FROM notices WHERE due_ms <= @now_ms OR due_ms > @now_ms + ${AHEAD_MAX_MS}
+     ORDER BY due_ms LIMIT @limit`,
+  );
   const lend = db.prepare('UPDATE notices SET due_ms = ? WHERE id = ?');
   const putOff = db.prepare('UPDATE notices SET due_ms = ?, tries = tries + 1 WHERE id = ? AND due_ms IS NOT NULL');
   const remove = db.prepare('DELETE FROM notices WHERE id = ? RETURNING resource_id');
@@ -28,7 +31,7 @@ export function createSqliteOutbox(db: Sqlite, { max = NOTICES_MAX }: { readonly
   const next = db.prepare('SELECT min(due_ms) AS due_ms FROM notices WHERE due_ms IS NOT NULL');
 
   const take = db.transaction((now_ms: number, until_ms: number, limit: number) => {
-    const rows = due.all(now_ms, limit).map((value) => row.parse(value));
+    const rows = due.all({ now_ms, limit }).map((value) => row.parse(value));
     for (const { id } of rows) lend.run(until_ms, id);
     return rows.map((each) => ({ ...each, notice: notice.parse(JSON.parse(each.notice)) }));
   });

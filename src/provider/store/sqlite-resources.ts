@@ -18,7 +18,8 @@ export function createSqliteResources(db: Sqlite, seal: Seal): ResourceBook {
   const claim = db.prepare(
     `INSERT INTO resources (extension_id, holder, held_until_ms) VALUES (@extension_id, @holder, @until_ms)
      ON CONFLICT (extension_id) DO UPDATE SET holder = @holder, held_until_ms = @until_ms
-     WHERE held_until_ms IS NULL OR held_until_ms <= @now_ms OR holder = @holder`,
+     WHERE held_until_ms IS NULL OR held_until_ms <= @now_ms OR held_until_ms > 2 * @until_ms - @now_ms
+       OR holder = @holder`,
   );
   const release = db.prepare(
     'UPDATE resources SET holder = NULL, held_until_ms = NULL WHERE extension_id = @extension_id AND holder = @holder',

@@ -122,6 +122,24 @@ describe.each(toTestStorages())('on $name', ({ skip, start, end, create }) => {
     expect(idsOf(provider.requests).sort()).toEqual(['a-1', 'a-1', 'b-1']);
   });
 
+  test.skipIf(skip)('what waits, and the pause that a provider asked for, end when the clock is set back', async () => {
+    const storage = await openStorage();
+    const provider = await register(storage, 'kv');
+    const { store, worker, pass, clock } = openProcess(storage);
+    pass(DAY_MS / 2);
+    provider.answer(() => ({ status: 503, headers: { 'retry-after': '120' } }));
+    await add(storage, 'kv', 'a', 'a-1');
+    worker.wake();
+    await soon(async () => expect((await store.totals('kv')).paused_until).toBeGreaterThan(clock.wall_ms() + 100_000));
+    pass(-DAY_MS / 2);
+    await add(storage, 'kv', 'a', 'a-2');
+    await add(storage, 'kv', 'b', 'b-1');
+    provider.answer(() => ({ status: 204 }));
+    worker.wake();
+    await soon(async () => expect((await store.totals('kv')).delivered).toBe(3));
+    expect(idsOf(provider.requests).filter((id) => id?.startsWith('a'))).toEqual(['a-1', 'a-1', 'a-2']);
+  });
+
   test.skipIf(skip)('a slow provider delays no other one, and gets a few at a time', async () => {
     const storage = await openStorage();
     const slow = await register(storage, 'slow');

@@ -18,10 +18,12 @@ export interface CostDays {
  */
 export function toCostDays(unsettled_from: number, since: number, now_ms: number): CostDays {
   const today = toDay(now_ms);
-  const first = Math.max(toDay(since), unsettled_from, today - DAYS_BACK_MAX * DAY_MS);
+  const unsettled = toDay(now_ms - SETTLES_MS);
+  // What was settled by a clock that was set back is asked for again.
+  const first = Math.max(toDay(since), Math.min(unsettled_from, unsettled), today - DAYS_BACK_MAX * DAY_MS);
   const days: number[] = [];
   for (let day = Math.min(first, today); day <= today; day += DAY_MS) days.push(day);
-  return { days, unsettled_from: toDay(now_ms - SETTLES_MS) };
+  return { days, unsettled_from: unsettled };
 }
 
 function toDay(time_ms: number): number {

@@ -1,4 +1,5 @@
 // When each provider is asked for costs, which days are still to be asked for, and how it went last.
+import { isDue } from '../../provider-calls/is-due.ts';
 import type { Sql } from '../../storage/storage.ts';
 
 export interface CostFetch {
@@ -30,6 +31,9 @@ export interface CostFetches {
   fail(provider: string, error: string, next_at: number): Promise<void>;
 }
 
+/** Longer than the time from one round to the next. */
+const AHEAD_MAX_MS = 10 * 3_600_000;
+
 const select =
   'SELECT provider, next_at, unsettled_from, failures, last_error, last_success_at FROM extension_cost_fetches';
 
@@ -37,7 +41,8 @@ export function createCostFetches(sql: Sql): CostFetches {
   return {
     async listDue(now_ms) {
       const text = `SELECT p.name FROM extension_providers p LEFT JOIN extension_cost_fetches f ON f.provider = p.name
-        WHERE COALESCE(f.next_at, 0) <= $1 AND EXISTS (SELECT 1 FROM extensions e WHERE e.provider = p.name)
+        WHERE ${isDue('COALESCE(f.next_at, 0)', '$1', AHEAD_MAX_MS)}
+          AND EXISTS (SELECT 1 FROM extensions e WHERE e.provider = p.name)
         ORDER BY p.name`;
       return (await sql.all<{ readonly name: string }>(text, [now_ms])).map(({ name }) => name);
     },
@@ -52,12 +57,12 @@ export function createCostFetches(sql: Sql): CostFetches {
       const insert = `INSERT INTO extension_cost_fetches (provider, next_at, unsettled_from, failures)
         VALUES ($1, 0, 0, 0) ON CONFLICT DO NOTHING`;
       await sql.run(insert, [provider]);
-      const text =
-        'UPDATE extension_cost_fetches SET next_at = $3, asked_until = $3 WHERE provider = $1 AND next_at <= $2';
+      const text = `UPDATE extension_cost_fetches SET next_at = $3, asked_until = $3
+        WHERE provider = $1 AND ${isDue('next_at', '$2', AHEAD_MAX_MS)}`;
       return (await sql.run(text, [provider, now_ms, until])) > 0;
     },
     async hasten(provider, now_ms) {
-      const text = 'UPDATE extension_cost_fetches SET next_at = $2 WHERE provider = $1 AND asked_until < $2';
+      const text = `UPDATE extension_cost_fetches SET next_at = $2 WHERE provider = $1 AND ${isDue('asked_until', '$2')}`;
       await sql.run(text, [provider, now_ms]);
     },
     async extend(provider, until) {

@@ -12,12 +12,16 @@ export interface ToldWebhook {
   readonly now_ms: number;
 }
 
-/** Undefined for one that is older than what is known. */
+/** How far the time of a webhook may lie from now, either way. */
+export const WEBHOOK_WINDOW_MS = 300_000;
+
+/** Undefined for one that is older than what is known. What is known of the future came before the clock was set back. */
 export function applyWebhook(
   row: ExtensionRow,
   { webhook, told_at, now_ms }: ToldWebhook,
 ): ExtensionChange | undefined {
-  if (row.state === 'deleted' || told_at < row.told_at) return undefined;
+  const isOlder = told_at < row.told_at && row.told_at <= now_ms + WEBHOOK_WINDOW_MS;
+  if (row.state === 'deleted' || isOlder) return undefined;
   const heard = { told_at, heard_at: now_ms };
   if (webhook.action === 'resource.deleted') {
     return { ...heard, ...idle, ...untroubled, state: 'deleted', config: null, variables: [], resource: null };
