@@ -18,6 +18,7 @@ import { createVault } from '../../../src/platform/vault/vault.ts';
 import { atEnd } from '../../support/at-end.ts';
 import { startTestProvider } from '../../support/extension-provider.ts';
 import { insertExtension } from '../../support/insert-extension.ts';
+import { watchTurns } from '../../support/longest-turn.ts';
 import { openTestPlatform, TEST_KEY } from '../../support/open-platform.ts';
 import { runHere } from '../../support/run-here.ts';
 import { soon } from '../../support/soon.ts';
@@ -170,6 +171,7 @@ describe.each(toTestStorages())('on $name', ({ skip, start, end, create }) => {
       item({ from: iso(1), to: iso(0) }),
       item({ from: iso(-1_000), to: iso(-999) }),
       item({ extension_id: 'p'.repeat(201) }),
+      item({ extension_id: 'p\u0000' }),
       item({ description: undefined }),
     ];
     expect(await fetch([...wrong, item({ description: `\u0000\u001b[31m=1+1${'x'.repeat(500)}` })])).toEqual({
@@ -194,6 +196,16 @@ describe.each(toTestStorages())('on $name', ({ skip, start, end, create }) => {
     await expect(fetch(Array.from({ length: 10_001 }, () => 0))).rejects.toThrow('10000 items');
     await expect(fetch(`{"items":["${'x'.repeat(2_200_000)}"]}`)).rejects.toThrow('too long');
     expect(await totals()).toEqual([]);
+  });
+
+  test.skipIf(skip)('a bill with as many names of fields as it can hold does not hold the platform', async () => {
+    const { fetch } = await open();
+    const fields = Array.from({ length: 100_000 }, (_, index) => `"k${index}":1`);
+    const items = Array.from({ length: 10_000 }, (_, index) => `{${fields.slice(10 * index, 10 * index + 10)}}`);
+    const body = `{"items":[${items}]}`;
+    const longest_ms = watchTurns();
+    expect(await fetch(body)).toEqual({ billed: 0, held: 0, refused: 10_000 });
+    expect(longest_ms()).toBeLessThan(50);
   });
 
   test.skipIf(skip)(

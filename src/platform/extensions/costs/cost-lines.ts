@@ -1,5 +1,6 @@
 // Reads the items that a provider answers with into lines of the ledger. Pure, apart from the turns that a long answer takes.
 import { type CostItem, costItem } from '../../../contract/extension-costs.ts';
+import { parseBoundedJson } from '../../../core/bounded-json.ts';
 import { mapInTurns } from '../../../core/map-in-turns.ts';
 import { nextSlice } from '../../../core/next-slice.ts';
 
@@ -24,19 +25,21 @@ export interface AskedPeriod {
 }
 
 export const AMOUNT_MAX = 100_000_000_000;
-const ID_LENGTH_MAX = 200;
+const ID = /^[^\p{Cc}]{1,200}$/u;
 const DESCRIPTION_LENGTH_MAX = 200;
 /** How far from the period that was asked for an item may lie: some are billed by the year. */
 const AWAY_MAX_MS = 400 * 86_400_000;
 /** As `mapInTurns` counts it. */
 const ITEM_COST = 512;
+/** Longer than any item whose texts are not too long. */
+const ITEM_LENGTH_MAX = 16 * 1024;
 
-/** An item that comes twice counts once: the last one. */
-export async function readCostLines(items: readonly unknown[], asked: AskedPeriod): Promise<ReadLines> {
+/** `items`: the text of each, as JSON. One that comes twice counts once: the last one. */
+export async function readCostLines(items: readonly string[], asked: AskedPeriod): Promise<ReadLines> {
   const read = await mapInTurns(
     items,
-    () => ITEM_COST,
-    (item) => toKeyedLine(item, asked),
+    (text) => ITEM_COST + text.length,
+    (text) => toKeyedLine(toItem(text), asked),
   );
   const known = new Map<string, KeyedLine>();
   for (const keyed of read) if (keyed !== undefined) known.set(keyed.identity, keyed);
@@ -66,6 +69,15 @@ interface KeyedLine {
   readonly identity: string;
 }
 
+function toItem(text: string): unknown {
+  if (text.length > ITEM_LENGTH_MAX) return undefined;
+  try {
+    return parseBoundedJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
 function toKeyedLine(item: unknown, asked: AskedPeriod): KeyedLine | undefined {
   const line = toLine(item, asked);
   if (line === undefined) return undefined;
@@ -79,7 +91,7 @@ function toLine(item: unknown, asked: AskedPeriod): CostLine | undefined {
   const { extension_id, amount, currency, description } = parsed.data;
   const [from, to] = [Date.parse(parsed.data.from), Date.parse(parsed.data.to)];
   const isNear = from >= asked.from - AWAY_MAX_MS && to <= asked.to + AWAY_MAX_MS;
-  if (!isNear || from > to || Math.abs(amount) > AMOUNT_MAX || extension_id.length > ID_LENGTH_MAX) return undefined;
+  if (!isNear || from > to || Math.abs(amount) > AMOUNT_MAX || !ID.test(extension_id)) return undefined;
   return { extension_id, from, to, amount, currency, description: toPlainText(description) };
 }
 

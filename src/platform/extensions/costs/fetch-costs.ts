@@ -1,6 +1,6 @@
 // Asks one provider for the costs of some days, and writes the answers into the ledger.
 import { COSTS_ANSWER_BYTES_MAX, COSTS_ITEMS_MAX } from '../../../contract/extension-costs.ts';
-import { ANSWER_LIMITS, parseBoundedJson } from '../../../core/bounded-json.ts';
+import { parseBoundedJson } from '../../../core/bounded-json.ts';
 import { type Clock, toDateTime } from '../../../core/clock.ts';
 import { nextSlice } from '../../../core/next-slice.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
@@ -11,6 +11,7 @@ import { DAY_MS } from './cost-days.ts';
 import { createCostLedger, type LedgerWrite } from './cost-ledger.ts';
 import { readCostLines } from './cost-lines.ts';
 import { findCostOwners } from './cost-owners.ts';
+import { splitItems } from './split-items.ts';
 
 export interface FetchedCosts {
   readonly billed: number;
@@ -28,6 +29,8 @@ export interface FetchCostsDeps {
 
 const BILLING_PATH = '/billing';
 const DEADLINE_MS = 30_000;
+/** Of what stands around the items. */
+const REST_LENGTH_MAX = 64 * 1024;
 /** Lines of one transaction: others wait for it. */
 const AT_ONCE = 50;
 
@@ -67,7 +70,7 @@ async function ask(
   provider: ExtensionProvider,
   { from, to }: { readonly from: number; readonly to: number },
   signal: AbortSignal,
-): Promise<readonly unknown[]> {
+): Promise<readonly string[]> {
   const answer = await call(provider, {
     method: 'GET',
     path: BILLING_PATH,
@@ -77,18 +80,20 @@ async function ask(
     signal,
   });
   if (answer.status !== 200) throw refuse(`it answered ${answer.status} when it was asked for costs`);
-  const items = readItems(answer.text);
-  if (!Array.isArray(items)) throw refuse('its answer has no list of items');
-  if (items.length > COSTS_ITEMS_MAX) throw refuse(`its answer has more than ${COSTS_ITEMS_MAX} items`);
-  return items;
+  const bill = splitItems(answer.text, COSTS_ITEMS_MAX);
+  if (bill === undefined) throw refuse('its answer has no list of items');
+  if (bill.items.length > COSTS_ITEMS_MAX) throw refuse(`its answer has more than ${COSTS_ITEMS_MAX} items`);
+  if (bill.rest.length > REST_LENGTH_MAX || !isJson(bill.rest))
+    throw refuse('its answer is no JSON that could be read');
+  return bill.items;
 }
 
-function readItems(text: string): unknown {
+function isJson(text: string): boolean {
   try {
-    const answer = parseBoundedJson(text, ANSWER_LIMITS);
-    return typeof answer === 'object' && answer !== null && 'items' in answer ? answer.items : undefined;
+    parseBoundedJson(text);
+    return true;
   } catch {
-    throw refuse('its answer is no JSON that could be read');
+    return false;
   }
 }
 
