@@ -4,9 +4,11 @@ import { connect } from 'node:net';
 import { createTransport } from 'nodemailer';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
+import { randomHex } from '../../src/core/urandom.ts';
 import { defaultMailLimits, type MailLimits } from '../../src/platform/mail/mail-options.ts';
 import { openOnce } from '../support/at-end.ts';
 import { eventually } from '../support/eventually.ts';
+import { watchTurns } from '../support/longest-turn.ts';
 import { loudly } from '../support/loudly.ts';
 import { openTestRelay, type RelayLogin, type TestRelay } from '../support/mail-relay.ts';
 import { openTestPlatform, type TestPlatform } from '../support/open-platform.ts';
@@ -150,6 +152,18 @@ describe('mail to an alias', () => {
     expect(shared.relay.mails[0]?.to).toEqual(['smuggle@home.example']);
     expect(shared.relay.mails[0]?.text).toContain('after');
   });
+});
+
+test.each([
+  ['breaks of lines alone', `Subject: x\r\n\r\n${'\n'.repeat(1_500_000)}`],
+  ['a header of short lines', `${'received:\n'.repeat(26_000)}\n`],
+])('a mail of %s does not hold the platform', async (_, mail) => {
+  const alias = await shared.createUser(`${randomHex(4)}@home.example`);
+  const longest_ms = watchTurns();
+  const lines = ['EHLO x', 'MAIL FROM:<a@provider.example>', `RCPT TO:<${alias}>`, 'DATA', `${mail}\r\n.`];
+  const replies = await speak(shared.port, lines);
+  expect(replies.at(-1)).toMatch(mail.startsWith('Subject') ? /^250 / : /^554 /);
+  expect(longest_ms()).toBeLessThan(100);
 });
 
 describe('it is no open relay', () => {

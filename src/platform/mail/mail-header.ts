@@ -13,6 +13,7 @@ export interface MailTrace {
 
 const LOOP_HEADER = 'X-Remora-Alias';
 const HEADER_MAX_BYTES = 256 * 1024;
+const LONGEST_END_BYTES = 4;
 const RECEIVED_MAX = 50;
 
 /** Throws a refusal for a mail that this platform, or too many servers, passed on already, and for a header without end. */
@@ -38,7 +39,9 @@ export function toTraceLines({ domain, helo, address, id, now_ms }: MailTrace): 
 }
 
 function readHeader(mail: Buffer): string {
-  const ends = ['\r\n\r\n', '\n\n', '\r\n\n', '\n\r\n'].map((end) => mail.indexOf(end)).filter((at) => at >= 0);
+  // A mail may have no end of a header at all.
+  const begin = mail.subarray(0, HEADER_MAX_BYTES + LONGEST_END_BYTES);
+  const ends = ['\r\n\r\n', '\n\n', '\r\n\n', '\n\r\n'].map((end) => begin.indexOf(end)).filter((at) => at >= 0);
   const length = ends.length === 0 ? mail.length : Math.min(...ends);
   if (length > HEADER_MAX_BYTES) throw new MailRefusal(552, '5.3.4', 'the header of the mail is too long');
   return mail.toString('latin1', 0, length);

@@ -1,4 +1,6 @@
 // The server that mail is passed to. What it answers about the addresses of users stays inside.
+import { Readable } from 'node:stream';
+import { nextSlice } from '../../core/next-slice.ts';
 import type { Secret } from '../../core/secret.ts';
 import { isLoopback } from '../../http/is-loopback.ts';
 import { MailRefusal } from './mail-refusal.ts';
@@ -16,6 +18,7 @@ export interface MailRelay extends AsyncDisposable {
 const CONNECT_MS = 10_000;
 const SILENCE_MS = 60_000;
 const CONNECTIONS = 4;
+const SLICE_BYTES = 16 * 1024;
 
 /**
  * The URL was checked by `checkRelayUrl`. TLS is used where the server offers it. With `?starttls=required`, and where a password would go to
@@ -44,6 +47,11 @@ export async function openMailRelay(relay: Secret, domain: string): Promise<Mail
     tls: { rejectUnauthorized: needsTls },
     ...(user === '' ? {} : { auth: { user, pass: decodeURIComponent(url.password) } }),
   });
+  // The library looks at each byte of what it is given at once, and copies what is around each line break that it mends.
+  transport.use('stream', ({ message }, done) => {
+    message.processFunc((whole) => Readable.from(toSlices(whole), { objectMode: false }));
+    done();
+  });
   return {
     async send({ from, to }, mail) {
       try {
@@ -59,6 +67,15 @@ export async function openMailRelay(relay: Secret, domain: string): Promise<Mail
       transport.close();
     },
   };
+}
+
+async function* toSlices(whole: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const chunk of whole) {
+    for (let from = 0; from < chunk.length; from += SLICE_BYTES) {
+      yield chunk.subarray(from, from + SLICE_BYTES);
+      await nextSlice();
+    }
+  }
 }
 
 /** Whether the server itself said that it will never take this mail: not for want of a connection or of its own authentication. */
