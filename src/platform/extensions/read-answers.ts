@@ -104,7 +104,7 @@ function toAnswer(given: z.infer<typeof answer>): ProvisionAnswer | Unread {
     provider_id: given.id,
     config,
     name: name == null ? undefined : toFitText(name, NAME_MAX) || undefined,
-    platform_app_name: app == null ? undefined : app.slice(0, NAME_MAX),
+    platform_app_name: app == null ? undefined : toFitText(app, NAME_MAX) || undefined,
     status: status == null ? undefined : toFitText(status, STATUS_MAX),
   };
 }

@@ -1,7 +1,9 @@
 // Providers that are slow, lie, answer late, twice, too much, half, or not at all: one resource, nothing forgotten, and a platform that
 // goes on.
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect, test } from 'vitest';
+import { atEnd } from '../../support/at-end.ts';
 import { eventually } from '../../support/eventually.ts';
 import { IMPATIENT, openExtensions, type Spoil } from '../../support/provisioner.ts';
 
@@ -126,6 +128,72 @@ test('an answer without end is cut off, and the platform goes on', async () => {
   expect((await platform.call({ path: '/v1/health' })).status).toBe(200);
 });
 
+test('an answer that comes byte by byte, or has a header without end, is not waited for', async () => {
+  const { provider, create, read, call } = await openExtensions({ extensionTimes: IMPATIENT });
+  const drips: Spoil = ({ method }, response) => {
+    if (method !== 'POST') return false;
+    response.writeHead(200);
+    const timer = setInterval(() => response.write(' '), 20);
+    response.once('close', () => clearInterval(timer));
+    return true;
+  };
+  const floods: Spoil = ({ method }, _response, { socket }) => {
+    if (method !== 'POST') return false;
+    socket.write('HTTP/1.1 200 OK\r\n');
+    const timer = setInterval(() => socket.write(`x-${'y'.repeat(1_000)}: z\r\n`), 1);
+    socket.once('close', () => clearInterval(timer));
+    return true;
+  };
+  for (const [name, spoil, code] of [
+    ['drips', drips, 'provider_slow'],
+    ['floods', floods, 'provider_down'],
+  ] as const) {
+    provider.spoil(spoil);
+    await create(name);
+    await eventually(async () => (await read(name)).error?.code === code);
+    provider.spoil(() => false);
+    if ((await read(name)).state === 'failed') await call('POST', `/v1/extensions/${name}/retry`);
+    await eventually(async () => (await read(name)).state === 'ready');
+  }
+});
+
+test('a provider that answers twice on a connection is heard once', async () => {
+  const { platform, call, read } = await openExtensions();
+  const toAnswer = (body: object) => {
+    const text = JSON.stringify(body);
+    return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`;
+  };
+  const paths: string[] = [];
+  const server = createServer((socket) => {
+    socket
+      .on('error', () => undefined)
+      .on('data', (data) => {
+        const [head = '', body = ''] = data.toString().split('\r\n\r\n');
+        const [method = '', path = ''] = head.split(' ');
+        paths.push(`${method} ${path.split('?')[0]}`);
+        const id = method === 'POST' ? `r-${JSON.parse(body).id}` : path.split(/[/?]/).at(-2);
+        socket.write(toAnswer({ id, status: 'ready', config: { [`KEY_${paths.length}`]: 'x' } }));
+        const second = toAnswer({ id: 'r-other', status: 'second', config: { SECOND: 'x' } });
+        // At once, and when the connection is idle.
+        if (paths.length % 2 === 0) socket.write(second);
+        else setTimeout(() => socket.write(second), 5);
+      });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  atEnd(() => server.close());
+  const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  await platform.admin.registerExtensionProvider({ name: 'twice', base_url });
+  for (let index = 0; index < 12; index += 1) {
+    const name = `twice-${index}`;
+    expect((await call('POST', '/v1/extensions', { provider: 'twice', name })).status).toBe(201);
+    const { id, provider_id, status, variables } = await read(name);
+    expect({ provider_id, status }).toEqual({ provider_id: `r-${id}`, status: 'ready' });
+    expect(variables).not.toContain('SECOND');
+    await new Promise((resolve) => setTimeout(resolve, index % 3 === 0 ? 15 : 0));
+  }
+  expect(paths.filter((path) => path.startsWith('POST')).length).toBe(12);
+});
+
 test('a provider that is down fails it after a while, with what was wrong, and a retry finds it up', async () => {
   const { provider, call, create, read } = await openExtensions({ extensionTimes: IMPATIENT });
   provider.spoil(says('{"error":"database on fire"}', 500));
@@ -180,6 +248,25 @@ test('an id that changes later is refused; a name and an app are taken over wher
   await call('PATCH', `/v1/extensions/${made.id}`, { primary_region: 'fra' });
   expect(await read(made.id)).toMatchObject({ name: 'renamed', provider_id: made.provider_id });
   expect(platform.log.some(({ message }) => String(message).includes('changed the id'))).toBe(true);
+});
+
+test('the app of a private address is one of the organization whose app the provider runs as', async () => {
+  const { provider, platform, create } = await openExtensions();
+  await platform.admin.createOrganization('other');
+  const other = await platform.admin.createToken({ organization: 'other' });
+  await platform.call({ method: 'POST', path: '/v1/apps', body: { name: 'foreign' }, token: other });
+  const own = await platform.admin.registerExtensionProvider({ name: 'own', base_url: provider.base_url, app: 'web' });
+  provider.secrets.push(own.secrets.provisioning);
+  const expected = { web: 'web', foreign: null, none: null, 'nul\0': null };
+  for (const [index, [named, taken]] of Object.entries(expected).entries()) {
+    provider.spoil(({ method, json }, response) => {
+      if (method !== 'POST') return false;
+      response.end(JSON.stringify({ id: `r-${json.id}`, config: {}, platform_app_name: named }));
+      return true;
+    });
+    const { json } = await create(`own-${index}`, { provider: 'own' });
+    expect(json).toMatchObject({ state: 'ready', platform_app_name: taken });
+  }
 });
 
 test('a deletion in the middle of a request waits for its end, and removes what it made', async () => {
