@@ -12,7 +12,7 @@ import { setHooksPart } from './hooks/set-hooks-part.ts';
 import { createIdle } from './idle/idle.ts';
 import { createInterlock } from './machine/interlock.ts';
 import { createMachine } from './machine/machine.ts';
-import { createMachineStatus } from './machine/machine-status.ts';
+import { createMachineStatus, type MachineStatus } from './machine/machine-status.ts';
 import type { MachinesApi } from './machine/machines-api.ts';
 import { createSuspendProgress } from './machine/suspend-progress.ts';
 import { createOwnSprite } from './own-sprite/own-sprite.ts';
@@ -82,7 +82,7 @@ export async function createAgentParts(base: AgentBase, options: AgentPartsOptio
       holds: () => holds.inForce().map((hold) => hold.name),
       spreadStore: store.reconnectSpread,
       version: options.version,
-      onFence: machineStatus.setFencedOff,
+      onFence: (reason) => onFence(reason, machineStatus, supervisor),
       onAdopted: writeGeneration,
     }),
   );
@@ -166,6 +166,16 @@ export async function createAgentParts(base: AgentBase, options: AgentPartsOptio
     ...{ channel, ownSprite, gateway, ports, hooks, progress, replication, interlock, machine, idle, supervisor },
     upgrade: createUpgradeOf(options, gateway, supervisor),
   };
+}
+
+/** A machine that is refused starts nothing with the secrets of its app, and gets them back when it is served again. */
+function onFence(
+  reason: string | undefined,
+  machineStatus: Pick<MachineStatus, 'setFencedOff'>,
+  supervisor: Pick<SupervisorPart, 'onSecretsChanged'>,
+): void {
+  machineStatus.setFencedOff(reason);
+  supervisor.onSecretsChanged();
 }
 
 /** What can be done to the sprite as a whole: by others over the channel, by the supervisor in this machine, and by the platform. */

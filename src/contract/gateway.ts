@@ -56,7 +56,7 @@ export const gatewayOperations = {
     method: 'GET',
     path: '/v1/gateway/changes',
     summary:
-      'Says when a connector, a policy or the labels of the calling sprite have changed, so that its agent asks again',
+      'Says when a connector, a policy, the labels of the calling sprite or the secrets of its app have changed, so that its agent asks again',
     source: 'Remora',
     tag: 'Gateway',
     servedAt: ['tcp'],

@@ -127,7 +127,9 @@ test('readers that begin at once share one look, and one more finds what was wri
       end: () => undefined,
       send: ({ type, version }: { type: string; version: string }) => sent.push(`${type} ${version}`),
     }) as unknown as Parameters<typeof feed.follow>[2];
-  const readers = Array.from({ length: 50 }, (_, index) => feed.follow(`spr_${index}`, undefined, sink()));
+  const readers = Array.from({ length: 50 }, (_, index) =>
+    feed.follow(`spr_${index}`, undefined, sink(), async () => undefined),
+  );
   written = 'two';
   await Promise.all(readers);
   expect(looks).toBe(1);

@@ -4,18 +4,20 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { agentOperations } from '../../src/contract/agent-operations.ts';
-import type { Operation } from '../../src/contract/operation.ts';
 import { platformOperations } from '../../src/contract/platform-operations.ts';
 import type { ServiceState } from '../../src/contract/services.ts';
 import { openAgentMachine } from '../support/agent-machine.ts';
 import { ask } from '../support/ask.ts';
-import { CANARY, filesWithCanary, hasCanary, processesWithCanary } from '../support/canary.ts';
+import { CanarySearch, drawCanary } from '../support/canary.ts';
 import { eventually } from '../support/eventually.ts';
 import { openExec, toExecQuery } from '../support/exec-socket.ts';
 import { openKillablePlatform } from '../support/killable-platform.ts';
+import { readAll } from '../support/read-all.ts';
 import { remoraPath } from '../support/run-remora.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
+const CANARY = drawCanary();
+const search = new CanarySearch({ secret: CANARY });
 const SHOW = 'printf %s "$CANARY" | sha256sum';
 const digest = (value: string) => createHash('sha256').update(value).digest('hex');
 const none = digest('');
@@ -51,46 +53,25 @@ async function runInTerminal(socket: string, command: string): Promise<string> {
   return caller.messages.join('');
 }
 
-/** What every operation that reads answers, to the token of the organization and at the agent's socket. */
-async function readAll({ platform, socket, id }: Awaited<ReturnType<typeof open>>): Promise<readonly string[]> {
-  const given: Readonly<Record<string, string>> = { app_name: 'acme', machine_id: id, name: 'dev-1', service: 'web' };
-  const toPath = (path: string) => path.replaceAll(/\{(\w+)(\.\.\.)?\}/g, (_, field: string) => given[field] ?? 'x');
-  const reads = (operations: Readonly<Record<string, Operation>>) =>
-    Object.values(operations).flatMap(({ method, path }) => (method === 'GET' ? [toPath(path)] : []));
-  const ofPlatform = reads(platformOperations).map(async (path) => {
-    const headers = { authorization: `Bearer ${platform.token.reveal()}` };
-    return await readFor(`${platform.url}${path}`, headers);
-  });
-  const ofAgent = reads(agentOperations).map(async (target) => {
-    const late = new Promise<string>((resolve) => setTimeout(() => resolve(''), 500));
-    const answer = ask(socket, { target }).then(({ text }) => text, String);
-    return await Promise.race([answer, late]);
-  });
-  return await Promise.all([...ofPlatform, ...ofAgent]);
-}
-
-/** What comes in half a second, of a stream without an end too. */
-async function readFor(url: string, headers: Readonly<Record<string, string>>): Promise<string> {
-  let text = '';
-  try {
-    const answer = await fetch(url, { headers, signal: AbortSignal.timeout(500) });
-    text += JSON.stringify([...answer.headers]);
-    for await (const part of answer.body ?? []) text += Buffer.from(part).toString('latin1');
-  } catch {
-    // It was cut off.
-  }
-  return text;
-}
-
 test('programs of the app have them through its whole life, and nothing else shows them', async () => {
   const all = await open();
-  const { platform, dir, socket, set, remove, run, runLocally, put, state, log, post, wait, status } = all;
+  const { platform, dir, id, socket, set, remove, run, runLocally, put, state, log, post, wait, status } = all;
   const script = `${SHOW}; sleep 600 & wait`;
+  const { hostname: host, port } = new URL(platform.url);
+  const ofPlatform = {
+    to: { host, port: Number(port) },
+    headers: { authorization: `Bearer ${platform.token.reveal()}` },
+  };
+  const filling = { app_name: 'acme', machine_id: id, name: 'dev-1', service: 'web' };
   const expectHidden = async () => {
-    expect(filesWithCanary(platform.dir)).toEqual([]);
-    expect(processesWithCanary()).toEqual([]);
-    expect((await readAll(all)).filter(hasCanary)).toEqual([]);
-    expect(hasCanary(JSON.stringify(platform.log))).toBe(false);
+    expect(search.files(platform.dir)).toEqual([]);
+    expect(search.processes()).toEqual([]);
+    const answers = [
+      ...(await readAll(platformOperations, ofPlatform, filling)),
+      ...(await readAll(agentOperations, { to: { socketPath: socket } }, filling)),
+    ];
+    expect(answers.filter(({ bytes }) => search.in(bytes).length > 0).map(({ operation }) => operation)).toEqual([]);
+    expect(search.in(JSON.stringify(platform.log))).toEqual([]);
   };
 
   expect(await set(CANARY)).toBe(200);
@@ -160,5 +141,5 @@ test('a machine whose platform is away goes on with what it knows, and starts no
   // The agent has them, and gives them to the next supervisor.
   process.kill(supervisor, 'SIGKILL');
   await eventually(async () => (await run()).text.includes(digest(CANARY)));
-  expect(filesWithCanary(join(dir, '..', '..'))).toEqual([]);
+  expect(search.files(join(dir, '..', '..'))).toEqual([]);
 }, 60_000);

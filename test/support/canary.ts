@@ -1,46 +1,90 @@
-// A secret of a test that is looked for in every form in which it could have been written down.
+// Secrets of a test that are looked for in every form in which they could have been written down.
+import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { errorCode } from '../../src/core/error-code.ts';
 
-/** It differs in each of the forms. */
-export const CANARY = 'cänary+/=?&"3fb1c7e2-9d04';
+/** It differs in each of the forms, and from every other one: other tests look at the same processes. */
+export function drawCanary(): string {
+  return `cänary+/=?&"${randomUUID()}`;
+}
+
+export class CanarySearch {
+  readonly #canaries: { readonly name: string; readonly forms: readonly Buffer[] }[] = [];
+
+  constructor(canaries: Readonly<Record<string, string>> = {}) {
+    for (const [name, value] of Object.entries(canaries)) this.add(name, value);
+  }
+
+  /** Looks for one more from now on, and returns its value. */
+  add(name: string, value: string): string {
+    if (value.length < SHORTEST) throw new Error(`${name} is so short that it may be found by chance`);
+    this.#canaries.push({ name, forms: toForms(value) });
+    return value;
+  }
+
+  get names(): readonly string[] {
+    return this.#canaries.map(({ name }) => name);
+  }
+
+  /** The names of those that are in it. */
+  in(bytes: Buffer | string): readonly string[] {
+    const buffer = Buffer.from(bytes);
+    return this.#canaries.filter(({ forms }) => forms.some((form) => buffer.includes(form))).map(({ name }) => name);
+  }
+
+  /** `name in path` for the files below a directory. */
+  files(dir: string): readonly string[] {
+    return readdirSync(dir, { recursive: true, encoding: 'utf8' }).flatMap((path) =>
+      this.in(readFile(join(dir, path))).map((name) => `${name} in ${path}`),
+    );
+  }
+
+  /** The same for the arguments and the environment of every process, but the environment of those that a supervisor has started for people. */
+  processes(): readonly string[] {
+    const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+    return pids.flatMap((pid) => {
+      const words = this.in(readProcess(pid, 'cmdline')).map((name) => `${name} in the arguments of ${pid}`);
+      const env = readProcess(pid, 'environ');
+      if (env.includes('REMORA_SERVICE=')) return words;
+      return [...words, ...this.in(env).map((name) => `${name} in the environment of ${pid}`)];
+    });
+  }
+}
+
+const SHORTEST = 12;
 
 /** As text, as JSON, in URLs, in hex, and in base64 with any number of bytes before it. */
-const forms: readonly Buffer[] = [
-  CANARY,
-  JSON.stringify(CANARY).slice(1, -1),
-  encodeURIComponent(CANARY),
-  new URLSearchParams({ a: CANARY }).toString().slice(2),
-  Buffer.from(CANARY).toString('hex'),
-  Buffer.from(CANARY).toString('hex').toUpperCase(),
-  ...[0, 1, 2].flatMap((before) => {
-    const bytes = Buffer.concat([Buffer.alloc(before), Buffer.from(CANARY)]);
-    // The groups that bytes before and after it could change are cut off.
-    const whole = (text: string) => text.slice(before === 0 ? 0 : 4, Math.floor(bytes.length / 3) * 4);
-    return [whole(bytes.toString('base64')), whole(bytes.toString('base64url'))];
-  }),
-].map((text) => Buffer.from(text));
-
-export function hasCanary(bytes: Buffer | string): boolean {
-  const buffer = Buffer.from(bytes);
-  return forms.some((form) => buffer.includes(form));
+export function toForms(value: string): readonly Buffer[] {
+  const bytes = Buffer.from(value);
+  const texts = [
+    value,
+    JSON.stringify(value).slice(1, -1),
+    ...[encodeURIComponent(value), new URLSearchParams({ a: value }).toString().slice(2)].flatMap(toBothCases),
+    bytes.toString('hex'),
+    bytes.toString('hex').toUpperCase(),
+    ...[0, 1, 2].flatMap((before) => {
+      const shifted = Buffer.concat([Buffer.alloc(before), bytes]);
+      // The groups that bytes before and after it could change are cut off.
+      const whole = (text: string) => text.slice(before === 0 ? 0 : 4, Math.floor(shifted.length / 3) * 4);
+      return [whole(shifted.toString('base64')), whole(shifted.toString('base64url'))];
+    }),
+  ];
+  return [...new Set(texts)].map((text) => Buffer.from(text));
 }
 
-/** The files below a directory that have it. */
-export function filesWithCanary(dir: string): readonly string[] {
-  return readdirSync(dir, { recursive: true, encoding: 'utf8' }).filter((name) => {
-    const path = join(dir, name);
-    return statSync(path, { throwIfNoEntry: false })?.isFile() === true && hasCanary(readFileSync(path));
-  });
+function toBothCases(encoded: string): readonly string[] {
+  return [encoded, encoded.replace(/%../g, (digits) => digits.toLowerCase())];
 }
 
-/** The processes whose arguments or environment have it, but those that a supervisor has started for people. */
-export function processesWithCanary(): readonly string[] {
-  return readdirSync('/proc').filter((pid) => {
-    if (!/^\d+$/.test(pid)) return false;
-    const [words, env] = [readProcess(pid, 'cmdline'), readProcess(pid, 'environ')];
-    return hasCanary(words) || (hasCanary(env) && !env.includes('REMORA_SERVICE='));
-  });
+/** Empty where it is no file, or none any more. */
+function readFile(path: string): Buffer {
+  try {
+    return statSync(path).isFile() ? readFileSync(path) : Buffer.alloc(0);
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return Buffer.alloc(0);
+    throw error;
+  }
 }
 
 function readProcess(pid: string, name: string): Buffer {

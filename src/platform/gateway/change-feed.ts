@@ -9,8 +9,15 @@ import { StorageFailure } from '../storage/storage.ts';
 const READERS_PER_SPRITE = 4;
 
 export interface ChangeFeed {
-  /** Sends the current version, and then each new one. */
-  follow(sprite_id: string, since: string | undefined, sink: EventSink<GatewayChange>): Promise<void>;
+  /** Sends the current version, and then each new one. `recheck` throws when the reader may not go on. */
+  follow(
+    sprite_id: string,
+    since: string | undefined,
+    sink: EventSink<GatewayChange>,
+    recheck: () => Promise<unknown>,
+  ): Promise<void>;
+  /** Ends the readers of a sprite that may not go on: they ask again and get the error then. Never throws. */
+  recheck(sprite_id: string): Promise<void>;
   /** Call it after a write. All readers are compared soon, once for all the writes until then. */
   check(): void;
 }
@@ -18,6 +25,7 @@ export interface ChangeFeed {
 interface Reader {
   readonly sprite_id: string;
   readonly sink: EventSink<GatewayChange>;
+  readonly recheck: () => Promise<unknown>;
   /** The version that was sent last; undefined before the first. */
   version: string | undefined;
 }
@@ -84,10 +92,22 @@ export function createChangeFeed(readVersions: () => VersionOf): ChangeFeed {
   }
 
   return {
-    async follow(sprite_id, since, sink) {
+    async recheck(sprite_id) {
+      await inBatches(
+        [...readers].filter((reader) => reader.sprite_id === sprite_id),
+        async (reader) => {
+          try {
+            await reader.recheck();
+          } catch (error) {
+            if (!(error instanceof StorageFailure)) reader.sink.end();
+          }
+        },
+      );
+    },
+    async follow(sprite_id, since, sink, recheck) {
       const own = [...readers].filter((other) => other.sprite_id === sprite_id);
       if (own.length >= READERS_PER_SPRITE) own[0]?.sink.end();
-      const reader: Reader = { sprite_id, sink, version: undefined };
+      const reader: Reader = { sprite_id, sink, recheck, version: undefined };
       readers.add(reader);
       sink.onClose(() => readers.delete(reader));
       const version = await firstVersion(sprite_id);

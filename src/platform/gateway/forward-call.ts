@@ -20,7 +20,6 @@ import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
 import type { Credentials } from '../connectors/credentials.ts';
 import type { ConnectorStore } from '../connectors/records/connector-store.ts';
-import { recheckIncarnation } from '../fencing/fencing.ts';
 import { parseIncarnationHeaders } from '../fencing/parse-incarnation-headers.ts';
 import type { Caller } from '../tokens/caller-store.ts';
 import { type Principal, spriteOf } from '../tokens/principal.ts';
@@ -29,6 +28,7 @@ import { toProviderCall } from '../upstream/provider-call.ts';
 import { findConnector } from './find-connector.ts';
 import { defaultGatewayLimits, type GatewayLimits } from './gateway-limits.ts';
 import type { OpenCalls } from './open-calls.ts';
+import { recheckCaller } from './recheck-caller.ts';
 import { createUrlRewriter } from './rewrite-url.ts';
 import type { CallRecord } from './usage/usage-recorder.ts';
 
@@ -85,8 +85,7 @@ export function createForwardCall(deps: ForwardCallDeps): ForwardCall {
     Object.assign(record, { provider, connector_id, path: withoutQuery(target.path) });
     const incarnation = parseIncarnationHeaders(request.headers);
     const judge = async (caller: Caller) => {
-      if (caller.type !== 'organization' && incarnation !== undefined)
-        recheckIncarnation(caller.incarnation, incarnation);
+      recheckCaller(caller, incarnation);
       const found = await findConnector(deps, caller.organization.id, provider, connector_id);
       const decision = decide(policyOf(found.row.access_policy), toSpriteIdentity(caller), target.path);
       Object.assign(record, { isKnown: true, rule: decision.rule });

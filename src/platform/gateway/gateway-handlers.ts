@@ -7,6 +7,7 @@ import { createSecretVersions } from '../app-secrets/app-secret-store.ts';
 import type { Changes } from '../changes.ts';
 import { createCompiledPolicies } from '../connectors/compiled-policies.ts';
 import { splitByUse } from '../connectors/split-by-use.ts';
+import { parseIncarnationHeaders } from '../fencing/parse-incarnation-headers.ts';
 import type { SpriteStore } from '../sprites/sprite-store.ts';
 import type { Storage } from '../storage/storage.ts';
 import { isCaller, organizationOf, type Principal, spriteOf } from '../tokens/principal.ts';
@@ -16,6 +17,7 @@ import { createForwardCall, type ForwardCallDeps } from './forward-call.ts';
 import { toGatewayList } from './gateway-list.ts';
 import { toGatewayVersion } from './gateway-version.ts';
 import { createOpenCalls } from './open-calls.ts';
+import { recheckCaller } from './recheck-caller.ts';
 import type { CallRecord, UsageRecorder } from './usage/usage-recorder.ts';
 
 export interface GatewayDeps extends Omit<ForwardCallDeps, 'policyOf' | 'calls' | 'now_ms'> {
@@ -61,14 +63,20 @@ export function createGatewayHandlers(deps: GatewayDeps): Handlers<typeof gatewa
   });
   changes.subscribe('app_secrets_changed', () => feed.check());
   changes.subscribe('revalidation_due', recheckAll);
-  changes.subscribe('incarnation_replaced', ({ sprite_id }) => void calls.recheck({ sprite_id }));
+  changes.subscribe('incarnation_replaced', ({ sprite_id }) => {
+    void calls.recheck({ sprite_id });
+    void feed.recheck(sprite_id);
+  });
 
   const forward = createForwardCall({ ...deps, policyOf, calls, now_ms });
 
   return {
-    async watchGateway({ principal, query }, sink) {
+    async watchGateway({ principal, query, request }, sink) {
       const sprite = spriteOf(principal);
-      if (sprite !== undefined) await feed.follow(sprite.id, query.since, sink);
+      if (sprite === undefined || !isCaller(principal)) return;
+      const incarnation = parseIncarnationHeaders(request.headers);
+      const recheck = async () => recheckCaller(await deps.recheck(principal), incarnation);
+      await feed.follow(sprite.id, query.since, sink, recheck);
     },
     async listGateway({ principal }) {
       const rows = await deps.connectors.list(organizationOf(principal).id, undefined);
