@@ -14,8 +14,8 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const NAME_RULE = 'expected 1 to 128 letters, digits and underscores, with no digit first';
 
 /**
- * These decide what a program loads, whom it trusts, where it finds its files, or whom it takes itself for: who may set them in a process
- * runs code in it. Remora and the machine set the others of the list.
+ * These decide what a program loads or starts, whom it trusts, where it finds its files, or whom it takes itself for: who may set them in
+ * a process runs code in it. Remora and the machine set the others of the list.
  */
 const refusedNames = new Set([
   'PATH',
@@ -34,10 +34,28 @@ const refusedNames = new Set([
   'PS4',
   'IFS',
   'TMPDIR',
+  'ZDOTDIR',
   'GCONV_PATH',
   'GLIBC_TUNABLES',
+  'LOCPATH',
+  'HOSTALIASES',
   'JAVA_TOOL_OPTIONS',
   'JDK_JAVA_OPTIONS',
+  '_JAVA_OPTIONS',
+  'DOTNET_STARTUP_HOOKS',
+  'PERLLIB',
+  'PHPRC',
+  'PHP_INI_SCAN_DIR',
+  'LUA_PATH',
+  'LUA_CPATH',
+  'CURL_CA_BUNDLE',
+  'REQUESTS_CA_BUNDLE',
+  'EDITOR',
+  'VISUAL',
+  'PAGER',
+  'BROWSER',
+  'LESSOPEN',
+  'LESSCLOSE',
 ]);
 const refusedPrefixes = [
   'LD_',
@@ -50,6 +68,8 @@ const refusedPrefixes = [
   'GIT_',
   'SSH_',
   'SSL_',
+  'OPENSSL_',
+  'LUA_INIT',
   'FLY_',
   'REMORA_',
 ];
