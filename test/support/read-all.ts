@@ -37,7 +37,7 @@ const quick: Filling = {
 /** A stream has said by then what it says of what was before. */
 const STREAM_MS = 300;
 /** On a machine with other work an answer may take long. */
-const LIMIT_MS = 20_000;
+const LIMIT_MS = 60_000;
 
 export async function readAll(
   operations: Readonly<Record<string, Operation>>,

@@ -105,7 +105,7 @@ const shows = (machine: Machine, value: string) =>
   eventually(async () => (await machine.run()).includes(digest(value)));
 
 test('a platform that never answers is waited for for a few seconds; what was known goes on being used, and is in memory only', async () => {
-  const { reach, start } = await open();
+  const { set, reach, start } = await open();
   await reach(false);
   const machine = await start();
   const began_ms = performance.now();
@@ -125,10 +125,17 @@ test('a platform that never answers is waited for for a few seconds; what was kn
 
   await reach(false);
   expect(await machine.run()).toContain(digest(VALUE));
+  await machine.resume();
+  expect(await machine.run()).toContain(digest(VALUE));
+  const later = search.add('secret of later', drawCanary());
+  await set(later);
+  await reach(true);
+  await shows(machine, later);
+  await reach(false);
   await machine.endAgent();
   // The supervisor has them.
   const again = await start(undefined, machine.dir);
-  expect(await again.run()).toContain(digest(VALUE));
+  expect(await again.run()).toContain(digest(later));
   expect(search.files(machine.dir)).toEqual([]);
   expect(search.processes()).toEqual([]);
   expect(search.in(machine.log() + again.log())).toEqual([]);
