@@ -1,6 +1,6 @@
 // Turns a refused answer or a failed connection into an UpstreamError. Pure.
 import { z } from 'zod';
-import { ANSWER_LIMITS, parseBoundedJson } from '../core/bounded-json.ts';
+import { ANSWER_LIMITS, readBoundedJson } from '../core/bounded-json.ts';
 import { errorCode } from '../core/error-code.ts';
 import { toErrorMessage } from '../core/error-message.ts';
 import { RemoraError } from '../core/remora-error.ts';
@@ -73,9 +73,5 @@ export function toConnectionFailure(error: unknown): UpstreamError | RemoraError
 }
 
 export function parseJson(text: string): unknown {
-  try {
-    return parseBoundedJson(text, ANSWER_LIMITS);
-  } catch {
-    return undefined;
-  }
+  return readBoundedJson(text, ANSWER_LIMITS);
 }

@@ -26,6 +26,15 @@ export function parseBoundedJson(text: string, limits = BODY_LIMITS): unknown {
   return JSON.parse(text);
 }
 
+/** The same; undefined for what is refused. */
+export function readBoundedJson(text: string, limits = BODY_LIMITS): unknown {
+  try {
+    return parseBoundedJson(text, limits);
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * Which limit the text exceeds, found in one pass; undefined for none. Text that is no JSON may be counted wrongly, and is
  * refused either way.

@@ -1,7 +1,7 @@
 // Whether a request really comes from the platform: signature, time, nonce and address (Extensions API, Request signing).
 
 import { signedQuery } from '../contract/extensions.ts';
-import { parseBoundedJson } from '../core/bounded-json.ts';
+import { readBoundedJson } from '../core/bounded-json.ts';
 import type { Clock } from '../core/clock.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import type { Secret } from '../core/secret.ts';
@@ -93,10 +93,7 @@ function toContent({ method, target, body }: SignedRequest): string | Uint8Array
 
 function readFields({ method }: SignedRequest, content: string | Uint8Array): unknown {
   const text = typeof content === 'string' ? content : Buffer.from(content).toString('utf8');
-  if (method === 'GET' || method === 'DELETE') return Object.fromEntries(new URLSearchParams(text));
-  try {
-    return parseBoundedJson(text);
-  } catch {
-    return undefined;
-  }
+  return method === 'GET' || method === 'DELETE'
+    ? Object.fromEntries(new URLSearchParams(text))
+    : readBoundedJson(text);
 }

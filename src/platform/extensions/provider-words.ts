@@ -1,6 +1,6 @@
 // What a provider says, made fit to be stored and shown: of a sane length, and without characters that change how a terminal shows the rest.
 // Pure.
-import { parseBoundedJson } from '../../core/bounded-json.ts';
+import { readBoundedJson } from '../../core/bounded-json.ts';
 
 const WORDS_MAX = 300;
 /** Where frameworks put the words of an error, those for people first. */
@@ -24,7 +24,7 @@ export function toFitText(text: string, max: number): string {
 
 /** The words of an answer that refuses; empty when it has none. */
 export function toProviderWords(body: string): string {
-  const said = findWords(parse(body));
+  const said = findWords(readBoundedJson(body));
   if (said !== undefined) return toFitText(said, WORDS_MAX);
   return /^\s*[<{[]/.test(body) ? '' : toFitText(body, WORDS_MAX);
 }
@@ -52,12 +52,4 @@ function toNamed(name: string, words: string | undefined): string | undefined {
 
 function join(all: readonly (string | undefined)[]): string | undefined {
   return all.filter((words) => words !== undefined).join('; ') || undefined;
-}
-
-function parse(body: string): unknown {
-  try {
-    return parseBoundedJson(body);
-  } catch {
-    return undefined;
-  }
 }

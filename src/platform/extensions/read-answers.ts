@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { type ExtensionResource, extensionResource } from '../../contract/extension-webhooks.ts';
 import { secretName, secretValue } from '../../contract/secret-name.ts';
-import { parseBoundedJson } from '../../core/bounded-json.ts';
+import { readBoundedJson } from '../../core/bounded-json.ts';
 import { Secret } from '../../core/secret.ts';
 import { toFitText } from './provider-words.ts';
 
@@ -43,7 +43,7 @@ const answer = z.object({
 
 /** The answer to a provisioning request. */
 export function readProvisionAnswer(text: string): ProvisionAnswer | Unread {
-  const parsed = answer.safeParse(toJson(text));
+  const parsed = answer.safeParse(readBoundedJson(text));
   if (!parsed.success) return toUnread(parsed.error);
   return toAnswer(parsed.data);
 }
@@ -51,7 +51,7 @@ export function readProvisionAnswer(text: string): ProvisionAnswer | Unread {
 /** The answer to an update: any part of it. `provider_id` may not change; it is that of `known`. An empty body says nothing. */
 export function readUpdateAnswer(text: string): Partial<ProvisionAnswer> | Unread {
   if (text.trim() === '') return {};
-  const parsed = answer.partial().safeParse(toJson(text));
+  const parsed = answer.partial().safeParse(readBoundedJson(text));
   if (!parsed.success) return toUnread(parsed.error);
   const { id, config } = parsed.data;
   const whole = toAnswer({ ...parsed.data, id: id ?? '', config: config ?? {} });
@@ -66,7 +66,7 @@ export function readUpdateAnswer(text: string): Partial<ProvisionAnswer> | Unrea
 
 /** What a provider says of the resource `id`, which it need not repeat; fields that are not known are kept. Undefined for what is none. */
 export function readResourceAnswer(text: string, id: string): KnownResource | undefined {
-  const given = z.looseObject({}).safeParse(toJson(text));
+  const given = z.looseObject({}).safeParse(readBoundedJson(text));
   const parsed = extensionResource.safeParse({ ...given.data, ...(given.success ? { id } : {}) });
   return parsed.success ? toKnownResource(parsed.data) : undefined;
 }
@@ -114,12 +114,4 @@ function toUnread(error: z.ZodError): Unread {
   const what =
     fields.length === 0 ? 'it is no JSON object' : `it has no good ${[...new Set(fields)].slice(0, 3).join(', ')}`;
   return { problem: what };
-}
-
-function toJson(text: string): unknown {
-  try {
-    return parseBoundedJson(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,6 @@
 // The pages of sign-on: plain HTML without scripts. Every text from outside is escaped. Pure.
 import { createHash } from 'node:crypto';
+import { escapeHtml } from '../../core/escape-html.ts';
 
 export interface PageUser {
   readonly name: string;
@@ -104,16 +105,4 @@ ${body}
 </body>
 </html>
 `;
-}
-
-const entities: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-function escapeHtml(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? '');
 }

@@ -1,10 +1,6 @@
 // The page that a person sees when a sign-on does not lead anywhere.
+import { escapeHtml } from '../../core/escape-html.ts';
 import type { ProviderAnswer } from '../provider-answer.ts';
-
-/** Text in HTML, also between quotes. */
-export function escapeHtml(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
-}
 
 export function toPage(status: number, title: string, text: string, cookies: readonly string[] = []): ProviderAnswer {
   const body = `<!doctype html>

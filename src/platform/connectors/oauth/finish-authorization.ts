@@ -1,6 +1,6 @@
 // The last step of an authorization: the user is back with a code, which is exchanged for tokens, and the account is asked for.
 import type { OAuthCallbackRequest } from '../../../contract/oauth.ts';
-import { parseBoundedJson } from '../../../core/bounded-json.ts';
+import { readBoundedJson } from '../../../core/bounded-json.ts';
 import { refuseField } from '../../../core/refuse-field.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import { randomHex } from '../../../core/urandom.ts';
@@ -77,13 +77,5 @@ async function findAccount(
       `the provider answered ${answer.status} when it was asked whose token it is`,
     );
   }
-  return toAccount(account, parseJson(answer.text));
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return parseBoundedJson(text);
-  } catch {
-    return undefined;
-  }
+  return toAccount(account, readBoundedJson(answer.text));
 }

@@ -1,6 +1,6 @@
 // Makes and revokes keys of OpenRouter through its API for keys, which names a key by a hash.
 import { z } from 'zod';
-import { parseBoundedJson } from '../../../core/bounded-json.ts';
+import { readBoundedJson } from '../../../core/bounded-json.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import { Secret } from '../../../core/secret.ts';
 import type { ProviderAnswer } from '../../upstream/provider-fetch.ts';
@@ -15,7 +15,7 @@ export const openRouterProvisioner: Provisioner = {
       headers: { ...toHeaders(call), 'content-type': 'application/json' },
       body: JSON.stringify({ name }),
     });
-    const parsed = created.safeParse(parseJson(answer.text));
+    const parsed = created.safeParse(readBoundedJson(answer.text));
     if (answer.status >= 300 || !parsed.success) throw refused(answer);
     return { api_key: new Secret(parsed.data.key), reference: parsed.data.data.hash };
   },
@@ -37,12 +37,4 @@ function toHeaders({ management_key }: ProvisionerCall): Record<string, string> 
 
 function refused({ status }: ProviderAnswer): RemoraError {
   return new RemoraError('upstream_failed', `the provider answered ${status} when it was asked for a key`);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return parseBoundedJson(text);
-  } catch {
-    return undefined;
-  }
 }
