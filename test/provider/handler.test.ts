@@ -239,19 +239,31 @@ describe('what goes wrong', () => {
     const { baseUrl } = await openKitProvider();
     const { host, hostname, port } = new URL(baseUrl);
     const chunk = 'x'.repeat(32 * 1024);
-    const heads = ['content-length: 10485760', 'transfer-encoding: chunked'];
-    for (const head of heads) {
+    const [declared, chunked] = ['content-length: 10485760', 'transfer-encoding: chunked'];
+    // What is declared is refused before any of it comes.
+    for (const [head, parts] of [
+      [declared, 0],
+      [declared, 8],
+      [chunked, 8],
+    ] as const) {
       const socket = connect(Number(port), hostname);
       socket.on('error', () => undefined);
       socket.write(`POST /remora/extensions HTTP/1.1\r\nhost: ${host}\r\nx-signature: 00\r\n${head}\r\n\r\n`);
-      for (let part = 0; part < 8; part += 1) {
-        socket.write(head.startsWith('t') ? `${chunk.length.toString(16)}\r\n${chunk}\r\n` : chunk);
+      for (let part = 0; part < parts; part += 1) {
+        socket.write(head === chunked ? `${chunk.length.toString(16)}\r\n${chunk}\r\n` : chunk);
       }
       const [data]: Buffer[] = await once(socket, 'data');
       expect(String(data)).toMatch(/^HTTP\/1\.1 413 /);
       expect(String(data)).toContain('payload_too_large');
       socket.destroy();
     }
+  });
+
+  it('an answer that is longer than the platform reads is a 500', async () => {
+    const config = Object.fromEntries(Array.from({ length: 9 }, (_, index) => [`A${index}`, 'x'.repeat(8_000)]));
+    const { call, errors } = await openKitProvider({ provision: ({ id }) => ({ id, config }) });
+    expect((await call({ method: 'POST', path: '/extensions', body: provisioning('e1') })).status).toBe(500);
+    expect(String(errors)).toContain('more than 65536 bytes');
   });
 
   it('a function that takes too long: asked again, the answer is the one it had', async () => {

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
 import { createSignedCookie, type SignOnFunction } from '../../src/provider/index.ts';
-import { openKitProvider, provisioning } from '../support/kit-provider.ts';
+import { listen, openKitProvider, provisioning } from '../support/kit-provider.ts';
 import { CLIENT, openSignOnPlatform } from '../support/kit-sign-on.ts';
 
 /** A browser: it keeps cookies by name, and follows no redirect by itself. */
@@ -148,6 +148,20 @@ it('a refusal by the person, by the token endpoint, and a platform that is down 
   expect((await browser.open(platform.agree((await browser.open(sso)).location))).status).toBe(502);
   expect(kit.errors.length).toBeGreaterThan(0);
   expect(String(kit.errors)).not.toContain(CLIENT.secret);
+});
+
+it('a platform that redirects is given neither the code nor the secret once more', async () => {
+  const { platform, kit, sso, users } = await setUp();
+  const asked: string[] = [];
+  const { url } = await listen((request, response) => {
+    asked.push(request.url ?? '');
+    response.end('{}');
+  });
+  platform.faults.redirect = url;
+  const browser = createBrowser();
+  expect((await browser.open(platform.agree((await browser.open(sso)).location))).status).toBe(502);
+  expect([asked, users]).toEqual([[], []]);
+  expect(kit.errors.length).toBe(1);
 });
 
 it('an extension that is not known, and one that is gone, are pages too', async () => {

@@ -1,6 +1,7 @@
 // The stores of the kit, in memory and in SQLite alike: claims, answers, what is gone, and webhooks in order.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
 import {
@@ -163,6 +164,17 @@ describe('SQLite', () => {
     expect(after.nonces.use('n', 2)).toBe(false);
     expect(after.resources.read('e1')).toEqual(resource('e1', 'p1'));
     expect(await after.outbox.take(2, 3, 1)).toHaveLength(1);
+  });
+
+  it('opens no answer in the place of another one', async () => {
+    const path = join(tempDir(), 'kit.db');
+    const store = await openSqlite(path);
+    for (const name of ['1', '2']) store.resources.write(resource(`e${name}`, `p${name}`));
+    const db = new Database(path);
+    db.exec(`UPDATE resources SET sealed_answer = (SELECT sealed_answer FROM resources WHERE extension_id = 'e1')`);
+    db.close();
+    expect(store.resources.read('e1')).toEqual(resource('e1', 'p1'));
+    expect(() => store.resources.read('e2')).toThrow();
   });
 
   it('opens no answer with another key', async () => {

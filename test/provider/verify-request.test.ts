@@ -83,6 +83,16 @@ describe('any other request', () => {
     await expect(verify(post())).rejects.toThrow();
   });
 
+  it('that is sent again is refused as long as its time would be good', async () => {
+    const { verify, pass } = setUp();
+    const ahead = post({ timestamp: NOW_S + 300 });
+    await verify(ahead);
+    for (const step_ms of [290_000, 290_000, 19_000]) {
+      pass(step_ms);
+      await expect(verify(ahead)).rejects.toThrow('signed');
+    }
+  });
+
   it('that is sent again after the clock was set ahead and back is refused', async () => {
     const { verify, set, pass } = setUp();
     const at = (step_ms: number, nonce: string) => post({ nonce, timestamp: NOW_S + step_ms / 1_000 });

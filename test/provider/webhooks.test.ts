@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
 import { signContent } from '../../src/core/signature.ts';
 import { createMemoryOutbox, type Notice, openSqliteStore, startWebhookSender } from '../../src/provider/index.ts';
@@ -86,6 +86,28 @@ it('is sent again with a new time and signature; the order of a resource is kept
   expect(said.indexOf('b one')).toBeLessThan(said.lastIndexOf('a one'));
   const [first, second] = heard.filter(({ what }) => what.endsWith('a one'));
   expect(second?.signature).not.toBe(first?.signature);
+});
+
+it('does not follow a redirect, and does not wait for ever', async () => {
+  const elsewhere = await openPlatform();
+  const moved: string[] = [];
+  const { url } = await listen(async (request, response) => {
+    moved.push(Buffer.concat(await request.toArray()).toString());
+    if (moved.length === 1) response.writeHead(307, { location: `${elsewhere.url}/` }).end();
+  });
+  const timeout = AbortSignal.timeout.bind(AbortSignal);
+  const waits: number[] = [];
+  vi.spyOn(AbortSignal, 'timeout').mockImplementation((wait_ms) => {
+    waits.push(wait_ms);
+    return timeout(wait_ms / 100);
+  });
+  onTestFinished(() => void vi.restoreAllMocks());
+  const { sender } = start(url);
+  await sender.send(update('a', '1'));
+  // The second one is never answered.
+  await expect.poll(() => moved.length, { timeout: 15_000 }).toBe(3);
+  expect(waits.every((wait_ms) => wait_ms === 10_000)).toBe(true);
+  expect(elsewhere.heard).toEqual([]);
 });
 
 it('is given up where the platform refuses it, and what comes after it is said', async () => {

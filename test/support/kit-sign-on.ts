@@ -9,7 +9,7 @@ export const CLIENT = { id: 'client-1', secret: 'client-secret-0123456789' } as 
 export interface SignOnPlatform {
   readonly url: string;
   /** What the next introspection differs in; a text is answered instead of JSON. */
-  faults: { info?: object | string; tokenStatus?: number };
+  faults: { info?: object | string; tokenStatus?: number; redirect?: string };
   /** What a person does who agrees: where the browser is sent then. */
   agree(authorize_url: string): string;
   readonly tokenCalls: readonly Readonly<Record<string, string>>[];
@@ -33,6 +33,8 @@ export async function openSignOnPlatform(): Promise<SignOnPlatform> {
       asked.get('redirect_uri') === form.get('redirect_uri') &&
       form.get('client_id') === CLIENT.id &&
       form.get('client_secret') === CLIENT.secret;
+    const { redirect: location } = platform.faults;
+    if (location !== undefined) return void response.writeHead(307, { location }).end();
     if (platform.faults.tokenStatus !== undefined) return send(response, platform.faults.tokenStatus, {});
     if (!isGood) return send(response, 400, { error: 'invalid_grant' });
     const access_token = randomUUID();
