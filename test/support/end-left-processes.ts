@@ -1,9 +1,10 @@
-// Of a whole run of the tests: its directories lie in one, by which the processes are found that a test has left behind because
-// it failed or its worker was killed.
+// Of a whole run of the tests: its directories lie in one on the disk and one in memory, by which the processes are found that a test has
+// left behind because it failed or its worker was killed.
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isOver, readProcess } from '../../src/linux/processes/process-table.ts';
+import { findMemory, MEMORY_VARIABLE } from './memory-place.ts';
 
 /** Runs before the first test file. The returned function runs after the last one, also of a run that fails. */
 export function setup(): () => void {
@@ -12,12 +13,22 @@ export function setup(): () => void {
   // PostgreSQL runs as another user.
   chmodSync(dir, 0o755);
   process.env.TMPDIR = dir;
+  const dirs = [dir];
+  const memory = findMemory();
+  if (memory !== undefined) {
+    const inMemory = mkdtempSync(join(memory, 't-'));
+    chmodSync(inMemory, 0o755);
+    process.env[MEMORY_VARIABLE] = inMemory;
+    dirs.push(inMemory);
+  }
   return () => {
-    for (const { pid, words } of listProcessesOf(dir)) {
-      process.stderr.write(`a test left process ${pid} behind, which is ended now: ${words}\n`);
-      kill(pid);
+    for (const each of dirs) {
+      for (const { pid, words } of listProcessesOf(each)) {
+        process.stderr.write(`a test left process ${pid} behind, which is ended now: ${words}\n`);
+        kill(pid);
+      }
+      rmSync(each, { recursive: true, force: true });
     }
-    rmSync(dir, { recursive: true, force: true });
   };
 }
 

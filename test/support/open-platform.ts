@@ -6,7 +6,7 @@ import { Secret } from '../../src/core/secret.ts';
 import { openPlatform, type Platform } from '../../src/platform/platform.ts';
 import type { PlatformOptions } from '../../src/platform/platform-options.ts';
 import { atEnd } from './at-end.ts';
-import { tempDir } from './temp-dir.ts';
+import { memoryDir } from './memory-dir.ts';
 
 export { machineCommand } from './machine-command.ts';
 
@@ -39,7 +39,7 @@ export interface TestPlatform extends Platform {
 export type TestPlatformOptions = Partial<PlatformOptions>;
 
 export async function openTestPlatform(options: TestPlatformOptions = {}): Promise<TestPlatform> {
-  const dir = options.dir ?? tempDir();
+  const dir = options.dir ?? memoryDir();
   const log: Readonly<Record<string, unknown>>[] = [];
   const write = (fields: object, message: string) => log.push({ ...fields, message });
   const platform = await openPlatform({

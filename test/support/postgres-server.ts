@@ -1,5 +1,5 @@
-// A PostgreSQL server of a test file in a directory of its own, reached through a Unix socket there. It is not safe from the end of
-// the machine: what is tested is what we make of it.
+// A PostgreSQL server of a test file in a directory of its own, in memory where there is room, reached through a Unix socket there. It is
+// not safe from the end of the machine: what is tested is what we make of it.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -9,6 +9,7 @@ import postgres from 'postgres';
 import { Secret } from '../../src/core/secret.ts';
 import { eventually } from './eventually.ts';
 import { loudly } from './loudly.ts';
+import { makeMemoryDir } from './memory-dir.ts';
 
 export interface PostgresServer extends AsyncDisposable {
   /** The address of a new and empty database. */
@@ -37,7 +38,7 @@ export const isWithoutPostgres = () =>
 export async function openPostgresServer(): Promise<PostgresServer> {
   if (bin === undefined) throw new Error('PostgreSQL is not installed');
   const owner = findOwner();
-  const dir = mkdtempSync(join(tmpdir(), 'pg-'));
+  const dir = makeMemoryDir();
   chownSync(dir, owner.uid, owner.gid);
   const data = join(dir, 'data');
   execFileSync('cp', ['-a', preparedData(bin, owner), data]);

@@ -2,8 +2,8 @@
 import { openPostgresStorage } from '../../src/platform/storage/postgres-storage.ts';
 import { openSqliteStorage } from '../../src/platform/storage/sqlite-storage.ts';
 import type { Storage } from '../../src/platform/storage/storage.ts';
+import { memoryDir } from './memory-dir.ts';
 import { isWithoutPostgres, openPostgresServer, type PostgresServer } from './postgres-server.ts';
-import { tempDir } from './temp-dir.ts';
 
 export interface TestStorages {
   readonly name: string;
@@ -23,7 +23,7 @@ export function toTestStorages(): readonly TestStorages[] {
       start: async () => undefined,
       end: async () => undefined,
       async create() {
-        const dir = tempDir();
+        const dir = memoryDir();
         return async () => openSqliteStorage(dir);
       },
     },
