@@ -13,7 +13,13 @@ describe.skipIf(isWithoutMachines())('a virtual machine', () => {
     machine = await openSmallMachine();
   });
 
-  afterEach(() => {
+  afterEach(async ({ task }) => {
+    // What a test that has failed left behind is no affair of the next one.
+    if (task.result?.state === 'fail') {
+      await machine.openDriver();
+      await machine.driver.stop('m1', KILL);
+      await machine.boot();
+    }
     machine.exits.length = 0;
   });
 
