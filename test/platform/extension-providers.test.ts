@@ -91,6 +91,9 @@ test('an official provider that is latency-sensitive has an app of this platform
   expect((await run('extension-provider', 'update', 'kv', '--app', 'none')).err).toContain('body.app');
   await json('extension-provider', 'update', 'kv', '--not-official', '--app', 'none');
   expect(await json('extension-provider', 'show', 'kv')).toMatchObject({ official: false, app: null });
+  await json('extension-provider', 'update', 'kv', '--official', '--app', 'kv-app');
+  expect((await platform.call({ method: 'DELETE', path: '/v1/apps/kv-app' })).status).toBe(204);
+  expect(await json('extension-provider', 'show', 'kv')).toMatchObject({ official: false, app: null });
 });
 
 test('after a rotation both secrets are good until the overlap is over, and never more than two', async () => {

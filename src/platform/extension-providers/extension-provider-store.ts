@@ -86,7 +86,8 @@ function parse({ redirect_uris, events, region_aware, official, latency_sensitiv
     redirect_uris: texts.safeParse(toJson(redirect_uris)).data ?? [],
     events: eventList.safeParse(toJson(events)).data ?? [],
     region_aware: region_aware !== 0,
-    official: official !== 0,
+    // Its app may have been deleted.
+    official: official !== 0 && (latency_sensitive === 0 || stored.app !== null),
     latency_sensitive: latency_sensitive !== 0,
   };
 }
