@@ -33,6 +33,7 @@ const NOT_SERVED = [404, 405, 410, 501];
 const GONE = [404, 410];
 /** It has begun to remove the resource, and is asked again. */
 const ACCEPTED = 202;
+const TOO_LONG = 'it is too long';
 
 /** Each resolves with what came of it, also where the provider cannot be reached, and throws the reason of `signal`. */
 export function createAskProvider({ call, times, clock }: AskProviderDeps): AskProvider {
@@ -56,6 +57,7 @@ export function createAskProvider({ call, times, clock }: AskProviderDeps): AskP
       } as const;
       const verdict = await ask(provider, asked);
       if (verdict.type !== 'done') return verdict;
+      if (verdict.text === undefined) return toInvalid(TOO_LONG);
       const answer = readProvisionAnswer(verdict.text);
       return 'problem' in answer ? toInvalid(answer.problem) : { type: 'provisioned', answer };
     },
@@ -65,6 +67,7 @@ export function createAskProvider({ call, times, clock }: AskProviderDeps): AskP
       if (verdict.type === 'refused' && NOT_SERVED.includes(verdict.status))
         return { type: 'missing', message: verdict.message };
       if (verdict.type !== 'done') return verdict;
+      if (verdict.text === undefined) return toInvalid(TOO_LONG);
       const resource = readResourceAnswer(verdict.text, row.provider_id ?? row.id);
       return resource === undefined ? toInvalid('it is no resource record') : { type: 'read', resource, asked_at };
     },
@@ -78,6 +81,7 @@ export function createAskProvider({ call, times, clock }: AskProviderDeps): AskP
       } as const;
       const verdict = await ask(provider, asked);
       if (verdict.type !== 'done') return verdict;
+      if (verdict.text === undefined) return toInvalid(TOO_LONG);
       const answer = readUpdateAnswer(verdict.text);
       return 'problem' in answer ? toInvalid(answer.problem) : { type: 'updated', answer };
     },

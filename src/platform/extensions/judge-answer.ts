@@ -4,7 +4,8 @@ import type { SignedAnswer } from '../provider-calls/signed-call.ts';
 import { toProviderWords } from './provider-words.ts';
 
 export type Verdict =
-  | { readonly type: 'done'; readonly status: number; readonly text: string }
+  /** `text` is undefined where the answer is too long to be read. */
+  | { readonly type: 'done'; readonly status: number; readonly text: string | undefined }
   | Again
   | { readonly type: 'refused'; readonly status: number; readonly code: string; readonly message: string };
 
@@ -23,7 +24,7 @@ const DOWN = 'provider_down';
 
 export function judgeAnswer({ status, text, retryAfter_ms }: SignedAnswer): Verdict {
   if (status >= 200 && status < 300) return { type: 'done', status, text };
-  const words = toProviderWords(text);
+  const words = toProviderWords(text ?? '');
   const message = `the provider answered ${status}${words === '' ? '' : `: ${words}`}`;
   if (PATIENT.has(status)) return { type: 'again', code: 'provider_busy', message, retryAfter_ms, isDown: false };
   if (status >= 500 && status !== 501) return { type: 'again', code: DOWN, message, retryAfter_ms, isDown: true };

@@ -31,7 +31,8 @@ export type SignedRequest = SharedRequest &
 
 export interface SignedAnswer {
   readonly status: number;
-  readonly text: string;
+  /** Undefined for an answer that is longer than its cap: the rest is not read. */
+  readonly text: string | undefined;
   /** What the provider asks to be left alone for, an hour at most. */
   readonly retryAfter_ms: number | undefined;
 }
@@ -101,11 +102,11 @@ function toQuery(parameters: Readonly<Record<string, string | number>>): string 
   return new URLSearchParams(Object.entries(parameters).map(([name, value]) => [name, String(value)])).toString();
 }
 
-async function readCapped(body: AsyncIterable<Buffer>, cap_bytes: number): Promise<string> {
+async function readCapped(body: AsyncIterable<Buffer>, cap_bytes: number): Promise<string | undefined> {
   const pieces = new Pieces();
   for await (const chunk of body) {
     pieces.push(chunk);
-    if (pieces.bytes > cap_bytes) throw new RemoraError('upstream_failed', 'the answer of the provider is too long');
+    if (pieces.bytes > cap_bytes) return undefined;
   }
   return pieces.take().toString('utf8');
 }

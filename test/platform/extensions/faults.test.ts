@@ -101,10 +101,10 @@ test('an answer that is lost, or comes after the time, is asked for again with t
 });
 
 test('an answer without end is cut off, and the platform goes on', async () => {
-  const { provider, create, read, platform } = await openExtensions({ extensionTimes: IMPATIENT });
+  const { provider, create, call, platform } = await openExtensions({ extensionTimes: IMPATIENT });
   const sent: number[] = [];
   provider.spoil(({ method }, response) => {
-    if (method !== 'POST') return false;
+    if (method !== 'POST' && method !== 'DELETE') return false;
     response.writeHead(200);
     const index = sent.push(0) - 1;
     const count = () => sent[index] ?? 0;
@@ -121,8 +121,14 @@ test('an answer without end is cut off, and the platform goes on', async () => {
     write();
     return true;
   });
-  await create('my-kv');
-  await eventually(async () => (await read('my-kv')).error?.message.includes('too long') === true);
+  expect((await create('my-kv')).json).toMatchObject({
+    state: 'failed',
+    error: { code: 'invalid_answer', message: expect.stringContaining('too long') },
+  });
+  expect(provider.of('POST').length).toBe(1);
+  // What a deletion is answered besides its status is of no interest.
+  await call('DELETE', '/v1/extensions/my-kv');
+  await eventually(async () => (await call('GET', '/v1/extensions')).json.extensions.length === 0);
   // What the sockets of both sides hold, and no more.
   for (const bytes of sent) expect(bytes).toBeLessThan(10 * 1024 * 1024);
   expect((await platform.call({ path: '/v1/health' })).status).toBe(200);

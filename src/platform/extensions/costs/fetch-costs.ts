@@ -80,6 +80,7 @@ async function ask(
     signal,
   });
   if (answer.status !== 200) throw refuse(`it answered ${answer.status} when it was asked for costs`);
+  if (answer.text === undefined) throw refuse('its answer is too long');
   const bill = splitItems(answer.text, COSTS_ITEMS_MAX);
   if (bill === undefined) throw refuse('its answer has no list of items');
   if (bill.items.length > COSTS_ITEMS_MAX) throw refuse(`its answer has more than ${COSTS_ITEMS_MAX} items`);
