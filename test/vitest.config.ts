@@ -22,6 +22,8 @@ const long = [
   'test/cli/operators-walk.test.ts',
   'test/cli/dev/extension-tour.test.ts',
   'test/cli/dev/tour.test.ts',
+  'test/sprite-api/canaries.test.ts',
+  'test/agent/app-secrets/app-secrets.test.ts',
   'test/sprite-api/two-platforms-upgrade.test.ts',
   'test/agent/resume/real-process.test.ts',
   'test/channel/channel-machine.test.ts',

@@ -1,6 +1,7 @@
 // Who reads the secrets of an app: the agent of a machine of that app, in the incarnation that is served, and nobody else.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
 import { openOnce } from '../support/at-end.ts';
@@ -22,6 +23,11 @@ const opened = openOnce(async () => {
   await platform.call({ method: 'PUT', path, body: { value: 'of-strangers' }, token: ofStrangers });
   return { platform, set, tokens: { acme: platform.token, strangers: ofStrangers } };
 });
+
+function openDatabase(path: string) {
+  const database = new Database(path);
+  return { exec: (text: string) => database.exec(text), [Symbol.dispose]: () => void database.close() };
+}
 
 /** A machine that has told the platform of its first incarnation. */
 async function openMachine(sprite: string, app = 'acme', organization: 'acme' | 'strangers' = 'acme') {
@@ -185,4 +191,12 @@ test('the stream of changes tells the sprites of an app, and no others, that its
   await six.until(/(changed.*){3}/s);
   for (const other of [four, five]) expect(other.text).not.toContain('changed');
   for (const { text } of [three, four, five, six]) expect(text).not.toMatch(/MORE|KEY|of-acme/);
+
+  // What another process has written nobody tells this one of.
+  await set('other', 'ELSEWHERE', '1');
+  await four.until(/(changed.*){1}/s);
+  using database = openDatabase(join(platform.dir, 'platform.db'));
+  database.exec("DELETE FROM app_secrets WHERE name = 'ELSEWHERE'");
+  await four.until(/(changed.*){2}/s);
+  expect(three.text.match(/changed/g)).toHaveLength(3);
 });

@@ -53,6 +53,41 @@ test('a supervisor that was killed starts its services once it has the secrets a
   expect(await runExec(second.socket, ['true']).catch(String)).toContain('503');
 });
 
+test('a change starts a service again where its definition says so, and none that was stopped by hand', async () => {
+  const dir = tempDir();
+  const supervisor = await startSupervisor({ dir });
+  await push(supervisor, known({ KEY: 'one' }));
+  const again = { ...service, restart_on_environment_change: true };
+  await Promise.all([
+    supervisor.put('kept', service),
+    supervisor.put('again', again),
+    supervisor.put('stopped', again),
+    supervisor.put('own', { ...again, env: { KEY: 'own' } }),
+  ]);
+  for (const name of ['kept', 'again', 'stopped']) await eventually(() => readLogOf(dir, name).includes('has:one'));
+  await eventually(() => readLogOf(dir, 'own').includes('has:own'));
+  await supervisor.post('stopped/stop');
+  await eventually(async () => (await supervisor.read('stopped')).state?.status === 'stopped');
+  const pidOf = async (name: string) => (await supervisor.read(name)).state?.pid;
+  const before = [await pidOf('kept'), await pidOf('own')];
+  await push(supervisor, known({ KEY: 'two' }));
+  await eventually(() => readLogOf(dir, 'again').includes('has:two'));
+  expect([await pidOf('kept'), await pidOf('own')]).toEqual(before);
+  expect((await supervisor.read('kept')).state?.stale_environment).toBe(true);
+  expect((await supervisor.read('own')).state).not.toHaveProperty('stale_environment');
+  expect((await supervisor.read('stopped')).state?.status).toBe('stopped');
+  await eventually(async () => (await supervisor.read('again')).state?.status === 'running');
+  expect((await supervisor.read('again')).state).not.toHaveProperty('stale_environment');
+  // The same values again are no change.
+  const pid = await pidOf('again');
+  await push(supervisor, known({ KEY: 'two' }));
+  await push(supervisor, { type: 'unknown', reason: 'the platform is away' });
+  expect(await pidOf('again')).toBe(pid);
+  for (const name of ['kept', 'again', 'own']) {
+    expect(readLogOf(dir, name).match(/has:/g)).toHaveLength(name === 'again' ? 2 : 1);
+  }
+});
+
 test('a supervisor whose agent sends nothing, or whose app had nothing, starts programs', async () => {
   const dir = tempDir();
   const supervisor = await startSupervisor({ dir });

@@ -54,23 +54,25 @@ export class CanarySearch {
 
 const SHORTEST = 12;
 
-/** As text, as JSON, in URLs, in hex, and in base64 with any number of bytes before it. */
+/** As text and as JSON; and each of them in URLs, in hex, and in base64 with any number of bytes before it. */
 export function toForms(value: string): readonly Buffer[] {
-  const bytes = Buffer.from(value);
-  const texts = [
-    value,
-    JSON.stringify(value).slice(1, -1),
-    ...[encodeURIComponent(value), new URLSearchParams({ a: value }).toString().slice(2)].flatMap(toBothCases),
+  const texts = [value, JSON.stringify(value).slice(1, -1)].flatMap((text) => [text, ...toEncoded(text)]);
+  return [...new Set(texts)].map((text) => Buffer.from(text));
+}
+
+function toEncoded(text: string): readonly string[] {
+  const bytes = Buffer.from(text);
+  return [
+    ...[encodeURIComponent(text), new URLSearchParams({ a: text }).toString().slice(2)].flatMap(toBothCases),
     bytes.toString('hex'),
     bytes.toString('hex').toUpperCase(),
     ...[0, 1, 2].flatMap((before) => {
       const shifted = Buffer.concat([Buffer.alloc(before), bytes]);
       // The groups that bytes before and after it could change are cut off.
-      const whole = (text: string) => text.slice(before === 0 ? 0 : 4, Math.floor(shifted.length / 3) * 4);
+      const whole = (encoded: string) => encoded.slice(before === 0 ? 0 : 4, Math.floor(shifted.length / 3) * 4);
       return [whole(shifted.toString('base64')), whole(shifted.toString('base64url'))];
     }),
   ];
-  return [...new Set(texts)].map((text) => Buffer.from(text));
 }
 
 function toBothCases(encoded: string): readonly string[] {
