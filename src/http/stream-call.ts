@@ -37,6 +37,7 @@ class StreamCall implements Dispatcher.DispatchController {
   readonly #handler: Handler;
   readonly #options: StreamCallOptions;
   #call: ClientRequest | undefined;
+  #body: Readable | undefined;
   #answer: IncomingMessage | undefined;
   #isOver = false;
   aborted = false;
@@ -96,6 +97,7 @@ class StreamCall implements Dispatcher.DispatchController {
   }
 
   #sendBody(call: ClientRequest, body: Readable): void {
+    this.#body = body;
     body.on('data', (chunk: Buffer) => {
       if (!call.write(chunk)) body.pause();
     });
@@ -131,6 +133,7 @@ class StreamCall implements Dispatcher.DispatchController {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#call?.destroy();
+    this.#body?.destroy();
     this.#handler.onResponseError?.(this, error);
   }
 }

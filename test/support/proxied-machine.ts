@@ -60,9 +60,14 @@ export function askProxy(port: number, question: ProxyQuestion): Promise<ProxyAn
 /** Starts the web server of the tests as a service of a sprite. Resolves with its port. */
 export async function startWeb(
   platform: { call(call: { method: string; path: string; body: unknown }): Promise<{ status: number; text: string }> },
-  { sprite = 'dev-1', name = 'web', isHttp = true } = {},
+  {
+    sprite = 'dev-1',
+    name = 'web',
+    isHttp = true,
+    port: given,
+  }: { sprite?: string; name?: string; isHttp?: boolean; port?: number } = {},
 ): Promise<number> {
-  const port = await openFreePort();
+  const port = given ?? (await openFreePort());
   const body = {
     cmd: process.execPath,
     args: [webPath, String(port)],

@@ -6,6 +6,8 @@ import { WebSocketServer } from 'ws';
 const port = Number(process.argv[2]);
 const arrivals: { method: string; url: string; rawHeaders: string[] }[] = [];
 const broken: string[] = [];
+/** Answers that are held back. */
+const held = new Set<ServerResponse>();
 /** Answers that were begun and will break off. */
 const breaking = new Set<ServerResponse>();
 const open = { events: 0 };
@@ -43,7 +45,8 @@ const routes: Readonly<
     const text = JSON.stringify(await describe(request));
     response.writeHead(200, { 'content-type': 'application/json' }).end(text);
   },
-  '/arrivals': (_request, response) => response.end(JSON.stringify({ arrivals, broken, open })),
+  '/arrivals': (_request, response) =>
+    response.end(JSON.stringify({ arrivals, broken, open: { ...open, held: held.size } })),
   '/bytes'(_request, response, query) {
     const size = Number(query.get('size'));
     response.writeHead(200, query.has('chunked') ? {} : { 'content-length': size });
@@ -102,6 +105,21 @@ const routes: Readonly<
       'alt-svc': 'h3=":443"',
       'x-own': 'kept',
     });
+    response.end();
+  },
+  async '/replay'(request, response, query) {
+    const wasReplayed = request.headers['fly-replay-src'] !== undefined;
+    if (!wasReplayed || query.has('always')) {
+      response.setHeader(query.get('header') ?? 'remora-replay', `instance=${query.get('to')};state=a`);
+    }
+    response.end(JSON.stringify({ ...(await describe(request)), port }));
+  },
+  '/hold'(_request, response) {
+    held.add(response);
+  },
+  '/let-go'(_request, response) {
+    for (const each of held) each.end(`held at ${port}`);
+    held.clear();
     response.end();
   },
   '/slow'(_request, response, query) {

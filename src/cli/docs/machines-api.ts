@@ -10,7 +10,8 @@ const remarks: Readonly<Record<string, string>> = {
   'POST `/v1/apps/{app_name}/volumes`':
     'no copies, forks or encryption; with the driver `process` the size is a number only',
   'GET `/v1/apps/{app_name}/machines/{machine_id}/lease`': 'a token that only reads does not see the nonce',
-  'POST `/v1/apps/{app_name}/machines/{machine_id}/cordon`': 'recorded; the proxy reads it',
+  'POST `/v1/apps/{app_name}/machines/{machine_id}/cordon`':
+    'a machine that is cordoned gets no request of the host of its app',
 };
 
 /** What clients of that API may ask for and nobody answers here. */

@@ -8,7 +8,7 @@ const eligibility = 'Suspend eligibility';
 const automatic = 'Automatic suspend configuration';
 const moves = 'States and transitions';
 const endpoints = 'Machines API';
-const recorded = 'in `config.http_service`; the proxy, which would read it, is not there yet';
+const recorded = 'in `config.http_service`; nothing stops machines by itself yet';
 
 export const suspendRows: readonly SuspendRow[] = [
   [eligibility, 'memory', 'done', '2,048 MB are taken, 2,049 MB refused with 422 `not_eligible`'],
@@ -21,9 +21,9 @@ export const suspendRows: readonly SuspendRow[] = [
     'by the time of the last change of the configuration; an update brings it up to date',
   ],
   [automatic, 'auto_stop_machines', 'recorded', recorded],
-  [automatic, 'auto_start_machines', 'recorded', recorded],
-  [automatic, 'concurrency type', 'recorded', recorded],
-  [automatic, 'concurrency soft_limit', 'recorded', recorded],
+  [automatic, 'auto_start_machines', 'done', 'a request starts a machine; with `false` only those that run get some'],
+  [automatic, 'concurrency type', 'done', '`requests`: WebSockets count as requests'],
+  [automatic, 'concurrency soft_limit', 'done', 'above it another machine is started; `hard_limit` requests wait'],
   [moves, 'running, suspend operation, machine is eligible', 'done', '`suspending`, then `suspended`'],
   [moves, 'suspended, start operation, snapshot still valid', 'done', 'the same instance goes on'],
   [moves, 'suspended, stop operation then start operation', 'done', 'another instance; `cold_start` is `stopped`'],

@@ -1,25 +1,21 @@
 // Passes one request on to a machine, and its answer back.
+import type { Dispatcher } from 'undici';
 import { COLLECT_MAX_BYTES } from '../../http/caller-body.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import type { ExchangeOutcome } from '../../http/exchange-outcome.ts';
 import { createStreamCall } from '../../http/stream-call.ts';
 import { streamExchange } from '../../http/streaming-proxy.ts';
 import { toTunnel } from '../../http/to-tunnel.ts';
-import type { ChannelSession } from '../channels/channel-session.ts';
-import { connectTo, type MachineCalls } from './machine-calls.ts';
+import { connectTo, type MachineCalls, type Way } from './machine-calls.ts';
 import type { ProxyHeaders } from './proxy-headers.ts';
-
-export interface Way {
-  readonly channel: ChannelSession;
-  /** Undefined for the HTTP service of the sprite. */
-  readonly port: number | undefined;
-}
 
 export interface ForwardOptions {
   readonly calls: MachineCalls;
   readonly headers: ProxyHeaders;
   /** The way of the second try, when the machine turned out to be asleep. */
   readonly again: () => Promise<Way>;
+  /** Comes between the request and the machine. */
+  readonly around?: (dispatcher: Pick<Dispatcher, 'dispatch'>) => Pick<Dispatcher, 'dispatch'>;
 }
 
 /** A program in a machine may have bodies of any size. */
@@ -31,7 +27,7 @@ const TUNNEL_IDLE_MS = 0;
 export async function forward(
   { request, response, upgrade }: Exchange,
   first: Way,
-  { calls, headers, again }: ForwardOptions,
+  { calls, headers, again, around = (dispatcher) => dispatcher }: ForwardOptions,
 ): Promise<ExchangeOutcome> {
   let way = first;
   const tunnel = toTunnel(request, upgrade, TUNNEL_IDLE_MS);
@@ -40,13 +36,13 @@ export async function forward(
   const isStreamed = isChunked || isAsking || Number(request.headers['content-length'] ?? 0) > COLLECT_MAX_BYTES;
   const streamed = () =>
     createStreamCall({
-      connect: () => connectTo(way.channel, way.port),
+      connect: () => connectTo(way),
       isChunked,
       isAsking,
       trailers: () => headers.trailers(request.rawTrailers),
     });
   return await streamExchange(request, response, {
-    dispatcher: isStreamed ? streamed : () => calls.dispatcher(way.channel, way.port),
+    dispatcher: () => around(isStreamed ? streamed() : calls.dispatcher(way)),
     origin: 'http://machine',
     path: request.url ?? '/',
     headers,

@@ -84,6 +84,11 @@ export class HostNames {
     return { type: 'sprite', port: named.port, found };
   }
 
+  /** The machines of an app that serve HTTP, as the database has them now. */
+  async findMachines(app: string): Promise<readonly MachineRow[]> {
+    return (await this.#findApp(app)).machines;
+  }
+
   async #findApp(app: string): Promise<AppTarget> {
     const row = await this.#deps.apps.find(app);
     const page = { after: '', limit: MACHINES_OF_APP };

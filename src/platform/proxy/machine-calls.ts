@@ -15,18 +15,26 @@ const KEEP_ALIVE_MS = 4_000;
 /** Pools of one channel; the one that was not used for the longest time is closed for the next. */
 const POOLS_MAX = 64;
 
+/** Where a request goes. */
+export interface Way {
+  readonly channel: ChannelSession;
+  /** Undefined for the HTTP service of the sprite. */
+  readonly port: number | undefined;
+  /** Other machines may take the request when nothing listens there. */
+  readonly isOneOfMany?: boolean;
+}
+
 export class MachineCalls {
   readonly #pools = new WeakMap<ChannelSession, Map<string, Dispatcher>>();
 
-  /** @param port undefined for the HTTP service of the sprite. */
-  dispatcher(channel: ChannelSession, port: number | undefined): Dispatcher {
-    const pools = this.#pools.get(channel) ?? new Map<string, Dispatcher>();
-    const authority = port === undefined ? HTTP_AUTHORITY : toPortAuthority(port);
-    const known = pools.get(authority);
+  dispatcher(way: Way): Dispatcher {
+    const pools = this.#pools.get(way.channel) ?? new Map<string, Dispatcher>();
+    const key = `${toAuthority(way.port)}${way.isOneOfMany === true ? ' of many' : ''}`;
+    const known = pools.get(key);
     if (known !== undefined) return known;
-    this.#pools.set(channel, pools);
-    const pool = openPool(channel, port);
-    pools.set(authority, pool);
+    this.#pools.set(way.channel, pools);
+    const pool = openPool(way);
+    pools.set(key, pool);
     const [oldest] = pools;
     if (pools.size > POOLS_MAX && oldest !== undefined) {
       pools.delete(oldest[0]);
@@ -37,24 +45,24 @@ export class MachineCalls {
 }
 
 /** Opens one connection. Throws what the caller is to read, or `ConnectionsReplaced` when the machine has to be found again. */
-export async function connectTo(
-  channel: ChannelSession,
-  port: number | undefined,
-  signal?: AbortSignal,
-): Promise<Duplex> {
+export async function connectTo(way: Way, signal?: AbortSignal): Promise<Duplex> {
   try {
-    const stream = await channel.connect(port === undefined ? HTTP_AUTHORITY : toPortAuthority(port), signal);
+    const stream = await way.channel.connect(toAuthority(way.port), signal);
     // A stream that breaks also closes, and the close is what is watched.
     return stream.on('error', () => undefined);
   } catch (error) {
-    throw toRefusal(error, port);
+    throw toRefusal(error, way);
   }
 }
 
-function openPool(channel: ChannelSession, port: number | undefined): Dispatcher {
+function toAuthority(port: number | undefined): string {
+  return port === undefined ? HTTP_AUTHORITY : toPortAuthority(port);
+}
+
+function openPool(way: Way): Dispatcher {
   return new Pool('http://machine', {
     connect: joinAnswerChunks((_options, callback) => {
-      connectTo(channel, port).then(
+      connectTo(way).then(
         // undici asks a socket for no more than a Duplex has.
         (stream) => callback(null, stream as never),
         (error: Error) => callback(error, null),
@@ -70,10 +78,11 @@ function openPool(channel: ChannelSession, port: number | undefined): Dispatcher
   });
 }
 
-function toRefusal(error: unknown, port: number | undefined): unknown {
+function toRefusal(error: unknown, { port, isOneOfMany = false }: Way): unknown {
   if (!(error instanceof RemoraError)) return error;
   switch (error.code) {
     case 'not_found': {
+      if (isOneOfMany) return new ConnectionsReplaced('nothing listens there');
       const what = port === undefined ? 'its service with an http_port, or port 8080' : `port ${port}`;
       return new RemoraError('upstream_failed', `nothing listens there: start a server in the machine at ${what}`);
     }

@@ -5,6 +5,7 @@ import type { Changes } from '../changes.ts';
 import type { ChannelSession } from '../channels/channel-session.ts';
 import type { Channels } from '../channels/channels.ts';
 import type { MachineRow } from '../machines/records/machine-row.ts';
+import { awaitListener } from './await-listener.ts';
 
 /** Makes sure that a machine runs. Throws what a start throws. */
 export type EnsureRunning = (machine: MachineRow, signal: AbortSignal) => Promise<void>;
@@ -23,9 +24,10 @@ export interface MachineWaysDeps {
   readonly held_ms?: number;
 }
 
-interface Wait {
+/** A machine on its way up, and a program in it at a port. */
+interface Opening {
+  readonly machine_id: string;
   readonly ready: Promise<ChannelSession>;
-  waiting: number;
 }
 
 export const HELD_MAX = 512;
@@ -38,7 +40,11 @@ const RETRY_MS = 5_000;
 
 export class MachineWays {
   readonly #deps: MachineWaysDeps;
-  readonly #waits = new Map<string, Wait>();
+  /** By machine and port. */
+  readonly #openings = new Map<string, Opening>();
+  readonly #starts = new Map<string, Promise<void>>();
+  /** How many wait, by machine. */
+  readonly #waiting = new Map<string, number>();
   /** Sprites whose machine has left the state `running`: what was kept of a machine may be a moment old. */
   readonly #asleep = new Set<string>();
 
@@ -59,20 +65,27 @@ export class MachineWays {
     throw new RemoraError('not_isolated', message);
   }
 
-  /** Undefined unless the machine runs and is connected here. Ask after the request was counted as traffic. */
-  find({ id, sprite_id, state, config }: MachineRow): ChannelSession | undefined {
+  /** Undefined unless the machine runs and is connected here, and is not on its way up. Ask after the request was counted as traffic. */
+  find({ id, sprite_id, state, config }: MachineRow, port: number | undefined): ChannelSession | undefined {
     if (this.#asleep.has(sprite_id)) return undefined;
+    if (this.#openings.size > 0 && this.#openings.has(toKey(id, port))) return undefined;
     return state === 'running' || config.external === true ? this.#deps.channels.find(id) : undefined;
   }
 
+  isOpening(machine_id: string): boolean {
+    return this.#openings.values().some((opening) => opening.machine_id === machine_id);
+  }
+
   /**
-   * Resolves with the channel once the machine runs; however many ask, it is started once. Throws `not_reachable` when more wait than may,
-   * when it takes too long, and when the start fails, and the reason of `signal`.
+   * Resolves with the channel once the machine runs and a program listens at the port, or none does for a while; however many ask, it is
+   * started once. Throws `not_reachable` when more wait than may, when it takes too long, and when the start fails, and the reason of `signal`.
    */
-  async wake(machine: MachineRow, signal: AbortSignal): Promise<ChannelSession> {
-    const wait = this.#waits.get(machine.id) ?? this.#begin(machine);
-    if (wait.waiting >= HELD_MAX) throw unavailable(`${HELD_MAX} requests wait for this machine already; try again`);
-    wait.waiting += 1;
+  async wake(machine: MachineRow, port: number | undefined, signal: AbortSignal): Promise<ChannelSession> {
+    const { id } = machine;
+    const waiting = this.#waiting.get(id) ?? 0;
+    if (waiting >= HELD_MAX) throw unavailable(`${HELD_MAX} requests wait for this machine already; try again`);
+    this.#waiting.set(id, waiting + 1);
+    const { ready } = this.#openings.get(toKey(id, port)) ?? this.#open(machine, port);
     const { promise: given, reject } = Promise.withResolvers<never>();
     const onAbort = () => reject(signal.reason);
     const late = setTimeout(
@@ -82,34 +95,46 @@ export class MachineWays {
     signal.addEventListener('abort', onAbort, { once: true });
     if (signal.aborted) onAbort();
     try {
-      return await Promise.race([wait.ready, given]);
+      return await Promise.race([ready, given]);
     } finally {
-      wait.waiting -= 1;
+      const left = (this.#waiting.get(id) ?? 1) - 1;
+      if (left > 0) this.#waiting.set(id, left);
+      else this.#waiting.delete(id);
       clearTimeout(late);
       signal.removeEventListener('abort', onAbort);
     }
   }
 
-  #begin(machine: MachineRow): Wait {
-    const ready = this.#open(machine).finally(() => {
-      if (this.#waits.get(machine.id) === wait) this.#waits.delete(machine.id);
-    });
+  #open(machine: MachineRow, port: number | undefined): Opening {
+    const key = toKey(machine.id, port);
+    const ready = this.#bringUp(machine, port).finally(() => this.#openings.delete(key));
     // Nobody may wait any more when it fails.
     ready.catch(() => undefined);
-    const wait: Wait = { ready, waiting: 0 };
-    this.#waits.set(machine.id, wait);
-    return wait;
+    const opening = { machine_id: machine.id, ready };
+    this.#openings.set(key, opening);
+    return opening;
   }
 
-  async #open(machine: MachineRow): Promise<ChannelSession> {
-    const { channels, ensureRunning } = this.#deps;
+  async #bringUp(machine: MachineRow, port: number | undefined): Promise<ChannelSession> {
+    const { channels } = this.#deps;
     if (machine.config.external === true) return await channels.wait(machine.id, AWAY_MS);
     try {
-      await ensureRunning(machine, never);
+      await this.#start(machine);
     } catch (error) {
       throw this.#toRefusal(machine, error);
     }
-    return await channels.wait(machine.id, CONNECT_MS);
+    const channel = await channels.wait(machine.id, CONNECT_MS);
+    await awaitListener(channel, port);
+    return channel;
+  }
+
+  /** One start for all ports. */
+  #start(machine: MachineRow): Promise<void> {
+    const start =
+      this.#starts.get(machine.id) ??
+      this.#deps.ensureRunning(machine, never).finally(() => this.#starts.delete(machine.id));
+    this.#starts.set(machine.id, start);
+    return start;
   }
 
   /** What made a start fail is for the owner of the machine, not for its visitors. */
@@ -127,6 +152,10 @@ const shown: ReadonlySet<string> = new Set([
   'shutting_down',
 ]);
 const never = new AbortController().signal;
+
+function toKey(machine_id: string, port: number | undefined): string {
+  return `${machine_id} ${port}`;
+}
 
 function unavailable(message: string): RemoraError {
   return new RemoraError('not_reachable', message, { retryAfter_ms: RETRY_MS });

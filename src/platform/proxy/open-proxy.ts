@@ -24,6 +24,7 @@ import type { Storage } from '../storage/storage.ts';
 import type { CallerStore } from '../tokens/caller-store.ts';
 import { createWrongTokens, type WrongTokenRates } from '../tokens/wrong-tokens.ts';
 import type { UserStore } from '../users/user-store.ts';
+import { AppRoute } from './app-route.ts';
 import { HostNames } from './host-names.ts';
 import { MachineCalls } from './machine-calls.ts';
 import type { MachineTraffic } from './machine-traffic.ts';
@@ -76,9 +77,17 @@ export async function openProxy(deps: OpenProxyDeps): Promise<AsyncDisposable> {
     () => clock.wall_ms(),
   );
   const shutdown = new Shutdown(() => undefined);
+  const names = new HostNames({ ...deps, apps: createAppStore(deps.storage), now_ms });
+  const ways = new MachineWays({
+    ...deps,
+    onFailure({ id }, error) {
+      log.warn({ machine: id, why: toErrorMessage(error) }, 'a machine could not be started for a request');
+    },
+  });
+  const routing = { ...deps, ways, calls: new MachineCalls() };
   const server = createProxyServer({
     domain: addresses.domain,
-    names: new HostNames({ ...deps, apps: createAppStore(deps.storage), now_ms }),
+    names,
     access: new UrlAccess({
       ...deps,
       sessions: createSessionStore(deps.storage),
@@ -92,16 +101,8 @@ export async function openProxy(deps: OpenProxyDeps): Promise<AsyncDisposable> {
       codes: createUrlCodes(createSignOnStore(deps.storage), clock),
       platformUrl: deps.platformUrl,
     }),
-    sprites: new SpriteRoute({
-      ...deps,
-      ways: new MachineWays({
-        ...deps,
-        onFailure({ id }, error) {
-          log.warn({ machine: id, why: toErrorMessage(error) }, 'a machine could not be started for a request');
-        },
-      }),
-      calls: new MachineCalls(),
-    }),
+    sprites: new SpriteRoute(routing),
+    apps: new AppRoute({ ...routing, findMachines: (app) => names.findMachines(app) }),
     shutdown,
     mapError: deps.mapError,
     log,

@@ -7,6 +7,7 @@ import { createEdgeServer } from '../../http/edge-server.ts';
 import { type MapError, toKnownError } from '../../http/error-answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import type { Shutdown } from '../../http/shutdown.ts';
+import type { AppRoute } from './app-route.ts';
 import type { HostNames, SpriteTarget } from './host-names.ts';
 import type { OwnPages } from './own-pages.ts';
 import { parseHost, toHostName } from './parse-host.ts';
@@ -21,6 +22,7 @@ export interface ProxyServerDeps {
   readonly access: UrlAccess;
   readonly pages: OwnPages;
   readonly sprites: SpriteRoute;
+  readonly apps: AppRoute;
   readonly shutdown: Shutdown;
   readonly mapError: MapError;
   readonly log: Log;
@@ -64,8 +66,7 @@ async function serve(deps: ProxyServerDeps, exchange: Exchange): Promise<void> {
   if (deps.pages.isOwn(request.url ?? '')) return await deps.pages.serve(request, response, name);
   const kept = deps.names.find(name, named);
   const target = kept instanceof Promise ? await kept : kept;
-  if (target.type === 'app')
-    throw new RemoraError('not_found', 'there is no such app, or none of its machines serves HTTP');
+  if (target.type === 'app') return await deps.apps.serve(exchange, target);
   return await serveSprite(deps, exchange, name, target);
 }
 

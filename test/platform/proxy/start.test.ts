@@ -1,6 +1,7 @@
 // Requests to a machine that does not run: they start it once, wait within bounds, and what may not come in wakes nothing.
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import type { ChannelSession } from '../../../src/platform/channels/channel-session.ts';
@@ -134,7 +135,10 @@ describe('how many wait, and how long', () => {
   const open = (ensureRunning: () => Promise<void>, held_ms = 30_000) => {
     const failures: unknown[] = [];
     const ways = new MachineWays({
-      channels: { find: () => undefined, wait: async () => ({ machine_id: 'm' }) as ChannelSession },
+      channels: {
+        find: () => undefined,
+        wait: async () => ({ connect: async () => new PassThrough() }) as unknown as ChannelSession,
+      },
       changes: { subscribe: () => undefined },
       ensureRunning,
       trustMachines: true,
@@ -152,20 +156,23 @@ describe('how many wait, and how long', () => {
       count += 1;
       await started.promise;
     });
-    const waiting = Array.from({ length: HELD_MAX }, () => ways.wake(machine, never));
-    await expect(ways.wake(machine, never)).rejects.toMatchObject({ code: 'not_reachable', retryAfter_ms: 5_000 });
+    const waiting = Array.from({ length: HELD_MAX }, () => ways.wake(machine, undefined, never));
+    await expect(ways.wake(machine, undefined, never)).rejects.toMatchObject({
+      code: 'not_reachable',
+      retryAfter_ms: 5_000,
+    });
     started.resolve();
     expect((await Promise.all(waiting)).length).toBe(HELD_MAX);
     expect(count).toBe(1);
-    await ways.wake(machine, never);
+    await ways.wake(machine, undefined, never);
     expect(count).toBe(2);
   });
 
   test('who waits for too long, and whose caller is gone, waits no more', async () => {
     const { ways } = open(() => new Promise(() => undefined), 30);
-    await expect(ways.wake(machine, never)).rejects.toMatchObject({ code: 'not_reachable' });
+    await expect(ways.wake(machine, undefined, never)).rejects.toMatchObject({ code: 'not_reachable' });
     const gone = new AbortController();
-    const waiting = ways.wake(machine, gone.signal);
+    const waiting = ways.wake(machine, undefined, gone.signal);
     gone.abort(new Error('gone'));
     await expect(waiting).rejects.toThrow('gone');
   });
@@ -173,7 +180,7 @@ describe('how many wait, and how long', () => {
   test('what made a start fail is in the log, and in no answer', async () => {
     const cause = new Error('the last lines of its log: secret');
     const { ways, failures } = open(() => Promise.reject(cause));
-    const error = await ways.wake(machine, never).catch((thrown: Error) => thrown);
+    const error = await ways.wake(machine, undefined, never).catch((thrown: Error) => thrown);
     expect(String(error)).not.toContain('secret');
     expect(failures).toEqual([cause]);
   });
