@@ -95,6 +95,27 @@ it.each([
   expect([code, child.output]).toEqual([0, '']);
 });
 
+it('the page tells providers what the Extensions API asks of them', () => {
+  const text = readFileSync(`${root}src/provider/README.md`, 'utf8').replaceAll(/\s+/g, ' ');
+  const said = [
+    // What the service does, 2, 3 and 4.
+    /Make of them, idempotently: an account that owns extensions, an organization or team .* admin users/,
+    /no traffic comes until that application has services\. A service may switch the handler of the proxy protocol on/,
+    /Publish a public DNS record that resolves to `ip_address`, and use that name in the values of `config`/,
+    // 6.
+    /Do not ask users to confirm their address: it is confirmed already/,
+    /Send mostly transactional messages, about the resource or its bill/,
+    /Do not send the same message to one user several times because the user has resources in several organizations/,
+    /Do not put other users of an organization on a campaign merely because they signed on/,
+    // 7, 8 and 9.
+    /A latency-sensitive provider, such as a database, has to run on the platform to be an official extension/,
+    /bills the customers, and pays you after deducting its share of the revenue/,
+    /Changes of billing and support plans belong in your own pages/,
+    /does not run your billing logic, does not manage your service .*, passes support requests on to you, and does not deploy/,
+  ];
+  expect(said.filter((sentence) => !sentence.test(text))).toEqual([]);
+});
+
 it('the compiler checks a project with it, with the strictest options, and finds what is wrong', () => {
   const wrong = `import { createProviderHandler } from 'remora/provider';
 // @ts-expect-error: the secret is missing, and an id is text

@@ -21,7 +21,10 @@ const costs = (title: string): Shown => ['platform/extensions/extension-costs.te
 const registry = (title: string): Shown => ['platform/extension-providers.test.ts', title];
 const signOn = (title: string): Shown => ['platform/sign-on.test.ts', title];
 const verify = (title: string): Shown => ['provider/verify-request.test.ts', title];
-const advice: Shown = ['provider/readme-examples.test.ts', 'the provider sells a box, and refuses with its own words'];
+const advice: Shown = [
+  'provider/readme-examples.test.ts',
+  'the page tells providers what the Extensions API asks of them',
+];
 
 const PROVISIONED = 'an extension is provisioned at once, its app gets the variables, and no answer has a value';
 const POLLED = 'a slow provider is waited for after the answer, and its status is asked for until it is ready';
@@ -88,10 +91,15 @@ const kitPage = (title: string) => `the [kitâ€™s page](../provider/README.md), â
 
 export const extensionsRows: readonly ExtensionsRow[] = [
   row(service, '1', `${provision}; secrets: \`GET /v1/apps/{app_name}/secrets\``, life(PROVISIONED)),
-  row(service, '2', `${provision}; aliases: ${decided('mail', 'mail-to-aliases')}; accounts: ${kitPage('Accounts')}`, [
-    'platform/mail.test.ts',
-    'reaches its user unchanged below the trace, and neither envelope nor reply shows an address to the other side',
-  ]),
+  row(
+    service,
+    '2',
+    `${provision}; aliases: \`--mail-domain\` and \`--mail-listen\` ([mail](../contract/DECISIONS.md#mail-to-aliases)); accounts: ${kitPage('Accounts')}`,
+    [
+      'platform/mail.test.ts',
+      'reaches its user unchanged below the trace, and neither envelope nor reply shows an address to the other side',
+    ],
+  ),
   notServed(service, '3', noNetwork),
   notServed(service, '4', `${noNetwork}; the advice is in ${kitPage('Where you run')}`),
   row(
