@@ -2,10 +2,13 @@
 // goes on.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import { SQLITE_FILE } from '../../../src/platform/storage/sqlite-storage.ts';
 import { atEnd } from '../../support/at-end.ts';
 import { eventually } from '../../support/eventually.ts';
-import { IMPATIENT, openExtensions, type Spoil } from '../../support/provisioner.ts';
+import { IMPATIENT, openExtensions, QUICK, type Spoil } from '../../support/provisioner.ts';
 
 /** Answers each provisioning request with this text. */
 const says =
@@ -61,6 +64,19 @@ test('a redirect is not followed', async () => {
     expect((await create(`kv-${status}`)).json).toMatchObject({ state: 'failed', error: { code: 'invalid_answer' } });
   }
   expect(new Set(provider.asked.map(({ path }) => path))).toEqual(new Set(['/platform/extensions']));
+});
+
+test('a removal that is answered with a redirect is no removal', async () => {
+  const { provider, create, call, read } = await openExtensions({ extensionTimes: IMPATIENT });
+  const { id } = (await create('my-kv')).json;
+  provider.spoil(({ method }, response) => {
+    if (method === 'DELETE') response.writeHead(302, { location: provider.base_url }).end();
+    return method === 'DELETE';
+  });
+  expect((await call('DELETE', `/v1/extensions/${id}`)).json).toMatchObject({ state: 'deleting' });
+  provider.spoil(() => false);
+  await eventually(async () => (await read(id)).state === 'deleted');
+  expect(provider.resources.size).toBe(0);
 });
 
 test('words of a refusal are shown, short and without what moves a terminal', async () => {
@@ -303,6 +319,31 @@ test('a deletion after a lost answer finds what the provider calls it, and remov
   isLosing = false;
   expect((await call('DELETE', '/v1/extensions/my-kv')).status).toBe(204);
   expect(provider.resources.size).toBe(0);
+});
+
+test('what a process is told after the end of its claim is not recorded: another one goes on', async () => {
+  const { provider, platform, create, call, read } = await openExtensions({
+    extensionTimes: { ...QUICK, answerWithin_ms: 100 },
+  });
+  const gate = Promise.withResolvers<void>();
+  provider.spoil(async ({ method }, response) => {
+    if (method !== 'POST') return false;
+    await gate.promise;
+    response.writeHead(422).end();
+    return true;
+  });
+  const { id } = (await create('my-kv', { app: 'web' })).json;
+  const db = new Database(join(platform.dir, SQLITE_FILE));
+  db.prepare("UPDATE extensions SET claim = 'other/1' WHERE id = ?").run(id);
+  gate.resolve();
+  await eventually(() => platform.log.some(({ extension, outcome }) => extension === id && outcome === 'refused'));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(await read(id)).toMatchObject({ state: 'provisioning', error: null });
+  provider.spoil(() => false);
+  db.prepare('UPDATE extensions SET claim = NULL, claim_until = NULL WHERE id = ?').run(id);
+  db.close();
+  await call('POST', `/v1/extensions/${id}/retry`);
+  await eventually(async () => (await read(id)).state === 'ready');
 });
 
 test('a provider without a status is believed by its answer', async () => {
