@@ -1,9 +1,12 @@
 // Webhooks of providers: stored before they are answered, applied once, and never older than what is known.
 
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { Secret } from '../../../src/core/secret.ts';
 import { signContent } from '../../../src/core/signature.ts';
+import { createWebhookBatches } from '../../../src/platform/extensions/webhooks/webhook-batches.ts';
+import { SQLITE_FILE } from '../../../src/platform/storage/sqlite-storage.ts';
 import { ask } from '../../support/ask.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openExtensions } from '../../support/provisioner.ts';
@@ -168,6 +171,112 @@ test('one that nobody asked for is kept where its user has an extension of the p
   for (const each of refused) expect((await tell('resource.created', each)).status).toBe(202);
   expect((await call('GET', '/v1/extensions')).json.extensions.length).toBe(2);
   expect(await outcomes()).toEqual(['created', 'refused', 'refused', 'refused']);
+});
+
+test('one that comes once more does nothing, also when another word has come since', async () => {
+  const { id, provider, registered, platform, call, read } = await open();
+  const body = JSON.stringify({ timestamp: now(), action: 'resource.updated', resource: { id, status: 'told' } });
+  const headers = {
+    'content-type': 'application/json',
+    'x-signature': signContent(registered.secrets.webhook, body),
+  };
+  const send = async () =>
+    (await fetch(`${platform.url}/api/hooks/extensions/kv`, { method: 'POST', headers, body })).status;
+  expect(await send()).toBe(202);
+  expect((await read('my-kv')).status).toBe('told');
+  provider.resources.set(id, { status: 'asked', plan: 'small' });
+  await call('GET', '/v1/extensions/my-kv?refresh=true');
+  expect(await send()).toBe(202);
+  expect((await read('my-kv')).status).toBe('asked');
+});
+
+test('a creation is believed of members only, and of organizations that know the provider', async () => {
+  const { platform, provider, user, tell, outcomes } = await open();
+  const { organization_id } = provider.of('POST')[0]?.json ?? {};
+  await platform.admin.createOrganization('other');
+  const stranger = { email: 'eve@example.com', name: 'Eve', organization: 'other', role: 'admin' } as const;
+  const eve = (await platform.admin.createUser(stranger)).user;
+  const membership = ['--organization', 'other', '--role', 'admin', '--dir', platform.dir];
+  expect((await runHere(['platform', 'user', 'set-role', 'ada@example.com', ...membership])).err).toBe('');
+  const [other] = (await platform.admin.listOrganizations()).filter(({ slug }) => slug === 'other');
+  const told = { name: 'made-there', status: 'ready' };
+  await tell('resource.created', { ...told, id: 'r-1', organization_id, user_id: eve.id });
+  await tell('resource.created', { ...told, id: 'r-2', organization_id: other?.id, user_id: user.id });
+  expect(await outcomes()).toEqual(['refused', 'refused']);
+  await tell('resource.created', { ...told, id: 'r-3', organization_id, user_id: user.id });
+  expect(await outcomes()).toEqual(['created', 'refused', 'refused']);
+});
+
+test('a provider tells of its own resources only, and of a name that waits in the same organization', async () => {
+  const { id, platform, provider, registered, tell, create, read, list } = await open();
+  const other = await platform.admin.registerExtensionProvider({ name: 'other', base_url: provider.base_url });
+  const body = JSON.stringify({ timestamp: now(), action: 'resource.deleted', resource: { id } });
+  const send = async (name: string, secret: Secret) => {
+    const headers = { 'content-type': 'application/json', 'x-signature': signContent(secret, body) };
+    return (await fetch(`${platform.url}/api/hooks/extensions/${name}`, { method: 'POST', headers, body })).status;
+  };
+  expect(await send('other', other.secrets.webhook)).toBe(202);
+  expect(await send('other', registered.secrets.webhook)).toBe(401);
+  expect((await read('my-kv')).state).toBe('ready');
+
+  const gate = Promise.withResolvers<void>();
+  provider.spoil(async ({ method }) => {
+    if (method === 'POST') await gate.promise;
+    return false;
+  });
+  const making = create('waiting');
+  await eventually(() => provider.of('POST').length === 2);
+  const { organization_id, user_id } = provider.of('POST')[1]?.json ?? {};
+  const told = { id: 'r-x', name: 'waiting', status: 'ready', user_id };
+  await tell('resource.created', { ...told, organization_id: 'org_other' });
+  expect((await read('waiting')).status).toBe(null);
+  await tell('resource.created', { ...told, organization_id });
+  expect((await read('waiting')).status).toBe('ready');
+  gate.resolve();
+  expect((await making).json.state).toBe('ready');
+  expect((await list()).map(({ outcome }) => outcome)).toEqual(['applied', 'refused']);
+});
+
+test('those that changed nothing are kept up to a thousand, and none is forgotten that could be sent again', async () => {
+  const { id, platform, tell } = await open();
+  const db = new Database(join(platform.dir, SQLITE_FILE));
+  const insert = db.prepare(
+    `INSERT INTO extension_webhooks (provider, digest, received_at, told_at, action, resource_id, outcome)
+     VALUES ('kv', randomblob(32), ?, 1, 'resource.updated', 'r-lost', 'unknown')`,
+  );
+  const count = db
+    .prepare("SELECT count(*) FROM extension_webhooks WHERE outcome = 'unknown' AND received_at > ?")
+    .pluck();
+  const counts = () => [count.get(0), count.get(Date.now() - 600_000)];
+  db.transaction(() => {
+    for (let count = 0; count < 1_500; count += 1) insert.run(Date.now() - 1_200_000 - count);
+    for (let count = 0; count < 1_500; count += 1) insert.run(Date.now() - count);
+  })();
+  expect(counts()).toEqual([3_000, 1_500]);
+  // The first one that comes looks after them.
+  await tell('resource.updated', { id, status: 'x' });
+  expect(counts()).toEqual([1_500, 1_500]);
+  db.close();
+});
+
+test('one that fails fails alone', async () => {
+  const sizes: number[] = [];
+  const take = createWebhookBatches(async (_provider, given) => {
+    sizes.push(given.length);
+    await new Promise((resolve) => setImmediate(resolve));
+    if (given.some(({ recorded }) => recorded.resource_id === 'bad')) throw new Error('it cannot be stored');
+    return given.map(() => ({ outcome: 'applied', app: null }));
+  });
+  const toGiven = (resource_id: string) => ({
+    webhook: { timestamp: '1', action: 'resource.updated' as const, resource: { id: resource_id } },
+    recorded: {
+      ...{ provider: 'kv', digest: Buffer.alloc(32), received_at: 1, told_at: 1 },
+      ...{ action: 'resource.updated', resource_id },
+    },
+  });
+  const ends = await Promise.allSettled(['a', 'b', 'bad', 'c', 'd'].map((id) => take('kv', toGiven(id))));
+  expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
+  expect(sizes).toEqual([1, 4, 1, 1, 1, 1]);
 });
 
 test('one of a resource that is not known is recorded, and makes and deletes nothing', async () => {
