@@ -27,7 +27,8 @@ export async function createExtension(invocation: Invocation): Promise<number> {
   return await askPlatform(invocation, async (client) => {
     // The first answer may take 5 s.
     invocation.out.note(`asking ${provider} for ${name}`);
-    return await finish(invocation, client, await client.call('createExtension', { body }));
+    const made = await client.call('createExtension', { body });
+    return await finish(invocation, client, made, name);
   });
 }
 
@@ -94,8 +95,16 @@ export async function openExtension(invocation: Invocation): Promise<number> {
 }
 
 /** Waits, says how it ended, and which variables the app has. The exit code says whether it is ready. */
-async function finish(invocation: Invocation, client: PlatformClient, first: ExtensionRecord): Promise<number> {
+async function finish(
+  invocation: Invocation,
+  client: PlatformClient,
+  first: ExtensionRecord,
+  wanted?: string,
+): Promise<number> {
   const end = await wait(invocation, client, first);
+  if (wanted !== undefined && end.name !== wanted) {
+    invocation.out.note(`${end.provider} calls it ${end.name}, and so do later commands`);
+  }
   print(invocation, end, toLines(end));
   return end.state === 'failed' || (end.state === 'ready' && end.error !== null) ? exitCode.failed : exitCode.ok;
 }

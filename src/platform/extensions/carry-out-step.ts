@@ -66,8 +66,7 @@ export function createCarryOutStep(deps: CarryOutStepDeps): CarryOutStep {
         'a provider has changed the id of a resource; the first one is kept',
       );
     }
-    const name =
-      answer.name === undefined || (await store.findByName(answer.name)) !== undefined ? undefined : answer.name;
+    const name = answer.name !== undefined && (await store.isFree(answer.name)) ? answer.name : undefined;
     const platform_app_name = await checkApp(sql, provider, answer.platform_app_name);
     if (answer.platform_app_name !== undefined && platform_app_name === undefined) {
       deps.log.warn({ extension: row.id, provider: row.provider }, 'a provider named an app that is not its own');

@@ -8,6 +8,8 @@ import type { ClosedSecret } from '../vault/vault.ts';
 export const extensionStep = z.enum(['provision', 'read', 'update', 'delete']);
 export type ExtensionStep = z.infer<typeof extensionStep>;
 
+export const ID_PREFIX = 'ext_';
+
 export interface ExtensionRow {
   readonly id: string;
   readonly organization_id: string;

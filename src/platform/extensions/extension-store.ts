@@ -1,6 +1,6 @@
 // The extensions of every organization: made, found, listed and changed.
 import type { Sql, SqlValue } from '../storage/storage.ts';
-import { type ExtensionRow, parseExtensionRow, type StoredExtension } from './extension-row.ts';
+import { type ExtensionRow, ID_PREFIX, parseExtensionRow, type StoredExtension } from './extension-row.ts';
 
 /** What a change writes; what it does not name stays. */
 export type ExtensionChange = Partial<Omit<ExtensionRow, 'id' | 'organization_id' | 'provider' | 'created_at'>>;
@@ -23,6 +23,8 @@ export interface ExtensionStore {
   /** By id, or by the name of one that is not deleted. */
   findOf(organization_id: string, id: string): Promise<ExtensionRow | undefined>;
   findByName(name: string): Promise<ExtensionRow | undefined>;
+  /** Whether a provider may give an extension this name: no other one has it, and it cannot be taken for the id of one. */
+  isFree(name: string): Promise<boolean>;
   /** By the id at the provider; by our own where the provider has not said another one. */
   findAtProvider(provider: string, resource_id: string): Promise<ExtensionRow | undefined>;
   /** The same as `findAtProvider`, and locks the row as `lock` does. */
@@ -55,6 +57,7 @@ export function createExtensionStore(sql: Sql): ExtensionStore {
     const found = await sql.one<StoredExtension>(text, values);
     return found === undefined ? undefined : parseExtensionRow(found);
   };
+  const findByName = (name: string) => one(`name = $1 AND ${live}`, [name]);
   return {
     async insert(row) {
       const fields = { id: row.id, organization_id: row.organization_id, provider: row.provider, ...toFields(row) };
@@ -68,7 +71,8 @@ export function createExtensionStore(sql: Sql): ExtensionStore {
     findOf: async (organization_id, id) =>
       (await one('organization_id = $1 AND id = $2', [organization_id, id])) ??
       (await one(`organization_id = $1 AND name = $2 AND ${live}`, [organization_id, id])),
-    findByName: (name) => one(`name = $1 AND ${live}`, [name]),
+    findByName,
+    isFree: async (name) => name !== '' && !name.startsWith(ID_PREFIX) && (await findByName(name)) === undefined,
     findAtProvider: async (provider, resource_id) =>
       (await one(`provider = $1 AND provider_id = $2 AND ${live}`, [provider, resource_id])) ??
       (await one(`provider = $1 AND id = $2 AND provider_id IS NULL AND ${live}`, [provider, resource_id])),

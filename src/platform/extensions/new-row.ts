@@ -1,6 +1,6 @@
 // A new extension, which its provider is still to be asked for. Pure but for its id.
 import { randomHex } from '../../core/urandom.ts';
-import type { ExtensionRow } from './extension-row.ts';
+import { type ExtensionRow, ID_PREFIX } from './extension-row.ts';
 
 const ID_BYTES = 10;
 
@@ -21,7 +21,7 @@ type NewRow = Pick<
 export function toNewRow(now_ms: number, given: NewRow): ExtensionRow {
   return {
     ...given,
-    id: `ext_${randomHex(ID_BYTES)}`,
+    id: `${ID_PREFIX}${randomHex(ID_BYTES)}`,
     provider_id: null,
     platform_app_name: null,
     unrequested: false,

@@ -270,6 +270,16 @@ test('an id that changes later is refused; a name and an app are taken over wher
   await call('PATCH', `/v1/extensions/${made.id}`, { primary_region: 'fra' });
   expect(await read(made.id)).toMatchObject({ name: 'renamed', provider_id: made.provider_id });
   expect(platform.log.some(({ message }) => String(message).includes('changed the id'))).toBe(true);
+  await call('DELETE', `/v1/extensions/${made.id}`);
+  const { runHere } = await import('../../support/run-here.ts');
+  const { err } = await runHere(['platform', 'extension', 'create', 'kv', 'my-kv', '--dir', platform.dir]);
+  expect(err).toMatch(/^asking kv for my-kv\n[\s\S]*kv calls it renamed, and so do later commands$/);
+  provider.spoil(({ method, json }, response) => {
+    if (method !== 'POST') return false;
+    response.end(JSON.stringify({ id: `r-${json.id}`, config: {}, name: 'ext_of_another' }));
+    return true;
+  });
+  expect((await create('by-id')).json).toMatchObject({ name: 'by-id', state: 'ready' });
 });
 
 test('the app of a private address is one of the organization whose app the provider runs as', async () => {

@@ -53,7 +53,6 @@ export function createTakeWebhook(deps: TakeWebhookDeps): TakeWebhook {
     if (!isKnown || (await store.count(organization_id)) >= EXTENSIONS_MAX || !/^[\x21-\x7e]{1,255}$/.test(resource.id))
       return undefined;
     const given = toFitText(resource.name ?? '', NAME_MAX);
-    const isTaken = given === '' || given.startsWith('ext_') || (await store.findByName(given)) !== undefined;
     const fresh = toNewRow(now_ms, {
       organization_id,
       provider,
@@ -65,7 +64,7 @@ export function createTakeWebhook(deps: TakeWebhookDeps): TakeWebhook {
       primary_region: null,
       read_regions: [],
     });
-    const name = isTaken ? fresh.id.replace('_', '-') : given;
+    const name = (await store.isFree(given)) ? given : fresh.id.replace('_', '-');
     const row = { ...fresh, ...idle, name, provider_id: resource.id, unrequested: true, asked: true } as const;
     const change = applyWebhook({ ...row, state: 'ready' }, { webhook, told_at, now_ms });
     const made = { ...row, ...change, state: 'ready' as const };
