@@ -14,6 +14,7 @@ import { openTestPlatform } from '../../support/open-platform.ts';
 import { killProcesses } from '../../support/processes-of.ts';
 import { openTcpDoor } from '../../support/tcp-door.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { openWebSocket } from '../../support/websocket-caller.ts';
 
 const SHOW = 'printf %s "$KEY" | sha256sum';
 const digest = (value: string) => createHash('sha256').update(value).digest('hex');
@@ -63,6 +64,8 @@ async function openSilence(): Promise<number> {
 interface Machine extends AgentProcess {
   /** What a program says that is started now, or the code of the refusal. */
   run(): Promise<string>;
+  /** Does what `run` does, over one connection for all its programs. */
+  control(): Promise<() => Promise<string>>;
   put(name: string): Promise<unknown>;
   restart(name: string): Promise<unknown>;
   service(name: string): Promise<ServiceResponse>;
@@ -83,6 +86,17 @@ function toMachine(agent: AgentProcess): Machine {
     async run() {
       const { status, text, json } = await post(`/v1/exec?${toExecQuery(['sh', '-c', SHOW])}`);
       return status === 200 ? text : `${status} ${(json as { error: string }).error}`;
+    },
+    async control() {
+      const { socket, messages } = await openWebSocket(agent.socket, '/v1/control');
+      const start = { type: 'op.start', op: 'exec', args: { cmd: ['sh', '-c', SHOW] } };
+      return async () => {
+        const begin = messages.length;
+        socket.send(`control:${JSON.stringify(start)}`);
+        const said = () => messages.slice(begin).join('');
+        await eventually(() => said().includes('op.complete'));
+        return said();
+      };
     },
     put: (name) =>
       ask({ method: 'PUT', target: `/v1/services/${name}?duration=0`, headers, body: JSON.stringify(define) }),
@@ -145,7 +159,8 @@ test('a copy that is refused starts nothing with them, what it runs goes on, and
   const { set, start, adopt } = await open();
   const seed = await start();
   await eventually(async () => (await seed.isServed()) === true);
-  await shows(seed, VALUE);
+  const first = await seed.control();
+  await eventually(async () => (await first()).includes(digest(VALUE)));
   await seed.endAgent();
   await killProcesses(seed.dir);
   const [one, other] = await Promise.all([start(seed), start(seed)]);
@@ -169,8 +184,11 @@ test('a copy that is refused starts nothing with them, what it runs goes on, and
   const old = await start(seed);
   expect(await old.run()).toBe(UNAVAILABLE);
 
+  const over = await one.control();
+  expect(await over()).toContain(digest(VALUE));
   const later = drawCanary();
   await set(later);
+  await eventually(async () => (await over()).includes(digest(later)));
   await shows(one, later);
   expect([await other.run(), await old.run()]).toEqual([UNAVAILABLE, UNAVAILABLE]);
   expect((await adopt()).status).toBeLessThan(300);
@@ -178,5 +196,5 @@ test('a copy that is refused starts nothing with them, what it runs goes on, and
   const taken = await start(undefined, other.dir);
   await eventually(async () => (await taken.logOf('web')).includes(digest(later)));
   await shows(taken, later);
-  await eventually(async () => (await one.run()) === UNAVAILABLE);
+  await eventually(async () => (await one.run()) === UNAVAILABLE, 60_000);
 }, 120_000);
