@@ -9,14 +9,16 @@ import { createHolds } from './holds/holds.ts';
 import { createHooks } from './hooks/hooks.ts';
 import { createPrimaryChangeHooks } from './hooks/run-primary-change.ts';
 import { setHooksPart } from './hooks/set-hooks-part.ts';
-import { createIdle } from './idle/idle.ts';
+import { createIdle, type IdleOptions } from './idle/idle.ts';
+import { createSleepConsent } from './idle/sleep-consent.ts';
 import { createInterlock } from './machine/interlock.ts';
 import { createMachine } from './machine/machine.ts';
 import { createMachineStatus, type MachineStatus } from './machine/machine-status.ts';
 import type { MachinesApi } from './machine/machines-api.ts';
-import { createSuspendProgress } from './machine/suspend-progress.ts';
+import { createSuspendProgress, type SuspendProgress } from './machine/suspend-progress.ts';
+import type { Suspender } from './machine/suspender.ts';
 import { createOwnSprite } from './own-sprite/own-sprite.ts';
-import { createPorts } from './ports/ports.ts';
+import { createPorts, type Ports, type PortsOptions } from './ports/ports.ts';
 import { createReplication, type Replication } from './replication/replication.ts';
 import { bootClock_ms } from './restart/restart-file.ts';
 import type { RestartRequest } from './restart/restart-request.ts';
@@ -100,17 +102,7 @@ export async function createAgentParts(base: AgentBase, options: AgentPartsOptio
       onAsked: () => supervisor.onSecretsChanged(),
     }),
   );
-  const ports = stack.use(
-    createPorts({
-      ...common,
-      part: board.part('ports'),
-      noticesPart: board.part('notices'),
-      db: store.db,
-      config: { ...config, spriteUrl: gateway.spriteUrl, servedPorts: resumeReports.servedPorts },
-      identity,
-      mayGoOut: resumeReports.mayGoOut,
-    }),
-  );
+  const ports = stack.use(createPortsOf(base, config, { identity, gateway, resumeReports }));
   const hooks = await createHooksOf(base, config);
   const progress = createSuspendProgress((up) => resume.setFence(up));
   const replication = stack.use(
@@ -146,24 +138,30 @@ export async function createAgentParts(base: AgentBase, options: AgentPartsOptio
       generation: () => incarnation.generation,
       lastResume: () => resume.lastResume(),
       lastSuspend: restartState?.lastSuspend,
+      beforeSuspend: () => sleep.beforeSuspend(),
     }),
   );
-  const idle = stack.use(
-    createIdle({
-      ...common,
-      runClock,
-      config,
-      ...work,
-      calls: () => gateway.calls(),
-      suspendState: () => progress.state,
-      ports: () => ports.listening().keys(),
-      check,
-      suspend: (recheck) => machine.suspender.suspend(false, recheck),
-    }),
-  );
+  const { idle, sleep } = createIdleParts(base, config, {
+    ...{ work, gateway, ports, check, progress },
+    suspender: machine.suspender,
+  });
+  stack.use(idle);
   return {
     ...{ resume, staleSockets, generationPath, generationFile, writeGeneration, holds, machineStatus, resumeReports },
-    ...{ channel, ownSprite, gateway, ports, hooks, progress, replication, interlock, machine, idle, supervisor },
+    ...{
+      channel,
+      ownSprite,
+      gateway,
+      ports,
+      hooks,
+      progress,
+      replication,
+      interlock,
+      machine,
+      idle,
+      sleep,
+      supervisor,
+    },
     upgrade: createUpgradeOf(options, gateway, supervisor),
   };
 }
@@ -176,6 +174,40 @@ function onFence(
 ): void {
   machineStatus.setFencedOff(reason);
   supervisor.onSecretsChanged();
+}
+
+/** What suspends an idle machine: the machine itself, and the platform with its consent. */
+function createIdleParts(
+  { clock, random, runClock, hub }: AgentBase,
+  config: AgentPartsOptions['config'],
+  { work, gateway, ports, check, progress, suspender }: IdleNeeds,
+) {
+  const idle = createIdle({
+    ...{ clock, random, runClock, hub, config },
+    ...work,
+    calls: () => gateway.calls(),
+    suspendState: () => progress.state,
+    ports: () => ports.listening().keys(),
+    check,
+    suspend: (recheck) => suspender.suspend(false, { recheck }),
+  });
+  const sleep = createSleepConsent({
+    watch: idle,
+    suspend: (steps) => suspender.suspend(false, steps),
+    callOff: suspender.callOff,
+    state: () => progress.state,
+    wasResumed: () => suspender.last?.outcome === 'resumed',
+  });
+  return { idle, sleep };
+}
+
+interface IdleNeeds {
+  readonly work: Pick<IdleOptions, 'inside' | 'lookInside' | 'holds' | 'isPrimary'>;
+  readonly gateway: Pick<Gateway, 'calls'>;
+  readonly ports: Pick<Ports, 'listening'>;
+  readonly check: () => void;
+  readonly progress: SuspendProgress;
+  readonly suspender: Suspender;
 }
 
 /** What can be done to the sprite as a whole: by others over the channel, by the supervisor in this machine, and by the platform. */
@@ -238,6 +270,27 @@ async function openMachinesApi(
   const { createMachinesApi } = await import('./machine/machines-api.ts');
   await import('./machine/ask-suspend.ts');
   return createMachinesApi({ address, token, upstream, identity });
+}
+
+function createPortsOf(
+  { clock, random, hub, upstream, log, board, store }: AgentBase,
+  config: AgentPartsOptions['config'],
+  { identity, gateway, resumeReports }: PortNeeds,
+): Ports {
+  return createPorts({
+    ...{ clock, random, hub, upstream, log },
+    part: board.part('ports'),
+    noticesPart: board.part('notices'),
+    db: store.db,
+    config: { ...config, spriteUrl: gateway.spriteUrl, servedPorts: resumeReports.servedPorts },
+    identity,
+    mayGoOut: resumeReports.mayGoOut,
+  });
+}
+
+interface PortNeeds extends Pick<PortsOptions, 'identity'> {
+  readonly gateway: Pick<Gateway, 'spriteUrl'>;
+  readonly resumeReports: Pick<ResumeReports, 'servedPorts' | 'mayGoOut'>;
 }
 
 async function createHooksOf({ board, incarnation }: AgentBase, { hooksDir: directory }: AgentPartsOptions['config']) {

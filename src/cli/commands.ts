@@ -7,6 +7,7 @@ import { imageCommands, imageKind } from './image/image-commands.ts';
 import { insideCommands, insideKinds } from './inside/inside-commands.ts';
 import { jsonFlag } from './json-flag.ts';
 import { kinds as operatorKinds, platformWordCommands, wordCommands } from './operator/operator-commands.ts';
+import { spriteIdleFlag } from './platform/idle-flags.ts';
 import { platformCareCommands, platformCommand } from './platform/platform-command.ts';
 import { qemuFlags } from './platform/qemu-flags.ts';
 import { socketFlag } from './socket-path.ts';
@@ -32,6 +33,10 @@ export const commands: readonly Command[] = [
       },
       port: { type: 'string', value: 'N', summary: 'port of the platform on 127.0.0.1 (4180); 0 takes a free one' },
       interval: { type: 'string', value: 'MS', summary: 'time between two writes of the database node (1000)' },
+      'sprite-idle': {
+        ...spriteIdleFlag,
+        summary: 'after how long without work a sprite is suspended, such as 30s (never)',
+      },
       ...qemuFlags,
     },
     notes: [

@@ -9,6 +9,7 @@ import { ownSpriteOperations } from './local/own-sprite.ts';
 import { portOperations } from './local/ports.ts';
 import { replicationOperations } from './local/replication.ts';
 import { resumeOperations } from './local/resume.ts';
+import { sleepOperations } from './local/sleep.ts';
 import { statusOperations } from './local/status.ts';
 import { taskOperations } from './local/tasks.ts';
 import { localUpgradeOperations } from './local/upgrade.ts';
@@ -22,6 +23,7 @@ export const agentOperations = {
   ...machineOperations,
   ...resumeOperations,
   ...taskOperations,
+  ...sleepOperations,
   ...gatewayOperations,
   ...portOperations,
   ...replicationOperations,

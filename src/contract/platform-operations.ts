@@ -16,6 +16,7 @@ import { hostOperations } from './hosts.ts';
 import { statusOperations } from './local/status.ts';
 import { machineChangeOperations } from './machine-changes.ts';
 import { machineHistoryOperations } from './machine-history.ts';
+import { machineIdleOperations } from './machine-idle.ts';
 import { machineLeaseOperations } from './machine-leases.ts';
 import { machineMetadataOperations } from './machine-metadata.ts';
 import { machineUsageOperations } from './machine-usage.ts';
@@ -66,6 +67,7 @@ export const platformOperations = {
   ...machineOperations,
   ...machineHistoryOperations,
   ...machineChangeOperations,
+  ...machineIdleOperations,
   ...machineLeaseOperations,
   ...machineMetadataOperations,
   ...machineUsageOperations,

@@ -15,7 +15,12 @@ export type Change =
   /** Another machine, or another incarnation, is served in place of the one that was. */
   | { readonly type: 'incarnation_replaced'; readonly sprite_id: string }
   /** A machine of this platform process has reached another state. */
-  | { readonly type: 'machine_moved'; readonly sprite_id: string; readonly state: MachineStatus }
+  | {
+      readonly type: 'machine_moved';
+      readonly machine_id: string;
+      readonly sprite_id: string;
+      readonly state: MachineStatus;
+    }
   /** An event of a machine of this platform process was recorded. */
   | { readonly type: 'machine_event'; readonly machine_id: string }
   /** It is time to look again at what this process is not notified of. */

@@ -2,13 +2,14 @@
 import type { Clock } from '../core/clock.ts';
 import type { Changes } from './changes.ts';
 import type { Channels } from './channels/channels.ts';
-import type { MachineService } from './machines/moves/machine-service.ts';
+import type { StartQueue } from './idle/start-queue.ts';
 import type { HostParts } from './open-hosts.ts';
 import type { Stores } from './open-stores.ts';
 import type { UserParts } from './open-users.ts';
 import { trustsMachines } from './platform-edge.ts';
 import type { PlatformOptions } from './platform-options.ts';
 import type { MachineTraffic } from './proxy/machine-traffic.ts';
+import { HELD_MS } from './proxy/machine-ways.ts';
 import { openProxy } from './proxy/open-proxy.ts';
 import type { ProxyAddresses } from './proxy/proxy-addresses.ts';
 import { SPRITE_URL, type SpriteSurroundings } from './sprites/sprite-record.ts';
@@ -22,7 +23,7 @@ export interface OpenFrontDeps {
   readonly changes: Changes;
   readonly channels: Channels;
   readonly hostParts: Pick<HostParts, 'others'>;
-  readonly machineService: Pick<MachineService, 'start'>;
+  readonly startQueue: Pick<StartQueue, 'start'>;
   readonly userParts: UserParts;
   /** Undefined without a proxy. */
   readonly proxyAddresses: ProxyAddresses | undefined;
@@ -31,9 +32,12 @@ export interface OpenFrontDeps {
   readonly clock: Clock;
 }
 
+/** How long a request waits for a place to start its machine in: the proxy holds it a little longer, and it then reads why. */
+const PLACE_MS = HELD_MS - 1_000;
+
 /** Resolves when it listens; what it returns closes it. Throws what `openProxy` throws. */
 export async function openFront(deps: OpenFrontDeps): Promise<AsyncDisposable> {
-  const { options, stores, proxyAddresses: addresses, machineService } = deps;
+  const { options, stores, proxyAddresses: addresses, startQueue } = deps;
   const { proxy, publicUrl } = options;
   if (proxy === undefined || addresses === undefined) return { [Symbol.asyncDispose]: async () => undefined };
   return await openProxy({
@@ -42,8 +46,11 @@ export async function openFront(deps: OpenFrontDeps): Promise<AsyncDisposable> {
     options: proxy,
     addresses,
     users: deps.userParts.users,
-    async ensureRunning({ id }) {
-      await machineService.start(id);
+    async ensureRunning({ id, sprite_id, machine_only }, signal) {
+      const sprite = machine_only ? undefined : await stores.sprites.find(sprite_id);
+      // Only callers that the organization knows come in at a URL that is not public.
+      const mayMakeRoom = sprite?.url_settings.auth === 'sprite';
+      await startQueue.start(id, { mayMakeRoom, signal, most_ms: PLACE_MS });
     },
     trustMachines: trustsMachines(options),
     key: deps.vault.derive('URLs of sprites'),

@@ -60,7 +60,8 @@ export async function openMachines(deps: OpenMachinesDeps): Promise<MachineParts
     machines,
     async onMove(move) {
       await recordMove(sprites, move);
-      changes.publish({ type: 'machine_moved', sprite_id: move.sprite_id, state: move.state });
+      const { machine_id, sprite_id, state } = move;
+      changes.publish({ type: 'machine_moved', machine_id, sprite_id, state });
     },
     onEvent: (machine_id) => changes.publish({ type: 'machine_event', machine_id }),
     driver,

@@ -24,6 +24,7 @@ import type { CostParts } from './open-costs.ts';
 import type { ExtensionParts } from './open-extensions.ts';
 import type { GatewayParts } from './open-gateway.ts';
 import type { HostParts } from './open-hosts.ts';
+import type { IdleParts } from './open-idle.ts';
 import type { MachineParts } from './open-machines.ts';
 import type { Stores } from './open-stores.ts';
 import type { UserParts } from './open-users.ts';
@@ -65,6 +66,7 @@ export interface PlatformEdgeDeps extends MachineParts, Pick<GatewayParts, 'conn
   readonly channels: Channels;
   readonly extensions: ExtensionParts;
   readonly hostParts: HostParts;
+  readonly idle: IdleParts;
   readonly costs: Pick<CostParts, 'handlers'>;
   readonly changes: Changes;
   readonly metrics: PlatformMetrics;
@@ -119,10 +121,12 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
   const watches = openPortWatches({ notices, changes: deps.changes, isShared });
   const apps = createAppService({ storage, clock });
   const secrets = createAppSecrets({ storage, vault: deps.vault, changes: deps.changes, clock });
+  const start = (id: string, signal: AbortSignal) => deps.idle.startQueue.start(id, { mayMakeRoom: true, signal });
   const reaching = {
     sprites: spriteService,
     machines,
-    machineService,
+    start,
+    arriving: deps.idle.arriving,
     channels: deps.channels,
     others: deps.hostParts.others,
     host,
@@ -165,6 +169,8 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       sprites: spriteService,
       volumeService,
       service: machineService,
+      start,
+      explainIdle: deps.idle.explainIdle,
       rates: options.machineRates,
       defaults: deps.defaults,
       callOwner: deps.hostParts.others?.platforms.ask,

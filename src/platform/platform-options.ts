@@ -6,6 +6,7 @@ import type { NewCatalogueEntry } from './catalogue/catalogue-entry.ts';
 import type { OAuthClient } from './connectors/oauth/oauth-client.ts';
 import type { StepTimes } from './extensions/step-times.ts';
 import type { GatewayLimits } from './gateway/gateway-limits.ts';
+import type { IdleSettings } from './idle/idle-settings.ts';
 import type { MachineRateOptions } from './machines/access/machine-rates.ts';
 import type { AgentCommand } from './machines/drivers/process/spawn-machine.ts';
 import type { QemuSettings } from './machines/drivers/qemu/qemu-settings.ts';
@@ -53,6 +54,8 @@ export interface PlatformOptions {
   readonly upkeepPeriod_ms?: number;
   /** How long the freeze waits after a suspend is accepted, so that the answer is sent first. */
   readonly freezeDelay_ms?: number;
+  /** When machines without work are put to sleep, and how long a start waits for a place; never, and not at all, where nothing is said. */
+  readonly idle?: Partial<IdleSettings>;
   /** The time over which machines that are resumed together spread their reconnects; 0 when absent. */
   readonly reconnectSpread_ms?: number;
   /** How often one token may call, besides calls through the gateway; 100 a second when absent. */

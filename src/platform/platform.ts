@@ -21,6 +21,7 @@ import { openExtensions } from './open-extensions.ts';
 import { openFront, toSurroundings } from './open-front.ts';
 import { openGateway } from './open-gateway.ts';
 import { openHosts } from './open-hosts.ts';
+import { openIdle } from './open-idle.ts';
 import { openListeners } from './open-listeners.ts';
 import { openMachines } from './open-machines.ts';
 import { openMail } from './open-mail.ts';
@@ -31,7 +32,6 @@ import { createPlatformAddresses } from './platform-addresses.ts';
 import { createPlatformEdge } from './platform-edge.ts';
 import type { PlatformOptions } from './platform-options.ts';
 import { openSignedCalls } from './provider-calls/open-signed-calls.ts';
-import { createMachineTraffic } from './proxy/machine-traffic.ts';
 import { createProxyAddresses } from './proxy/proxy-addresses.ts';
 import { createVault } from './vault/vault.ts';
 
@@ -84,6 +84,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const hostParts = stack.use(await openHosts({ options, stores, vault, clock, capacity: machineService.capacity }));
   const { records } = hostParts.others ?? {};
   const channels = stack.use(openChannels(stores.incarnations, changes, records, log, clock));
+  const idle = openIdle({ options, stores, machineService, channels, changes, clock });
   const userParts = openUsers({ ...stores, clock, passwordCost: options.passwordCost });
   const providers = createExtensionProviders({ sql: stores.storage, vault, clock });
   const calls = stack.use(openSignedCalls(providers, clock));
@@ -102,6 +103,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     fencing,
     channels,
     hostParts,
+    idle,
     changes,
     ...machineParts,
     userParts,
@@ -121,8 +123,8 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
 
   stack.defer(() => edge.drain(DRAIN_MS));
   stack.use(machineService);
+  stack.use(idle);
   await machineService.reconcile();
-  const traffic = createMachineTraffic(() => clock.mono_ms());
   stack.use(
     await openFront({
       options,
@@ -131,10 +133,10 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
       changes,
       channels,
       hostParts,
-      machineService,
       userParts,
       proxyAddresses,
-      traffic,
+      traffic: idle.traffic,
+      startQueue: idle.startQueue,
       platformUrl,
       clock,
     }),
@@ -142,6 +144,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   stack.use(await openListeners({ options, edge, metricsListener, addresses }));
   const mail = stack.use(await openMail({ mail: options.mail, users: userParts.users, clock, log }));
   machineService.carryOn();
+  idle.start();
   void volumeService.carryOn();
 
   const admin = createAdmin({

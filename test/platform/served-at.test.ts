@@ -63,6 +63,7 @@ signalMachine 401:unauthorized served 403:forbidden 403:forbidden served 404:not
 listMachineVersions 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 cordonMachine 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 uncordonMachine 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+readMachineIdle 401:unauthorized served served served served 404:not_found
 readLease 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 acquireLease 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 releaseLease 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found

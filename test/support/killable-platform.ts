@@ -63,6 +63,8 @@ export async function openKillablePlatform(options: KillablePlatformOptions = {}
       '--trust-machines',
       '--token-rate',
       '1000000',
+      '--sprite-idle',
+      '0s',
       ...more,
     ];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });

@@ -50,7 +50,7 @@ export async function openPlatformPair(
     const port = given.includes('--port') ? [] : ['--port', '0'];
     const words = ['--dir', join(dir, 'p'), ...port, '--key-file', join(shared, 'key')];
     const more = ['--providers', join(shared, 'providers.toml'), '--organization', 'acme', '--token-file', tokenFile];
-    const limits = ['--token-rate', '1000000', '--end-machines'];
+    const limits = ['--token-rate', '1000000', '--end-machines', '--sprite-idle', '0s', '--start-wait', '0s'];
     const args = [remoraPath, 'platform', ...words, ...more, ...limits, ...given];
     const child = startChild(process.execPath, args, { REMORA_DATABASE_URL: database.reveal() });
     const { url } = JSON.parse(await child.line(/"serving"/));

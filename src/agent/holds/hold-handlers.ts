@@ -6,7 +6,11 @@ import type { Holds } from './holds.ts';
 
 type TaskOperations = Omit<typeof taskOperations, 'idle'>;
 
-export function createHoldHandlers(holds: Holds): Handlers<TaskOperations, unknown> {
+/** `beforeHold` calls off a suspend that the platform prepares, and resolves when it does not come any more. */
+export function createHoldHandlers(
+  holds: Holds,
+  beforeHold: (name: string) => Promise<void> = async () => undefined,
+): Handlers<TaskOperations, unknown> {
   function existing(name: string) {
     const task = holds.get(name);
     if (task === undefined) throw new RemoraError('not_found', `there is no hold ${name}`);
@@ -20,12 +24,14 @@ export function createHoldHandlers(holds: Holds): Handlers<TaskOperations, unkno
 
   return {
     listTasks: () => ({ tasks: holds.list() }),
-    createTask({ body }) {
+    async createTask({ body }) {
+      await beforeHold(body.name);
       mustBeFree(body.name);
       return holds.put(toRequest(body.name, body));
     },
     readTask: ({ params }) => existing(params.name),
-    putTask({ params, body }) {
+    async putTask({ params, body }) {
+      await beforeHold(params.name);
       if (holds.get(params.name)?.connection === true && !holds.isFree(params.name)) {
         throw new RemoraError(
           'conflict',
@@ -38,8 +44,9 @@ export function createHoldHandlers(holds: Holds): Handlers<TaskOperations, unkno
       existing(params.name);
       holds.release(params.name, 'released');
     },
-    holdTask({ params, query }, sink) {
+    async holdTask({ params, query }, sink) {
       const { name } = params;
+      await beforeHold(name);
       if (!holds.isFree(name)) mustBeFree(name);
       const task = holds.put({
         name,

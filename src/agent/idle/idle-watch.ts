@@ -5,14 +5,7 @@ import { createBackoff } from '../../core/backoff.ts';
 import type { Clock } from '../../core/clock.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
 import type { HoldTime } from '../../core/holds/hold-book.ts';
-import {
-  beginIdle,
-  blockersOf,
-  type IdleSample,
-  type IdleState,
-  idleFor,
-  observe,
-} from '../../core/idle/idle-judge.ts';
+import { beginIdle, type IdleSample, type IdleState, idleFor, observe } from '../../core/idle/idle-judge.ts';
 import { toIdlePace } from '../../core/idle/idle-pace.ts';
 import { type IdleRefusal, type IdleSettings, toIdleStatus, untilSuspend } from '../../core/idle/idle-status.ts';
 import type { InboundReading } from '../../core/idle/inbound-judge.ts';
@@ -21,10 +14,14 @@ import { RemoraError } from '../../core/remora-error.ts';
 import type { RunClock } from '../../core/run-clock.ts';
 import type { EventHub } from '../events/event-hub.ts';
 import type { ReadInbound } from './inbound-connections.ts';
+import { runTicks } from './run-ticks.ts';
+import { markWork, toArrived, type WorkMark } from './work-mark.ts';
 
 /** How long to wait at least after a suspend that failed. */
 export const RETRY_MIN_MS = 60_000;
 export const RETRY_MAX_MS = 1_800_000;
+/** However soon the machine may suspend itself, it is looked at no earlier. */
+const DUE_MIN_MS = 50;
 
 export interface IdleWatchOptions {
   readonly clock: Clock;
@@ -47,6 +44,8 @@ export interface IdleWatchOptions {
 export interface IdleWatch extends AsyncDisposable {
   start(signal: AbortSignal): void;
   status(): IdleStatus;
+  /** Notes the work of this moment. A suspend that is prepared later does not count as work. */
+  mark(): Promise<WorkMark>;
   /** Call it at a resume: the time without work starts over, because the machine was resumed for some work. */
   onResumed(): void;
 }
@@ -62,7 +61,6 @@ export function createIdleWatch(options: IdleWatchOptions): IdleWatch {
   let refusal: IdleRefusal | undefined;
   let resumes = 0;
   let lookedAt_run_ms = Number.NEGATIVE_INFINITY;
-  let timer: NodeJS.Timeout | undefined;
   let looking: Promise<void> | undefined;
 
   function now(): HoldTime {
@@ -78,6 +76,13 @@ export function createIdleWatch(options: IdleWatchOptions): IdleWatch {
     const inbound = await options.readInbound(new Set(state.inbound.known.keys()), stop.signal);
     lookedAt_run_ms = runClock.now_ms();
     return sample(inbound);
+  }
+
+  /** What is seen is kept, else the next look would count a call that has come and gone once more. */
+  function seenNow(): IdleState {
+    const seen = observe(state, sample({ type: 'kept' }));
+    if (options.work().suspendState === 'awake') state = seen;
+    return seen;
   }
 
   function untilDue(): number | undefined {
@@ -104,9 +109,10 @@ export function createIdleWatch(options: IdleWatchOptions): IdleWatch {
 
   async function suspend(): Promise<void> {
     const begun = resumes;
+    const { since } = state;
     hub.publish('idle_suspend', { idle_ms: Math.round(idleFor(state, now())), after_ms });
     try {
-      await options.suspend(recheck);
+      await options.suspend(() => recheck(since));
       // The accepted suspend may never happen; a resume takes this back.
       if (resumes === begun)
         postpone('the suspend was accepted, and the machine has not been resumed since', backoff.next());
@@ -125,39 +131,28 @@ export function createIdleWatch(options: IdleWatchOptions): IdleWatch {
   }
 
   /** Neither the preparation of the suspend counts as work, nor the traffic between local programs that it causes. */
-  async function recheck(): Promise<void> {
+  async function recheck(since: HoldTime): Promise<void> {
     const fresh = await freshSample();
-    const { inbound } = fresh;
-    const outside =
-      inbound.type === 'seen' ? { ...inbound, connections: inbound.connections.filter(isFromOutside) } : inbound;
-    const seen = observe(state, { ...fresh, suspendState: 'awake', inbound: outside });
-    if (seen.since !== state.since) throw toArrived(seen);
-  }
-
-  function schedule(): void {
-    if (stop.signal.aborted) return;
-    const due_ms = untilDue() ?? Number.POSITIVE_INFINITY;
-    timer = setTimeout(run, Math.min(pace.sample_ms, Math.max(due_ms, 50)));
-    timer.unref();
-  }
-
-  function run(): void {
-    void tick().finally(schedule);
-  }
-
-  function end(): void {
-    stop.abort();
-    clearTimeout(timer);
+    const seen = observe(state, { ...fresh, suspendState: 'awake', inbound: toOutside(fresh.inbound) });
+    if (seen.since !== since) throw toArrived(seen);
   }
 
   return {
     start(signal) {
       if (signal.aborted) return;
-      signal.addEventListener('abort', end, { once: true });
+      signal.addEventListener('abort', () => stop.abort(), { once: true });
       state = observe(beginIdle(now()), sample({ type: 'kept' }));
-      schedule();
+      runTicks(stop.signal, tick, () => Math.min(pace.sample_ms, Math.max(untilDue() ?? Infinity, DUE_MIN_MS)));
     },
-    status: () => toIdleStatus(observe(state, sample({ type: 'kept' })), settings, refusal, now()),
+    mark: () =>
+      markWork({
+        check: options.check,
+        lookInside: options.lookInside,
+        seen: seenNow,
+        now,
+        sample: () => ({ ...sample({ type: 'kept' }), suspendState: 'awake' }),
+      }),
+    status: () => toIdleStatus(seenNow(), settings, refusal, now()),
     onResumed() {
       resumes += 1;
       refusal = undefined;
@@ -165,14 +160,12 @@ export function createIdleWatch(options: IdleWatchOptions): IdleWatch {
       state = { ...state, since: now() };
     },
     async [Symbol.asyncDispose]() {
-      end();
+      stop.abort();
       await looking;
     },
   };
 }
 
-function toArrived(seen: IdleState): RemoraError {
-  const owners = blockersOf(seen).map(({ owner, reason }) => (reason === undefined ? owner : `${owner} (${reason})`));
-  const what = owners.length === 0 ? 'a call or a hold that came and went' : owners.join(', ');
-  return new RemoraError('held', `work arrived while the suspend was prepared: ${what}`);
+function toOutside(inbound: InboundReading): InboundReading {
+  return inbound.type === 'seen' ? { ...inbound, connections: inbound.connections.filter(isFromOutside) } : inbound;
 }

@@ -8,7 +8,7 @@ import type { RunClock } from '../../core/run-clock.ts';
 import type { Handlers } from '../../http/handler.ts';
 import { createSs, type Ss } from '../../linux/sockets/ss.ts';
 import type { EventHub } from '../events/event-hub.ts';
-import { createIdleWatch } from './idle-watch.ts';
+import { createIdleWatch, type IdleWatch } from './idle-watch.ts';
 import { createInboundReader } from './inbound-connections.ts';
 
 export interface IdleOptions {
@@ -42,6 +42,8 @@ export interface Idle extends AsyncDisposable {
   start(signal: AbortSignal): void;
   /** Call it when a resume was noticed. */
   onResumed(): void;
+  /** See `IdleWatch.mark`. */
+  readonly mark: IdleWatch['mark'];
 }
 
 export function createIdle(options: IdleOptions): Idle {
@@ -86,6 +88,7 @@ export function createIdle(options: IdleOptions): Idle {
       watch.start(signal);
     },
     onResumed: watch.onResumed,
+    mark: watch.mark,
     async [Symbol.asyncDispose]() {
       unsubscribe();
       await watch[Symbol.asyncDispose]();

@@ -42,6 +42,8 @@ export interface MachineOptions {
   readonly lastResume: () => LastResume | undefined;
   /** The last suspend that the former process of the agent knew. */
   readonly lastSuspend?: LastSuspend | undefined;
+  /** Ends what the platform prepares. `slept`: the machine was asleep meanwhile, and that was the suspend. */
+  readonly beforeSuspend?: () => Promise<'awake' | 'slept'>;
 }
 
 export interface Machine extends Disposable {
@@ -108,6 +110,10 @@ export function createMachine(options: MachineOptions): Machine {
     return { api, client, app, machine };
   }
 
+  async function suspend(force: boolean): Promise<void> {
+    if ((await options.beforeSuspend?.()) !== 'slept') await suspender.suspend(force);
+  }
+
   /** Returns the parameters of the path after checking that they name this machine. */
   function thisMachine(params: { app_name: string; machine_id: string }) {
     const known = configured();
@@ -133,12 +139,12 @@ export function createMachine(options: MachineOptions): Machine {
         };
       },
       async suspendMe({ query }) {
-        await suspender.suspend(query.force);
+        await suspend(query.force);
         return { ok: true };
       },
       async suspendThis({ params, query }) {
         thisMachine(params);
-        await suspender.suspend(query.force);
+        await suspend(query.force);
         return { ok: true };
       },
       async waitThis({ params, query, signal }) {

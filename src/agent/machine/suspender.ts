@@ -23,6 +23,8 @@ const PREPARE_LIMIT_MS = 10_000;
 /** How long asking the machines API may take. */
 export const ASK_LIMIT_MS = 10_000;
 
+const NOT_FROZEN = 'the platform accepted the suspend and the machine went on running';
+
 export interface SuspenderOptions {
   readonly clock: Clock;
   readonly hub: EventHub;
@@ -49,12 +51,23 @@ export interface SuspenderOptions {
 
 export type LastSuspend = z.infer<typeof lastSuspend>;
 
+/** What one attempt does in its own way. */
+export interface AttemptSteps {
+  /** Runs when all is prepared, just before the platform is asked; the suspend is dropped when it rejects. */
+  readonly recheck?: () => Promise<void>;
+  /** In place of `SuspenderOptions.mayStart`. */
+  readonly mayStart?: () => Promise<void>;
+  /** In place of `SuspenderOptions.ask`. */
+  readonly ask?: () => Promise<void>;
+}
+
 export interface Suspender extends Disposable {
   /**
    * Resolves when the platform accepted. A second caller joins the attempt of the first. When it rejects, the machine stays awake.
-   * `recheck` runs when all is prepared, just before the platform is asked; the suspend is dropped when it rejects.
    */
-  suspend(force: boolean, recheck?: () => Promise<void>): Promise<void>;
+  suspend(force: boolean, steps?: AttemptSteps): Promise<void>;
+  /** The platform does not carry out what it accepted: takes back the preparation. Does nothing unless a suspend is accepted. */
+  callOff(message: string): Promise<void>;
   /** Call it when a resume was noticed; `onRecovered`, when its recovery is done. */
   onResumed(): void;
   onRecovered(): void;
@@ -78,8 +91,9 @@ export function createSuspender(options: SuspenderOptions): Suspender {
     last = message === undefined ? { at, outcome } : { at, outcome, message };
   }
 
-  async function attempt(force: boolean, recheck: () => Promise<void>): Promise<void> {
-    await options.mayStart(force);
+  async function attempt(force: boolean, steps: AttemptSteps): Promise<void> {
+    const { mayStart = () => options.mayStart(force), ask = options.ask } = steps;
+    await mayStart();
     options.interlock(force);
     if (!is('awake')) throw new RemoraError('conflict', `the machine is ${progress.state}; try again when it is awake`);
     last = { at: toDateTime(clock.wall_ms()), outcome: 'asking' };
@@ -90,10 +104,10 @@ export function createSuspender(options: SuspenderOptions): Suspender {
     hub.publish('suspending', fields);
     try {
       await options.prepare(fields);
-      await recheck();
+      await steps.recheck?.();
       options.interlock(force);
       if (!is('preparing')) throw new RemoraError('conflict', 'the machine was resumed while its suspend was prepared');
-      await Promise.race([options.ask(), woken.promise]);
+      await Promise.race([ask(), woken.promise]);
     } catch (error) {
       await refused(error);
       throw error;
@@ -102,7 +116,7 @@ export function createSuspender(options: SuspenderOptions): Suspender {
     move('accepted');
     settleOutcome('accepted');
     hub.publish('suspend_accepted');
-    watchdog = setTimeout(interrupted, options.interruptedAfter_ms ?? INTERRUPTED_AFTER_MS);
+    watchdog = setTimeout(() => void callOff(NOT_FROZEN), options.interruptedAfter_ms ?? INTERRUPTED_AFTER_MS);
     watchdog.unref();
   }
 
@@ -117,18 +131,20 @@ export function createSuspender(options: SuspenderOptions): Suspender {
     hub.publish('suspend_failed', { outcome: last?.outcome, message });
   }
 
-  function interrupted(): void {
+  async function callOff(message: string): Promise<void> {
     options.check();
     if (!is('fenced')) return;
+    clearTimeout(watchdog);
     move('interrupted');
-    const message = 'the platform accepted the suspend and the machine went on running';
     settleOutcome('interrupted', message);
-    void options.undo(message).then(() => hub.publish('suspend_interrupted', { message }));
+    await options.undo(message);
+    hub.publish('suspend_interrupted', { message });
   }
 
   return {
-    suspend(force, recheck = async () => undefined) {
-      running ??= attempt(force, recheck).finally(() => {
+    callOff,
+    suspend(force, steps = {}) {
+      running ??= attempt(force, steps).finally(() => {
         running = undefined;
       });
       return running;

@@ -7,6 +7,7 @@ import { readDevMachines } from '../dev/dev-machines.ts';
 import { openDevStack } from '../dev/dev-stack.ts';
 import { exitCode } from '../exit-code.ts';
 import { parsePort, parseWhole } from '../number-flag.ts';
+import { readSpriteIdle } from '../platform/read-idle-flags.ts';
 import { openStopSignals } from '../stop-signals.ts';
 import { toPrintable } from '../table.ts';
 
@@ -26,6 +27,7 @@ export async function run(invocation: Invocation): Promise<number> {
     interval_ms,
     agentCommand: agentProgram,
     qemu,
+    spriteIdle_ms: readSpriteIdle(invocation.text),
     version: invocation.version,
     signal: stop.signal,
     print: (message) => out.note(`remora dev: ${toPrintable(message)}`),

@@ -22,6 +22,7 @@ import { readPlatformKeys } from '../platform/platform-keys.ts';
 import { readProviderFile } from '../platform/provider-file.ts';
 import { readProxyFlags } from '../platform/proxy-flags.ts';
 import { readQemuFlags } from '../platform/qemu-flags.ts';
+import { readIdleFlags } from '../platform/read-idle-flags.ts';
 import { readSignInFlags } from '../platform/sign-in-flags.ts';
 import { openStopSignals } from '../stop-signals.ts';
 
@@ -61,6 +62,7 @@ export async function run(invocation: Invocation): Promise<number> {
     trustMachines: has('trust-machines'),
     ...toSnapshotMaxAge(text('snapshot-max-age')),
     ...toStartDeadline(text('start-deadline')),
+    idle: readIdleFlags(text),
     ...(qemu === undefined ? {} : { qemu }),
     ...readLimitFlags(text),
     metrics: metrics.access,

@@ -35,6 +35,8 @@ export interface DevOptions {
   readonly interval_ms: number;
   /** The machine is a virtual one, as these settings say; a process of this host when absent. */
   readonly qemu?: QemuSettings | undefined;
+  /** After how long without work a sprite is suspended; never when absent: the machine of the tour stays as it is. */
+  readonly spriteIdle_ms?: number | undefined;
   /** The program that a machine runs. */
   readonly agentCommand: { readonly command: string; readonly args: readonly string[] };
   readonly version: string;
@@ -102,8 +104,7 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
       },
       nodeUrl: node.url,
       catalogue: toDevCatalogue(provider.url),
-      endMachines: true,
-      ...(qemu === undefined ? { trustMachines: true } : { qemu }),
+      ...toMachineOptions(options),
       proxy: { listen: { host: '127.0.0.1', ...toPort(port, 4), mayMove: true } },
       version: options.version,
       log: createPlatformLog('info', destination),
@@ -180,6 +181,11 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
   };
   const opened = stack.move();
   return { record, places, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+function toMachineOptions({ qemu, spriteIdle_ms }: DevOptions) {
+  const common = { endMachines: true, idle: { sprite_ms: spriteIdle_ms } };
+  return qemu === undefined ? { ...common, trustMachines: true } : { ...common, qemu };
 }
 
 function toUserEntry({ user, password }: UserWithPassword): DevRecord['user'] {

@@ -8,7 +8,6 @@ const eligibility = 'Suspend eligibility';
 const automatic = 'Automatic suspend configuration';
 const moves = 'States and transitions';
 const endpoints = 'Machines API';
-const recorded = 'in `config.http_service`; nothing stops machines by itself yet';
 
 export const suspendRows: readonly SuspendRow[] = [
   [eligibility, 'memory', 'done', '2,048 MB are taken, 2,049 MB refused with 422 `not_eligible`'],
@@ -20,7 +19,7 @@ export const suspendRows: readonly SuspendRow[] = [
     'done',
     'by the time of the last change of the configuration; an update brings it up to date',
   ],
-  [automatic, 'auto_stop_machines', 'recorded', recorded],
+  [automatic, 'auto_stop_machines', 'done', 'of each app and region one machine in 5 min, by the word of its agent'],
   [automatic, 'auto_start_machines', 'done', 'a request starts a machine; with `false` only those that run get some'],
   [automatic, 'concurrency type', 'done', '`requests`: WebSockets count as requests'],
   [automatic, 'concurrency soft_limit', 'done', 'above it another machine is started; `hard_limit` requests wait'],

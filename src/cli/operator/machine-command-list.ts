@@ -22,6 +22,15 @@ export const machineLogsCommand: Word = {
   load: async () => (await import('./machine-commands.ts')).machineLogs,
 };
 
+/** The same command is also `remora platform why`. */
+export const machineWhyCommand: Word = {
+  name: 'machine why',
+  summary: 'what keeps a machine awake, since when, and when it would be put to sleep',
+  operands: ['MACHINE'],
+  flags: { app },
+  load: async () => (await import('./machine-why.ts')).machineWhy,
+};
+
 export const machineCommands: readonly Word[] = [
   machineLogsCommand,
   {
@@ -128,6 +137,7 @@ export const machineCommands: readonly Word[] = [
     },
     load: async () => (await import('./machine-commands.ts')).waitMachine,
   },
+  machineWhyCommand,
   {
     name: 'machine adopt',
     summary: 'let the next agent that reports as the machine, and is not the one that is served, take its place',

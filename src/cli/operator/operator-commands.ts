@@ -6,7 +6,7 @@ import { connectorCommands } from './connector-command-list.ts';
 import { costCommands, extensionCostCommands } from './cost-command-list.ts';
 import { extensionCommands } from './extension-command-list.ts';
 import { extensionProviderCommands } from './extension-provider-command-list.ts';
-import { machineCommands, machineLogsCommand } from './machine-command-list.ts';
+import { machineCommands, machineLogsCommand, machineWhyCommand } from './machine-command-list.ts';
 import { toCommand, toPinnedCommand, toPlatformCommand, type Word } from './operator-command.ts';
 import { organizationCommands, ownCommands } from './organization-command-list.ts';
 import { secretCommands } from './secret-command-list.ts';
@@ -37,7 +37,10 @@ export const kinds: readonly (readonly [name: string, summary: string])[] = [
   ['app', 'list, create, delete: the names under which an organization has its machines'],
   ['secret', 'list, set, delete: variables that only the programs in the machines of an app see'],
   ['extension', 'create, list, show, update, retry, delete, open, costs: resources at providers, and their variables'],
-  ['machine', 'list, show, create, update, start, stop, restart, suspend, wait, logs, lease, cordon, destroy, adopt'],
+  [
+    'machine',
+    'list, show, create, update, start, stop, restart, suspend, wait, logs, why, lease, cordon, destroy, adopt',
+  ],
   ['token', 'list, create, delete'],
   ['usage', 'list: what was called through the gateway; machines: how long machines were in each state'],
   ['organization', 'show; on the machine of the platform also list, create, update, delete'],
@@ -53,4 +56,5 @@ export const platformWordCommands: readonly Command[] = [
   ...words.map(toPlatformCommand),
   ...pinnedWords.map((word) => toPinnedCommand(word, `platform ${word.name}`)),
   toPinnedCommand(machineLogsCommand, 'platform logs'),
+  toPinnedCommand(machineWhyCommand, 'platform why'),
 ];

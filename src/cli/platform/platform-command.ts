@@ -1,5 +1,6 @@
 // `remora platform` as data: its flags and its help.
 import type { Command, Flag } from '../command.ts';
+import { idleFlags } from './idle-flags.ts';
 import { mailFlags } from './mail-flags.ts';
 import { proxyFlags } from './proxy-flags.ts';
 import { qemuFlags } from './qemu-flags.ts';
@@ -54,6 +55,7 @@ export const platformCommand: Command = {
       summary:
         'how long the snapshot of a suspended machine is kept, such as 24h; an older one is a cold start (for ever)',
     },
+    ...idleFlags,
     'host-address': {
       type: 'string',
       value: 'URL',

@@ -64,6 +64,8 @@ export const idleStatus = z.object({
   idle: z.boolean(),
   /** The time since which there has been no work; null while there is some. */
   idle_since: dateTime.nullable(),
+  /** The same as a span of the machine's run time, which no clock that is set changes; 0 while there is work. */
+  idle_ms: z.number().nonnegative(),
   blockers: z.array(idleBlocker),
   /** Activity that does not count as work. */
   ignored: z.array(z.string()),
@@ -155,7 +157,7 @@ export const taskOperations = {
     summary: 'Why this machine is awake: what blocks, what is ignored, when it would suspend',
     source,
     tag,
-    servedAt: ['socket'],
+    servedAt: ['socket', 'channel'],
     answer: { kind: 'json', status: 200, schema: idleStatus },
     errors: [],
   }),

@@ -42,6 +42,7 @@ export function toIdleStatus(
   return {
     idle,
     idle_since: idle ? toDateTime(state.since.wall_ms) : null,
+    idle_ms: Math.round(idleFor(state, at)),
     blockers,
     ignored: toIgnored(state, settings),
     last_activity_at: state.activity === undefined ? null : toDateTime(state.activity.wall_ms),

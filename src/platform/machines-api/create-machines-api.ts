@@ -1,5 +1,6 @@
 // The operations of the machines API, wired.
 import type { machineChangeOperations } from '../../contract/machine-changes.ts';
+import type { machineIdleOperations } from '../../contract/machine-idle.ts';
 import type { machineLeaseOperations } from '../../contract/machine-leases.ts';
 import type { machineMetadataOperations } from '../../contract/machine-metadata.ts';
 import type { machineOperations } from '../../contract/machines.ts';
@@ -11,6 +12,7 @@ import { createMachineHandlers, type MachineHandlerDeps } from '../machines/mach
 import { createDestroyedMachines } from '../machines/records/destroyed-machines.ts';
 import type { Principal } from '../tokens/principal.ts';
 import { createMachineChangeHandlers, type MachineChangeDeps } from './machine-change-handlers.ts';
+import { createIdleHandlers, type IdleHandlerDeps } from './machine-idle-handlers.ts';
 import { createMachineLeaseHandlers } from './machine-lease-handlers.ts';
 import { createMachineMetadataHandlers } from './machine-metadata-handlers.ts';
 import { createVolumeHandlers, type VolumeHandlerDeps } from './volume-handlers.ts';
@@ -18,7 +20,8 @@ import { createVolumeHandlers, type VolumeHandlerDeps } from './volume-handlers.
 export interface MachinesApiDeps
   extends Omit<MachineHandlerDeps, 'access' | 'destroyed'>,
     Omit<MachineChangeDeps, 'access' | 'host' | 'machines'>,
-    Pick<VolumeHandlerDeps, 'volumeService'> {
+    Pick<VolumeHandlerDeps, 'volumeService'>,
+    Pick<IdleHandlerDeps, 'explainIdle'> {
   readonly rates?: MachineRateOptions | undefined;
   /** Undefined where there is one platform process only. */
   readonly callOwner: CallOwner | undefined;
@@ -26,6 +29,7 @@ export interface MachinesApiDeps
 
 type Rows = typeof machineOperations &
   typeof machineChangeOperations &
+  typeof machineIdleOperations &
   typeof machineLeaseOperations &
   typeof machineMetadataOperations &
   typeof volumeOperations;
@@ -41,6 +45,7 @@ export function createMachinesApi(given: MachinesApiDeps): Handlers<Rows, Princi
   return {
     ...createMachineHandlers({ ...deps, destroyed: createDestroyedMachines(given.storage) }),
     ...createMachineChangeHandlers({ ...deps, host }),
+    ...createIdleHandlers({ ...deps, host }),
     ...createMachineLeaseHandlers(deps),
     ...createMachineMetadataHandlers(deps),
     ...createVolumeHandlers(deps),

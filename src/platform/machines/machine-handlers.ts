@@ -15,6 +15,7 @@ import { MACHINE_LOG } from './drivers/last-lines.ts';
 import { listMachines } from './list-machines.ts';
 import { readLog } from './machine-log.ts';
 import type { MachineService } from './moves/machine-service.ts';
+import type { StartedMachine } from './moves/machine-starts.ts';
 import type { DestroyedMachines } from './records/destroyed-machines.ts';
 import { findMachineFor, type MachinePath } from './records/find-machine.ts';
 import type { MachineStore } from './records/machine-store.ts';
@@ -26,6 +27,8 @@ export interface MachineHandlerDeps {
   readonly destroyed: Pick<DestroyedMachines, 'list'>;
   readonly access: MachineAccess;
   readonly service: MachineService;
+  /** Starts a machine, perhaps after it has waited for a place. Throws what `MachineService.start` throws. */
+  readonly start: (id: string, signal: AbortSignal) => Promise<StartedMachine>;
   readonly clock: Clock;
   /** The id of this platform process among those on the database; undefined where the platform does not run. */
   readonly host: string | undefined;
@@ -85,7 +88,7 @@ export function createMachineHandlers(deps: MachineHandlerDeps): Handlers<typeof
     },
     startMachine: (call) =>
       access.move(call, operations.startMachine, async ({ id }) => {
-        const started = await service.start(id);
+        const started = await deps.start(id, call.signal);
         const migrated = started.cold_start === 'migrate';
         return { ...started, migrated, ...(migrated && deps.host !== undefined ? { new_host: deps.host } : {}) };
       }),

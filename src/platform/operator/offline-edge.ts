@@ -11,6 +11,7 @@ import { hostOperations } from '../../contract/hosts.ts';
 import { platformListenerNames } from '../../contract/listeners.ts';
 import { machineChangeOperations } from '../../contract/machine-changes.ts';
 import { machineHistoryOperations } from '../../contract/machine-history.ts';
+import { machineIdleOperations } from '../../contract/machine-idle.ts';
 import { machineLeaseOperations } from '../../contract/machine-leases.ts';
 import { machineMetadataOperations } from '../../contract/machine-metadata.ts';
 import { machineOperations } from '../../contract/machines.ts';
@@ -61,6 +62,7 @@ const operations = {
   ...machineOperations,
   ...machineHistoryOperations,
   ...machineChangeOperations,
+  ...machineIdleOperations,
   ...machineLeaseOperations,
   ...machineMetadataOperations,
   ...volumeOperations,
@@ -93,6 +95,8 @@ export function createOfflineEdge(deps: OfflineEdgeDeps): Edge {
         machines,
         service: machineService,
         incarnations: createIncarnationStore(deps.storage),
+        explainIdle: undefined,
+        start: (id) => machineService.start(id),
         clock: deps.clock,
         host: undefined,
         machinesDir: deps.machinesDir,

@@ -3,17 +3,21 @@
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PASSED_HEADER } from '../../contract/hosts.ts';
+import { RemoraError } from '../../core/remora-error.ts';
 import type { ChannelRecords } from '../channels/channel-records.ts';
 import type { ChannelSession } from '../channels/channel-session.ts';
 import type { Channels } from '../channels/channels.ts';
-import type { MachineService } from '../machines/moves/machine-service.ts';
 import type { MachineRow } from '../machines/records/machine-row.ts';
+import type { MachineStore } from '../machines/records/machine-store.ts';
 import type { Principal } from '../tokens/principal.ts';
 import type { OtherPlatforms } from './other-platforms.ts';
 import { findTrustedMachine, type TrustedMachineDeps } from './trusted-machine.ts';
 
 export interface ReachMachineDeps extends TrustedMachineDeps {
-  readonly machineService: Pick<MachineService, 'start'>;
+  /** Starts a machine, perhaps after it has waited for a place. Throws what `MachineService.start` throws. */
+  readonly start: (id: string, signal: AbortSignal) => Promise<unknown>;
+  readonly machines: TrustedMachineDeps['machines'] & Pick<MachineStore, 'find'>;
+  readonly arriving: ArrivingCalls;
   readonly channels: Pick<Channels, 'find' | 'wait'>;
   /** Who holds the channels, and the way there; undefined where there is one platform process only. */
   readonly others:
@@ -23,6 +27,13 @@ export interface ReachMachineDeps extends TrustedMachineDeps {
   readonly host: string;
 }
 
+export interface ArrivingCalls {
+  /** Counts a call that is on its way to a machine until its disposal: the machine is not put to sleep meanwhile. */
+  begin(machine_id: string): Disposable;
+  /** Whether a sleep may have begun before the call was counted, so that what was read of the machine may be old. */
+  isFallingAsleep(machine_id: string): boolean;
+}
+
 /** `host`: the platform process that holds the channel. */
 export type Reached = { readonly channel: ChannelSession } | { readonly host: string };
 
@@ -30,6 +41,8 @@ export type Reached = { readonly channel: ChannelSession } | { readonly host: st
 const CONNECT_MS = 15_000;
 /** A machine that is run elsewhere is connected, or it is away; and one whose call was passed on is connected by the record. */
 const AWAY_MS = 1_000;
+/** How long a call may be on its way from here to the agent. */
+const ARRIVAL_MS = 1_000;
 /** How often the record of the channels is read meanwhile. */
 const POLL_MS = 250;
 
@@ -41,7 +54,7 @@ const POLL_MS = 250;
 export type ReachMachine = (request: IncomingMessage, principal: Principal, sprite: string) => Promise<Reached>;
 
 export function createReachMachine(deps: ReachMachineDeps): ReachMachine {
-  const { channels, machineService, others } = deps;
+  const { channels, others } = deps;
 
   /** Looks here, and in the record unless the call was passed on already. */
   async function find(machine_id: string, isPassed: boolean, limit_ms: number): Promise<Reached> {
@@ -73,17 +86,40 @@ export function createReachMachine(deps: ReachMachineDeps): ReachMachine {
     }
   }
 
-  async function start(machine: MachineRow, principal: Principal, isPassed: boolean): Promise<void> {
+  async function start(machine: MachineRow, principal: Principal, call: ArrivingCall): Promise<void> {
     const { id, host } = machine;
-    if (host === null || host === deps.host || others === undefined || isPassed) await machineService.start(id);
+    if (host === null || host === deps.host || others === undefined || call.isPassed) await deps.start(id, call.gone);
     else await others.platforms.start({ ...machine, host }, principal);
   }
 
   return async (request, principal, name) => {
     const isPassed = request.headers[PASSED_HEADER] !== undefined;
-    const machine = await findTrustedMachine(deps, principal, name);
-    if (machine.config.external === true) return await find(machine.id, isPassed, AWAY_MS);
-    if (machine.state !== 'running' || machine.host === null) await start(machine, principal, isPassed);
-    return await find(machine.id, isPassed, isPassed ? AWAY_MS : CONNECT_MS);
+    const known = await findTrustedMachine(deps, principal, name);
+    if (known.config.external === true) return await find(known.id, isPassed, AWAY_MS);
+    const { arriving: calls } = deps;
+    const arriving = calls.begin(known.id);
+    try {
+      const machine = calls.isFallingAsleep(known.id) ? ((await deps.machines.find(known.id)) ?? known) : known;
+      const isUp = machine.state === 'running' && machine.wanted !== 'stopped' && machine.host !== null;
+      if (!isUp) await start(machine, principal, { isPassed, gone: toSignal(request) });
+      return await find(machine.id, isPassed, isPassed ? AWAY_MS : CONNECT_MS);
+    } finally {
+      // By then the agent counts it.
+      setTimeout(() => arriving[Symbol.dispose](), ARRIVAL_MS).unref();
+    }
   };
+}
+
+interface ArrivingCall {
+  readonly isPassed: boolean;
+  /** Aborted when the caller goes away. */
+  readonly gone: AbortSignal;
+}
+
+function toSignal({ socket }: IncomingMessage): AbortSignal {
+  const gone = new AbortController();
+  const end = () => gone.abort(new RemoraError('not_reachable', 'the caller went away'));
+  if (socket.destroyed) end();
+  else socket.once('close', end);
+  return gone.signal;
 }

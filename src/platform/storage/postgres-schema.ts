@@ -535,4 +535,12 @@ CREATE TABLE sign_on_consents (
 CREATE INDEX sign_on_consents_by_provider ON sign_on_consents (provider, organization_id);
 CREATE INDEX sign_on_consents_by_member ON sign_on_consents (organization_id, user_id);
 `,
+  `
+CREATE TABLE idle_rounds (
+  app TEXT COLLATE "C" NOT NULL,
+  region TEXT COLLATE "C" NOT NULL,
+  slept_at BIGINT NOT NULL,
+  PRIMARY KEY (app, region)
+);
+`,
 ];

@@ -543,4 +543,12 @@ CREATE TABLE sign_on_consents (
 CREATE INDEX sign_on_consents_by_provider ON sign_on_consents (provider, organization_id);
 CREATE INDEX sign_on_consents_by_member ON sign_on_consents (organization_id, user_id);
 `,
+  `
+CREATE TABLE idle_rounds (
+  app TEXT NOT NULL,
+  region TEXT NOT NULL,
+  slept_at INTEGER NOT NULL,
+  PRIMARY KEY (app, region)
+) STRICT, WITHOUT ROWID;
+`,
 ];

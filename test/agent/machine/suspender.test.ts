@@ -148,7 +148,7 @@ describe('a suspend that fails', () => {
   it('is dropped when the caller finds new work once all is prepared', async () => {
     const { suspender, asks, undone } = setUp();
     const recheck = () => Promise.reject(new RemoraError('held', 'work arrived'));
-    await expect(suspender.suspend(false, recheck)).rejects.toMatchObject({ code: 'held' });
+    await expect(suspender.suspend(false, { recheck })).rejects.toMatchObject({ code: 'held' });
     expect([suspender.state, asks(), undone]).toEqual(['awake', 0, ['work arrived']]);
   });
 

@@ -3,6 +3,7 @@
 import type { MachineStatus } from '../../../contract/machines.ts';
 
 export interface MachineMove {
+  readonly machine_id: string;
   readonly sprite_id: string;
   /** The state that the machine has reached. */
   readonly state: MachineStatus;

@@ -31,6 +31,9 @@ export interface MachineRecordsDeps {
   readonly clock: Clock;
 }
 
+/** Made by the user who calls, unless its source says otherwise. */
+export type WantedEvent = Pick<MachineEvent, 'type'> & Partial<Pick<MachineEvent, 'cause' | 'message' | 'source'>>;
+
 /** What follows an end. */
 export interface EndVerdict {
   readonly wanted: WantedState;
@@ -57,8 +60,8 @@ export interface MachineRecords {
   checkPlace(row: MachineRow): Promise<void>;
   /** Records a state that was found. Does nothing when the machine is no longer in the state of the row. */
   correct(row: MachineRow, state: MachineStatus): Promise<void>;
-  /** Records what is asked for before anything is done for it, with an event of that type if one is given. */
-  want(row: MachineRow, wanted: WantedState, type?: MachineEvent['type'], cause?: DiscardCause): Promise<void>;
+  /** Records what is asked for before anything is done for it, with an event if one is given. */
+  want(row: MachineRow, wanted: WantedState, event?: WantedEvent): Promise<void>;
   /** Records that the snapshot of a suspended machine, or of one that was to be resumed, is gone. */
   discard(row: MachineRow, cause: DiscardCause): Promise<void>;
   /** Records in one transaction that the instance ended, that its ports are closed, and what is wanted now. Undefined when the machine is gone. */
@@ -101,7 +104,7 @@ export function createMachineRecords(deps: MachineRecordsDeps): MachineRecords {
   }
 
   async function notifyMoved(row: MachineRow, state: MachineStatus, instance_id = row.instance_id): Promise<void> {
-    await deps.onMove({ sprite_id: row.sprite_id, state, at_ms: clock.wall_ms() });
+    await deps.onMove({ machine_id: row.id, sprite_id: row.sprite_id, state, at_ms: clock.wall_ms() });
     deps.onEvent(row.id);
     deps.waiters.settle(row.id, { state, instance_id });
   }
@@ -134,14 +137,13 @@ export function createMachineRecords(deps: MachineRecordsDeps): MachineRecords {
       if (row.state === state || !(await write())) return;
       await notifyMoved(row, state);
     },
-    async want(row, wanted, type, cause) {
+    async want(row, wanted, event) {
       await storage.transaction(async (sql) => {
         await createMachineStore(sql).want(row.id, wanted);
-        if (type === undefined) return;
+        if (event === undefined) return;
         const { state: status, instance_id } = row;
-        const event = { type, status, source: cause === undefined ? 'user' : 'platform', instance_id } as const;
-        const fields = cause === undefined ? {} : { cause };
-        await createMachineHistory(sql).add(row.id, { ...event, ...fields, timestamp: clock.wall_ms() });
+        const shared = { source: 'user', status, instance_id, timestamp: clock.wall_ms() } as const;
+        await createMachineHistory(sql).add(row.id, { ...shared, ...event });
       });
       deps.onEvent(row.id);
     },

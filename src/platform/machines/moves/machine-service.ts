@@ -16,6 +16,7 @@ import { createExits } from './machine-exits.ts';
 import type { OnMove } from './machine-move.ts';
 import { createReboots } from './machine-reboots.ts';
 import { createMachineRecords, type MachineRecords } from './machine-records.ts';
+import { createSleeps, type MachineSleeps } from './machine-sleeps.ts';
 import { createStarts, type StartedMachine } from './machine-starts.ts';
 import { createStops } from './machine-stops.ts';
 import { createSuspends } from './machine-suspends.ts';
@@ -62,6 +63,8 @@ export interface MachineService extends AsyncDisposable {
   carryOn(): void;
   /** Accepts a suspend; the freeze follows. Throws `invalid_state`, `concurrent_sprite_limit_exceeded`, or `not_eligible` with every condition. */
   suspend(id: string): Promise<void>;
+  /** See `MachineSleeps`. */
+  readonly sleeps: MachineSleeps;
   /**
    * Boots, thaws, or cancels a suspend. A boot forgets the known incarnation of the machine. Resolves once the machine runs and, after a
    * boot, its agent has reported. Throws `concurrent_sprite_limit_exceeded`, and `start_failed` with the end of its log.
@@ -199,13 +202,11 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
       });
     },
     suspend: suspends.suspend,
+    sleeps: createSleeps({ machines, records, suspends, stops, snapshots, mutex }),
     start: starts.start,
     stop: stops.stop,
-    restart,
-    destroy,
-    discardSnapshot,
+    ...{ restart, destroy, discardSnapshot, checkpoints },
     capacity: () => driver.capacity(),
-    checkpoints,
     upkeep: upkeep.look,
     reported: recordReport,
     ...updates,

@@ -81,7 +81,7 @@ export function createStops(deps: StopsDeps): MachineStops {
     async stop(id, options) {
       const row = await records.movableRow(id);
       restarts.cancel(id);
-      await records.want(row, 'stopped', records.judge(row, 'stop').to === row.state ? undefined : 'stop');
+      await records.want(row, 'stopped', records.judge(row, 'stop').to === row.state ? undefined : { type: 'stop' });
       return { ended: mutex.run(id, () => endNow(id, 'stopped', options)) };
     },
     endNow,
@@ -96,14 +96,14 @@ export function createStops(deps: StopsDeps): MachineStops {
         const row = await records.movableRow(id);
         if (row.state === 'suspended' || records.judge(row, 'stop').to === row.state) return;
         const wanted = isKept ? 'running' : 'stopped';
-        await records.want(row, wanted, 'stop', 'maintenance');
+        await records.want(row, wanted, { type: 'stop', source: 'platform', cause: 'maintenance' });
         await endNow(id, wanted);
       }),
     async destroy(id) {
       // Claimed first, so that no other host can start it meanwhile.
       await machines.claim(id, deps.host);
       const row = await records.ownRow(id);
-      await records.want(row, 'destroyed', row.wanted === 'destroyed' ? undefined : 'destroy');
+      await records.want(row, 'destroyed', row.wanted === 'destroyed' ? undefined : { type: 'destroy' });
       await mutex.run(id, async () => {
         await endNow(id, 'destroyed');
         await driver.discard(id);

@@ -29,6 +29,8 @@ export interface SuspendsDeps {
 export interface MachineSuspends extends Disposable {
   /** See `MachineService.suspend`. */
   suspend(id: string): Promise<void>;
+  /** Freezes a machine that is suspending; the caller has its turn. A machine that cannot be frozen runs on. */
+  freezeNow(id: string): Promise<void>;
   /** Cancels the freeze of a machine. False when none is pending. */
   callOff(id: string): boolean;
 }
@@ -75,6 +77,7 @@ export function createSuspends(deps: SuspendsDeps): MachineSuspends {
       }
       freezes.schedule(id);
     },
+    freezeNow,
     callOff: freezes.callOff,
     [Symbol.dispose]: () => freezes[Symbol.dispose](),
   };

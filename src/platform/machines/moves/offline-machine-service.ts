@@ -12,6 +12,7 @@ export function createOfflineMachineService(): MachineService {
     reconcile: refuse,
     carryOn: () => undefined,
     suspend: refuse,
+    sleeps: { sleep: refuse, cool: refuse },
     start: refuse,
     stop: refuse,
     restart: refuse,

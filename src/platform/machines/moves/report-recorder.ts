@@ -41,7 +41,7 @@ export function createReportRecorder(deps: ReportRecorderDeps): (id: string) => 
     const move = findTransition(row.state, 'started', { ...facts, isExternal: row.config.external === true });
     if (move.to === undefined || !(await write(row, move))) return;
     deps.pendingStarts.reported(id, row.instance_id);
-    await deps.onMove({ sprite_id: row.sprite_id, state: 'running', at_ms: clock.wall_ms() });
+    await deps.onMove({ machine_id: id, sprite_id: row.sprite_id, state: 'running', at_ms: clock.wall_ms() });
     deps.onEvent(id);
     deps.waiters.settle(id, { state: 'running', instance_id: row.instance_id });
   };

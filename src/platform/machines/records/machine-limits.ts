@@ -10,6 +10,8 @@ import { createMachineStore } from './machine-store.ts';
 export interface MachineLimits {
   /** Throws `concurrent_sprite_limit_exceeded` when one more machine may not run. One that counts as running already may. */
   checkRunning(row: MachineRow): Promise<void>;
+  /** How many more machines of the organization may run now, below 0 when too many do; Infinity without a limit. */
+  freePlaces(organization_id: string): Promise<number>;
   /** Throws `concurrent_sprite_limit_exceeded` when one more machine may not be kept suspended. */
   checkWarm(row: MachineRow): Promise<void>;
 }
@@ -24,7 +26,7 @@ const WARM: readonly MachineStatus[] = ['suspended', 'suspending'];
 /** Nobody knows when a place will be free: often enough to take it soon, and rarely enough to cost nothing. */
 const RETRY_MS = 30_000;
 
-/** `sql` is that of the transaction. */
+/** `sql` is that of the transaction where something is checked. */
 export function createMachineLimits(sql: Sql): MachineLimits {
   const machines = createMachineStore(sql);
   const organizations = createOrganizationStore(sql);
@@ -36,6 +38,10 @@ export function createMachineLimits(sql: Sql): MachineLimits {
       if (running < limit) return;
       const message = `${running} sprites run or are about to, and the organization may run ${limit}; stop one, or wait`;
       throw exceeded(message, { limit, current_count: running }, { running_limit: limit, running });
+    },
+    async freePlaces(organization_id) {
+      const limit = (await organizations.find(organization_id))?.running_limit ?? Infinity;
+      return limit === Infinity ? limit : limit - (await machines.countRunning(organization_id, RUNNING));
     },
     async checkWarm({ organization_id, state }) {
       const limit = (await organizations.find(organization_id))?.warm_limit ?? null;

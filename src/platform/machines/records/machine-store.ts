@@ -56,7 +56,9 @@ export interface MachineStore {
 const KNOWN_STATES = machineStates.map((state) => `'${state}'`).join(', ');
 const IDLE_STATES = "'created', 'stopped', 'failed'";
 
-const select = 'SELECT m.*, s.name AS sprite, s.machine_only FROM machines m JOIN sprites s ON s.id = m.sprite_id';
+/** For `parseRow`: `m` is the machine and `s` its sprite. */
+export const selectMachines =
+  'SELECT m.*, s.name AS sprite, s.machine_only FROM machines m JOIN sprites s ON s.id = m.sprite_id';
 
 /** `sql` is that of a transaction where a machine is moved, ended or deleted: its usage is counted with it. */
 export function createMachineStore(sql: Sql): MachineStore {
@@ -79,33 +81,33 @@ export function createMachineStore(sql: Sql): MachineStore {
       );
     },
     async find(id) {
-      return toRow(await sql.one<StoredMachine>(`${select} WHERE m.id = $1`, [id]));
+      return toRow(await sql.one<StoredMachine>(`${selectMachines} WHERE m.id = $1`, [id]));
     },
     async findBySprite(sprite_id) {
-      return toRow(await sql.one<StoredMachine>(`${select} WHERE m.sprite_id = $1`, [sprite_id]));
+      return toRow(await sql.one<StoredMachine>(`${selectMachines} WHERE m.sprite_id = $1`, [sprite_id]));
     },
     async list(organization_id, app, { after, limit }) {
-      const text = `${select} WHERE m.organization_id = $1 AND m.app = $2 AND m.id > $3 ORDER BY m.id LIMIT $4`;
+      const text = `${selectMachines} WHERE m.organization_id = $1 AND m.app = $2 AND m.id > $3 ORDER BY m.id LIMIT $4`;
       return (await sql.all<StoredMachine>(text, [organization_id, app, after, limit])).map(parseRow);
     },
     async listNotStopped(host) {
-      const text = `${select}
+      const text = `${selectMachines}
                     WHERE (m.state NOT IN (${IDLE_STATES}) OR m.wanted IN ('running', 'destroyed')) AND (m.host = $1 OR m.host IS NULL)`;
       return (await sql.all<StoredMachine>(text, [host])).map(parseRow);
     },
     async listLeft(host) {
-      const text = `${select}
+      const text = `${selectMachines}
                     WHERE m.host = $1 AND (m.wanted = 'destroyed' OR (m.state = 'suspended' AND m.discarded IS NOT NULL)
                       OR (m.wanted = 'running' AND m.state = 'stopped')
                       OR (m.wanted = 'stopped' AND m.state IN ('starting', 'running', 'suspending', 'suspended')))`;
       return (await sql.all<StoredMachine>(text, [host])).map(parseRow);
     },
     async listScheduled(host) {
-      const text = `${select} WHERE m.host = $1 AND m.state IN (${IDLE_STATES}) AND m.config LIKE '%"schedule":"%'`;
+      const text = `${selectMachines} WHERE m.host = $1 AND m.state IN (${IDLE_STATES}) AND m.config LIKE '%"schedule":"%'`;
       return (await sql.all<StoredMachine>(text, [host])).map(parseRow);
     },
     async listSuspended(host, before_ms) {
-      const text = `${select} WHERE m.host = $1 AND m.state = 'suspended' AND m.discarded IS NULL AND m.state_since < $2`;
+      const text = `${selectMachines} WHERE m.host = $1 AND m.state = 'suspended' AND m.discarded IS NULL AND m.state_since < $2`;
       return (await sql.all<StoredMachine>(text, [host, before_ms])).map(parseRow);
     },
     count: (organization_id, states) => count(organization_id, states, ''),

@@ -10,7 +10,7 @@ import type { MachineRow } from './machine-row.ts';
 export const DEFAULT_MEMORY_MB = 256;
 
 /** The facts of the suspend rule (Suspend and Replication, Suspend eligibility). No swap and no schedule in the configuration means none. */
-export function toMachineFacts(row: MachineRow): MachineFacts {
+export function toMachineFacts(row: Pick<MachineRow, 'config' | 'config_updated_at'>): MachineFacts {
   return {
     memory_mb: row.config.guest?.memory_mb ?? DEFAULT_MEMORY_MB,
     swap_mb: row.config.init?.swap_size_mb ?? 0,
