@@ -7,8 +7,8 @@ import { sqliteMigrations } from '../../src/platform/storage/sqlite-schema.ts';
 import { ask } from '../support/ask.ts';
 import { eventually } from '../support/eventually.ts';
 import { machineCommand } from '../support/machine-command.ts';
+import { memoryDir } from '../support/memory-dir.ts';
 import { openTestPlatform, readReport } from '../support/open-platform.ts';
-import { tempDir } from '../support/temp-dir.ts';
 
 async function openTwo() {
   const platform = await openTestPlatform();
@@ -148,7 +148,7 @@ test('the environment of a machine names its app', async () => {
 });
 
 test('at the upgrade each organization gets an app of its name, with the machines that it has', async () => {
-  const dir = tempDir();
+  const dir = memoryDir();
   const before = sqliteMigrations.findIndex((text) => text.includes('CREATE TABLE apps'));
   const db = new Database(join(dir, 'platform.db'));
   for (const text of sqliteMigrations.slice(0, before)) db.exec(text);

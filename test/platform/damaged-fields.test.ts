@@ -5,9 +5,9 @@ import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
 import { startEchoProvider } from '../support/echo-provider.ts';
+import { memoryDir } from '../support/memory-dir.ts';
 import { startOAuthProvider } from '../support/oauth-provider.ts';
 import { openTestPlatform } from '../support/open-platform.ts';
-import { tempDir } from '../support/temp-dir.ts';
 
 interface Field {
   readonly table: string;
@@ -157,7 +157,7 @@ test('no damaged field of one row keeps the platform from starting', async () =>
   const source = join(seeded.dir, 'platform.db');
   const failures: string[] = [];
   for (const field of listFields(source)) {
-    const dir = tempDir();
+    const dir = memoryDir();
     const path = join(dir, 'platform.db');
     copyFileSync(source, path);
     // Not undone: the copy is thrown away.

@@ -12,7 +12,7 @@ import { openSqliteStorage } from '../../src/platform/storage/sqlite-storage.ts'
 import type { Sql } from '../../src/platform/storage/storage.ts';
 import type { Principal } from '../../src/platform/tokens/principal.ts';
 import { eventually } from '../support/eventually.ts';
-import { tempDir } from '../support/temp-dir.ts';
+import { memoryDir } from '../support/memory-dir.ts';
 
 const closed = { key_id: 'k', data_key: Buffer.of(2), secret: Buffer.of(3) };
 const ids = (rows: readonly ConnectorRow[]) => rows.map(({ id }) => id);
@@ -31,7 +31,7 @@ async function turnsOf<T>(work: Promise<T>): Promise<{ readonly value: T; readon
 }
 
 async function openStore(count: number, policyOf: (index: number) => string | null) {
-  const storage = openSqliteStorage(tempDir());
+  const storage = openSqliteStorage(memoryDir());
   onTestFinished(() => storage[Symbol.asyncDispose]());
   const { id: organization_id } = await createOrganizationStore(storage).create('acme', 1);
   const pages: number[] = [];

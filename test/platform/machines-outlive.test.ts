@@ -14,8 +14,8 @@ import { readProcess } from '../../src/linux/processes/process-table.ts';
 import { openSqliteStorage } from '../../src/platform/storage/sqlite-storage.ts';
 import { eventually } from '../support/eventually.ts';
 import { endLeftMachines, isGone, listMachinePids } from '../support/left-machines.ts';
+import { memoryDir } from '../support/memory-dir.ts';
 import { machineCommand, openTestPlatform, readReport } from '../support/open-platform.ts';
-import { tempDir } from '../support/temp-dir.ts';
 
 const running = { organization: 'acme', sprite: 'dev-1' } as const;
 const frozen = { organization: 'acme', sprite: 'dev-2' } as const;
@@ -54,7 +54,7 @@ const stateOf = (pid: number) => readProcess(pid)?.state;
 
 describe('a platform that was told to end its machines', () => {
   test.each(['close', 'exit'])('leaves no process of them when it ends by %s', async (mode) => {
-    const { child, pids } = await startPlatformProcess(tempDir(), mode);
+    const { child, pids } = await startPlatformProcess(memoryDir(), mode);
     await (child.exitCode === null ? once(child, 'exit') : undefined);
     await eventually(() => pids.every(isGone));
   });
@@ -64,7 +64,7 @@ describe('machines outlive a platform', () => {
   test.each(['stay', 'leave'])(
     'that is killed or closed (%s), and the next one has them as they were',
     async (mode) => {
-      const dir = tempDir();
+      const dir = memoryDir();
       const { child, machines, one, other, pids } = await startPlatformProcess(dir, mode);
       if (mode === 'stay') await end(child);
       else await (child.exitCode === null ? once(child, 'exit') : undefined);
@@ -92,7 +92,7 @@ describe('machines outlive a platform', () => {
   );
 
   test('and an end that comes under the next one is noticed, with the rest of the machine ended', async () => {
-    const dir = tempDir();
+    const dir = memoryDir();
     const { child, one } = await startPlatformProcess(dir);
     await end(child);
     const { admin } = await openTestPlatform({ dir, agentCommand: machineCommand() });
@@ -109,7 +109,7 @@ describe('machines outlive a platform', () => {
 
 /** A platform that is closed with the machine `dev-1` running or stopped, and whose database is changed before the next opens. */
 async function openLeft(config: MachineConfig = {}, start = true) {
-  const dir = tempDir();
+  const dir = memoryDir();
   endLeftMachines(dir);
   const first = await openTestPlatform({ dir, agentCommand: machineCommand(), endMachines: false });
   await first.admin.createSprite({ organization: 'acme', name: 'dev-1', config });
@@ -274,7 +274,7 @@ test('a process that only has the pid of a machine is left alone', async () => {
 });
 
 test('a platform that is killed at any moment, again and again, leaves one machine in the state that is recorded', async () => {
-  const dir = tempDir();
+  const dir = memoryDir();
   endLeftMachines(dir);
   const first = await openTestPlatform({ dir, agentCommand: machineCommand() });
   await first.admin.createSprite({ organization: 'acme', name: 'dev-1' });

@@ -12,10 +12,10 @@ import { openOfflineAdmin } from '../../src/platform/offline-admin.ts';
 import { backupDatabase } from '../../src/sqlite/backup.ts';
 import { startEchoProvider } from '../support/echo-provider.ts';
 import { eventually } from '../support/eventually.ts';
+import { memoryDir } from '../support/memory-dir.ts';
 import { startOAuthProvider } from '../support/oauth-provider.ts';
 import { openTestPlatform, TEST_KEY } from '../support/open-platform.ts';
 import { silentLog } from '../support/silent-log.ts';
-import { tempDir } from '../support/temp-dir.ts';
 
 const NEW_KEY = new Secret('cd'.repeat(32));
 
@@ -23,7 +23,7 @@ function openAdmin(dir: string, keys: readonly Secret[]) {
   return openOfflineAdmin({ dir, keys, platformUrl: 'http://127.0.0.1:1', log: silentLog });
 }
 
-async function openWithConnectors(count: number, keys: readonly Secret[] = [TEST_KEY], dir = tempDir()) {
+async function openWithConnectors(count: number, keys: readonly Secret[] = [TEST_KEY], dir = memoryDir()) {
   const provider = await startEchoProvider();
   const platform = await openTestPlatform({ dir, keys, catalogue: [provider.entry('sample')] });
   const known = (await platform.admin.listConnectors('acme')).length;
@@ -83,7 +83,7 @@ describe('a rotation of vault keys', () => {
   });
 
   test('takes authorizations that nobody can finish along when the old key goes', async () => {
-    const dir = tempDir();
+    const dir = memoryDir();
     const oauth = await startOAuthProvider();
     const options = { dir, catalogue: [oauth.entry('hub')], oauthClients: [oauth.client('hub')] };
     const first = await openTestPlatform(options);
@@ -107,7 +107,7 @@ describe('a rotation of vault keys', () => {
     await using offline = await openAdmin(dir, []);
     expect((await offline.admin.listSprites('acme')).map(({ name }) => name)).toEqual(['dev-1']);
     await expect(offline.rotateKeys()).rejects.toThrow('vault key');
-    await expect(openAdmin(tempDir(), [])).rejects.toThrow('there is no platform');
+    await expect(openAdmin(memoryDir(), [])).rejects.toThrow('there is no platform');
   });
 });
 
@@ -147,7 +147,7 @@ test('a token that is revoked beside the platform ends the call that is under wa
 describe('a backup', () => {
   test('of a platform that is being written to is whole, private, and opens as a platform', async () => {
     const { platform, dir } = await openWithConnectors(3);
-    const target = join(tempDir(), 'copy.db');
+    const target = join(memoryDir(), 'copy.db');
     const writing = Array.from({ length: 40 }, (_, index) =>
       platform.call({ method: 'POST', path: '/v1/sprites', body: { name: `w-${index}` } }),
     );
@@ -156,11 +156,11 @@ describe('a backup', () => {
     expect(report.bytes).toBe(statSync(target).size);
     expect(statSync(target).mode & 0o777).toBe(0o600);
     await expect(backupDatabase(join(dir, 'platform.db'), target)).rejects.toMatchObject({ code: 'already_exists' });
-    await expect(backupDatabase(join(tempDir(), 'x.db'), join(tempDir(), 'x'))).rejects.toMatchObject({
+    await expect(backupDatabase(join(memoryDir(), 'x.db'), join(memoryDir(), 'x'))).rejects.toMatchObject({
       code: 'not_found',
     });
     expect(existsSync(`${target}.partial`)).toBe(false);
-    const copy = join(tempDir(), 'p');
+    const copy = join(memoryDir(), 'p');
     mkdirSync(copy);
     copyFileSync(target, join(copy, 'platform.db'));
     const restored = await openWithConnectors(3, [TEST_KEY], copy);

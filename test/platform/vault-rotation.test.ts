@@ -10,8 +10,8 @@ import { takeUpKeys } from '../../src/platform/take-up-keys.ts';
 import { rotateKeys } from '../../src/platform/vault/key-rotation.ts';
 import type { SecretSource } from '../../src/platform/vault/secret-source.ts';
 import { type ClosedSecret, createVault, type Vault } from '../../src/platform/vault/vault.ts';
+import { memoryDir } from '../support/memory-dir.ts';
 import { silentLog } from '../support/silent-log.ts';
-import { tempDir } from '../support/temp-dir.ts';
 
 const OLD_KEY = new Secret('ab'.repeat(32));
 const NEW_KEY = new Secret('cd'.repeat(32));
@@ -48,7 +48,7 @@ function createNotes(storage: Storage): SecretSource & { find(id: string): Promi
 }
 
 async function openSecrets() {
-  const storage = await openStorage(tempDir(), undefined);
+  const storage = await openStorage(memoryDir(), undefined);
   onTestFinished(() => storage[Symbol.asyncDispose]());
   await storage.run(
     'CREATE TABLE notes (id TEXT PRIMARY KEY, key_id TEXT NOT NULL, data_key BLOB NOT NULL, secret BLOB NOT NULL)',
@@ -128,7 +128,7 @@ test('a platform does not start without a key that any source needs', async () =
   const both = createVault([NEW_KEY, OLD_KEY]);
   const first = createConnectorSecrets(connectors);
   await rotateKeys([first], both);
-  const deps = { dir: tempDir(), storage, connectors, vault: createVault([NEW_KEY]), host: 'local', log: silentLog };
+  const deps = { dir: memoryDir(), storage, connectors, vault: createVault([NEW_KEY]), host: 'local', log: silentLog };
   await takeUpKeys({ ...deps, sources: [first] });
   await expect(takeUpKeys({ ...deps, sources: [first, notes] })).rejects.toMatchObject({ code: 'not_configured' });
 });

@@ -1,11 +1,11 @@
 // Every method that programs can call in `@fly/sprites`, as it is, against a `remora dev` and its machine.
 import { expect, test } from 'vitest';
 import { startDev } from '../support/dev-process.ts';
+import { memoryDir } from '../support/memory-dir.ts';
 import { allSteps } from '../support/sdk/all-steps.ts';
 import { driveStep } from '../support/sdk/drive-step.ts';
 import { listMethods, listPrivate, watchCalls } from '../support/sdk/methods.ts';
 import { openSdkStack } from '../support/sdk/sdk-stack.ts';
-import { tempDir } from '../support/temp-dir.ts';
 
 /** Runs when a server breaks the WebSocket protocol, which a test against a platform that keeps it cannot make happen. */
 const unreached = ['PortWatcher.fail', 'FilesystemWatcher.fail'];
@@ -17,7 +17,7 @@ test('every method of the package works', { timeout: 300_000 }, async () => {
   const isInner = (name: string) => !(name in allSteps) && inner.has(name.split('.').at(-1) ?? '');
   const everCalled = new Set<string>();
   const failures: Record<string, string> = {};
-  await using dev = await startDev({ dir: tempDir() });
+  await using dev = await startDev({ dir: memoryDir() });
   const stack = await openSdkStack(dev, dev.record.sprite, 'running');
   for (const [name, step] of Object.entries(allSteps)) {
     const failure = await driveStep(step, stack, {

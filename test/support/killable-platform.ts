@@ -8,10 +8,10 @@ import { Secret } from '../../src/core/secret.ts';
 import { ask } from './ask.ts';
 import { atEnd } from './at-end.ts';
 import { eventually } from './eventually.ts';
+import { memoryDir } from './memory-dir.ts';
 import { callPlatform, type PlatformAnswer, type PlatformCall, TEST_KEY } from './open-platform.ts';
 import { killProcesses, listProcesses, readOf } from './processes-of.ts';
 import { remoraPath } from './run-remora.ts';
-import { tempDir } from './temp-dir.ts';
 
 export interface KillablePlatform {
   readonly url: string;
@@ -48,7 +48,7 @@ export interface KillablePlatformOptions {
 /** The platform is killed with the test, and everything of its machine. */
 export async function openKillablePlatform(options: KillablePlatformOptions = {}): Promise<KillablePlatform> {
   const { program = remoraPath, words: more = [] } = options;
-  const own = tempDir();
+  const own = memoryDir();
   const [keyFile, tokenFile, platformDir] = [join(own, 'key'), join(own, 'token'), join(own, 'p')];
   writeFileSync(keyFile, TEST_KEY.reveal(), { mode: 0o600 });
   const words = ['--dir', platformDir, '--key-file', keyFile, '--organization', 'acme', '--token-file', tokenFile];

@@ -11,22 +11,22 @@ import { Secret } from '../../../src/core/secret.ts';
 import { startDev } from '../../support/dev-process.ts';
 import { eventually } from '../../support/eventually.ts';
 import { loudly } from '../../support/loudly.ts';
+import { memoryDir } from '../../support/memory-dir.ts';
 import { paste, pasteJson, pasteLines } from '../../support/paste.ts';
-import { tempDir } from '../../support/temp-dir.ts';
 
 const hasPerl = spawnSync('perl', ['-e', '1']).status === 0;
 
 it.skipIf(loudly(!hasPerl, 'no perl: no socket of a virtual machine is tried'))(
   'carries calls and streams, and ends with a call under way',
   async () => {
-    await using dev = await startDev({ dir: tempDir() });
+    await using dev = await startDev({ dir: memoryDir() });
     const { platform_url: origin, token, sprite, socket: agentPath } = dev.record;
     const prefix = `/v1/sprites/${sprite}`;
     const entrance = { sprite, origin, socketPath: undefined, prefix, token: new Secret(token), headers: {} };
     await using door = openDoor(entrance);
     const failures: unknown[] = [];
     const onFailure = (error: unknown) => void failures.push(error);
-    const path = join(tempDir(), 'agent.sock');
+    const path = join(memoryDir(), 'agent.sock');
     const opened = await openMachineSocket({ path, agentPath, door, onFailure });
     const carried = (title: string) => dev.commandFor(title).replace(agentPath, path);
 

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { startDev } from '../../support/dev-process.ts';
 import { openFreePort } from '../../support/free-port.ts';
 import { loudly } from '../../support/loudly.ts';
-import { tempDir } from '../../support/temp-dir.ts';
+import { memoryDir } from '../../support/memory-dir.ts';
 
 const top = new URL('../../../', import.meta.url).pathname;
 const page = readFileSync(join(top, 'README.md'), 'utf8');
@@ -18,7 +18,7 @@ const lines = [...linesBelow('Keep a server up'), ...linesBelow('Buy a key-value
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 
 it.skipIf(loudly(!hasPython, 'no python3: the tour is not tried'))('works as pasted', async () => {
-  const dir = tempDir();
+  const dir = memoryDir();
   await using dev = await startDev({ dir });
   const { socket, platform_url, token } = dev.record;
   const port = String(await openFreePort());
