@@ -24,7 +24,7 @@ const env = {
   SESSION_SECRET: 's'.repeat(32),
 };
 
-const opened = openOnce(packKit);
+const opened = openOnce(packKit, 120_000);
 let tarball = '';
 beforeAll(() => {
   tarball = opened();

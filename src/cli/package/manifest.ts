@@ -5,6 +5,7 @@ import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 
 interface Manifest extends Readonly<Record<string, unknown>> {
+  readonly scripts: Readonly<Record<string, string>>;
   readonly dependencies: Readonly<Record<string, string>>;
 }
 
@@ -40,6 +41,7 @@ function putIn(): void {
   if (existsSync(kept)) renameSync(kept, manifestPath);
   const source: Manifest = JSON.parse(readFileSync(manifestPath, 'utf8'));
   const { name, version, license, type, engines } = source;
+  const { prepack, postpack } = source.scripts;
   const packed = {
     name,
     version,
@@ -53,6 +55,8 @@ function putIn(): void {
       './package.json': './package.json',
     },
     files: ['dist', 'src/provider/README.md'],
+    // With them the next `npm pack` puts right what one that was killed has left.
+    scripts: { prepack, postpack },
     dependencies: toDependencies(source),
   };
   renameSync(manifestPath, kept);
