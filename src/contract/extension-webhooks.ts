@@ -67,6 +67,6 @@ export const extensionHookOperations = {
     body: extensionWebhook,
     rawBody: { cap_bytes: WEBHOOK_CAP_BYTES },
     answer: { kind: 'empty', status: 202 },
-    errors: ['invalid_request', 'unauthorized', 'payload_too_large'],
+    errors: ['invalid_request', 'unauthorized', 'payload_too_large', 'too_many_requests'],
   }),
 } as const;

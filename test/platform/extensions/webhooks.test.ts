@@ -5,7 +5,9 @@ import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { Secret } from '../../../src/core/secret.ts';
 import { signContent } from '../../../src/core/signature.ts';
+import type { ExtensionProvider } from '../../../src/platform/extension-providers/extension-provider.ts';
 import { createWebhookBatches } from '../../../src/platform/extensions/webhooks/webhook-batches.ts';
+import { createWebhookHandlers } from '../../../src/platform/extensions/webhooks/webhook-handlers.ts';
 import { SQLITE_FILE } from '../../../src/platform/storage/sqlite-storage.ts';
 import { ask } from '../../support/ask.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -257,6 +259,44 @@ test('those that changed nothing are kept up to a thousand, and none is forgotte
   await tell('resource.updated', { id, status: 'x' });
   expect(counts()).toEqual([1_500, 1_500]);
   db.close();
+});
+
+test('a provider that sends too many is told when to send them again, and others are not', async () => {
+  const secret = new Secret('webhook secret');
+  let mono_ms = 0;
+  const taken: string[] = [];
+  const { receiveExtensionWebhook } = createWebhookHandlers({
+    providers: {
+      find: async (name) => ({ name }) as ExtensionProvider,
+      openSecrets: async () => [secret],
+    },
+    take: async (provider) => taken.push(provider) > 100,
+    look: () => undefined,
+    clock: { wall_ms: () => Date.now(), mono_ms: () => mono_ms },
+    rate: { burst: 3, perSecond: 2 },
+  });
+  const send = async (provider: string, signedWith = secret) => {
+    const body = { timestamp: now(), action: 'resource.updated' as const, resource: { id: 'x' } };
+    const rawBody = Buffer.from(JSON.stringify(body));
+    const request = { headers: { 'x-signature': signContent(signedWith, rawBody) } };
+    const call = { params: { provider }, body, rawBody, request } as unknown as Parameters<
+      typeof receiveExtensionWebhook
+    >[0];
+    const end = Promise.resolve(receiveExtensionWebhook(call));
+    return await end.then(
+      () => 'taken',
+      ({ code, retryAfter_ms }) => `${code} ${retryAfter_ms}`,
+    );
+  };
+  // What is forged uses nothing up.
+  for (let count = 0; count < 5; count += 1) expect(await send('kv', new Secret('x'))).toMatch(/^unauthorized/);
+  const ends = [];
+  for (let count = 0; count < 4; count += 1) ends.push(await send('kv'));
+  expect(ends).toEqual(['taken', 'taken', 'taken', 'too_many_requests 500']);
+  expect(await send('other')).toBe('taken');
+  mono_ms += 500;
+  expect([await send('kv'), await send('kv')]).toEqual(['taken', 'too_many_requests 500']);
+  expect(taken).toHaveLength(5);
 });
 
 test('one that fails fails alone', async () => {
