@@ -3,10 +3,14 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { Secret } from '../../src/core/secret.ts';
 import { createKnownGood } from '../../src/platform/sign-on/known-good.ts';
+import { createLockOutStore } from '../../src/platform/sign-on/lock-out-store.ts';
 import { createSessionStore } from '../../src/platform/sign-on/session-store.ts';
+import { createSignIn } from '../../src/platform/sign-on/sign-in.ts';
 import { createSignOnStore } from '../../src/platform/sign-on/sign-on-store.ts';
 import { openSqliteStorage } from '../../src/platform/storage/sqlite-storage.ts';
+import { createPasswords } from '../../src/platform/users/passwords.ts';
 import { createUserStore } from '../../src/platform/users/user-store.ts';
 import { openOnce } from '../support/at-end.ts';
 import {
@@ -182,6 +186,21 @@ describe('consent', () => {
     expect((await readTokenInfo(platform, json.access_token)).json.organizations).toHaveLength(2);
   });
 
+  test('is that of the user who was shown the page, and of nobody else in the same browser', async () => {
+    const { user, browser, path } = await open('shown@example.com');
+    await browser.get(path);
+    const page = await browser.follow(await browser.submit({ action: 'sign_in', ...user }));
+    expect(page.text).toContain('value="allow"');
+    const next = await open('next@example.com');
+    await next.browser.get(path);
+    await next.browser.submit({ action: 'sign_in', ...next.user });
+    const [name = ''] = [...next.browser.cookies.keys()].filter((each) => each.endsWith('-session'));
+    browser.cookies.set(name, next.browser.cookies.get(name) ?? '');
+    expect(await browser.submit({ action: 'allow' })).toMatchObject({ status: 403, location: '' });
+    using storage = openDatabase(platform.dir);
+    expect((await createSignOnStore(storage.sql).listConsents(next.user.user_id, platform.client.name)).size).toBe(0);
+  });
+
   test('ends with the membership, and is not that of another provider which takes the name', async () => {
     const { user, browser, path } = await open('again@example.com');
     expect((await browser.signOn(path, user)).query.code).toBeDefined();
@@ -207,6 +226,34 @@ test('no other address is that of a user, only because Unicode has it in lower c
   for (const other of ['\u212Aate@example.com', '\uFF2Bate@example.com', 'kate@example.com ']) {
     expect(await users.findByEmail(other)).toBeUndefined();
   }
+});
+
+test('a name that nobody has costs as much as a wrong password', async () => {
+  await using storage = await openSqliteStorage(tempDir());
+  const users = createUserStore(storage);
+  await users.create({ email: 'known@example.com', name: 'K', password_hash: 'stored' }, 1);
+  const checked: unknown[] = [];
+  const signIn = createSignIn({
+    users,
+    passwords: { check: async (_, stored) => checked.push(stored) > 100 },
+    lockOuts: createLockOutStore(storage),
+    clock,
+  });
+  for (const email of ['known@example.com', 'nobody@example.com']) {
+    const visitor = { address: HERE, isKnown: false };
+    expect(await signIn(email, new Secret('wrong'), visitor)).toEqual({ type: 'wrong' });
+  }
+  expect(checked).toEqual(['stored', undefined]);
+  const passwords = createPasswords({ N: 2 ** 12, r: 8, p: 1 });
+  const stored = await passwords.hash(new Secret('right'));
+  const cost_us = async (given: string | undefined) => {
+    const { user, system } = process.cpuUsage();
+    for (let count = 0; count < 8; count += 1) await passwords.check(new Secret('wrong'), given);
+    const spent = process.cpuUsage();
+    return spent.user + spent.system - user - system;
+  };
+  // Nothing at all would be a hundredth of it.
+  expect((await cost_us(undefined)) / (await cost_us(stored))).toBeGreaterThan(0.2);
 });
 
 test('a user has fifty sessions, and credentials that were good are remembered up to a bound', async () => {

@@ -139,6 +139,19 @@ describe('the way of a sign-on', () => {
     expect((await readTokenInfo(platform, third.access_token)).status).toBe(401);
   });
 
+  test('of refreshes at once one makes tokens at most, and the others end them', async () => {
+    const { access_token, refresh_token } = await openTokens();
+    const answers = await Promise.all(Array.from({ length: 6 }, () => refresh(refresh_token)));
+    const good = answers.filter(({ status }) => status === 200);
+    expect(good.length).toBeLessThanOrEqual(1);
+    const refused = answers.filter(({ status }) => status === 400);
+    expect(refused.map(({ json }) => json.error)).toEqual(refused.map(() => 'invalid_grant'));
+    expect(good.length + refused.length).toBe(6);
+    for (const token of [access_token, ...good.map(({ json }) => json.access_token)]) {
+      expect((await readTokenInfo(platform, token)).status).toBe(401);
+    }
+  });
+
   test('an access token ends after two hours, a refresh token after thirty days', async () => {
     const { access_token, refresh_token } = await openTokens();
     clock.pass(7_199_000);

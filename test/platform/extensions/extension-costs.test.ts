@@ -246,6 +246,19 @@ describe.each(toTestStorages())('on $name', ({ skip, start, end, create }) => {
       expect(await rounds.run(provider, false, signal)).toEqual({ billed: 1, held: 0, refused: 0 });
       expect((await fetches.nextAt()) ?? 0).toBeLessThan(now_ms + DAY_MS);
       expect(await fetches.find('kv')).toMatchObject({ failures: 0, last_error: null, last_success_at: now_ms });
+      // A round that takes long keeps its claim.
+      now_ms += DAY_MS;
+      const slow = createCostRounds({
+        fetches,
+        async fetchDay() {
+          now_ms += 200_000;
+          expect(await fetches.claim('kv', now_ms, now_ms + 1)).toBe(false);
+          return { billed: 1, held: 0, refused: 0 };
+        },
+        clock,
+        log: { warn: () => undefined },
+      });
+      await slow.run({ ...provider, created_at: now_ms - 5 * DAY_MS }, false, signal);
       // A killed process leaves its claim, which ends.
       now_ms += DAY_MS;
       expect(await fetches.claim('kv', now_ms, now_ms + 300_000)).toBe(true);

@@ -21,6 +21,9 @@ const opened = openOnce(async () => {
     app: 'kv-app',
   });
   provider.trust(secrets.provisioning);
+  await platform.call({ method: 'POST', path: '/v1/apps', body: { name: 'foreign-app' } });
+  const foreign = { name: 'foreign', base_url: 'https://foreign.example', app: 'foreign-app' };
+  await platform.admin.registerExtensionProvider(foreign);
   return { platform, provider };
 });
 
@@ -52,6 +55,9 @@ test('the provider is told of each transition of the machines of its app, in ord
   expect(new Set(provider.events.map(({ id }) => id)).size).toBe(words.length);
   expect(new Set(provider.events.map(({ data }) => data?.nonce)).size).toBe(words.length);
   expect(JSON.stringify(provider.events)).not.toContain(other.id);
+  // Another provider has another app.
+  const shown = await runHere(['platform', 'extension-provider', 'show', 'foreign', '--json', '--dir', platform.dir]);
+  expect(JSON.parse(shown.out).notices).toMatchObject({ waiting: 0, delivered: 0 });
   expect(provider.refused()).toBe(0);
 });
 
