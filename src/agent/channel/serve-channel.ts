@@ -7,7 +7,6 @@ import {
   MAX_STREAMS,
   MISSED_PINGS,
   PING_INTERVAL_MS,
-  SESSION_MEMORY_MB,
   SESSION_WINDOW_BYTES,
   STREAM_WINDOW_BYTES,
 } from '../../core/channel-limits.ts';
@@ -42,7 +41,7 @@ export function serveChannel(socket: Duplex, options: ServeChannelOptions): Serv
       maxConcurrentStreams: MAX_STREAMS,
       maxHeaderListSize: HEADER_LIST_BYTES,
     },
-    maxSessionMemory: SESSION_MEMORY_MB,
+    maxSessionMemory: NO_SESSION_MEMORY_LIMIT_MB,
     // The platform resets a stream for each caller that goes away: the limits that node:http2 has for the open internet would end the
     // whole channel after a thousand of them.
     streamResetBurst: 100_000,
@@ -77,6 +76,12 @@ export function serveChannel(socket: Duplex, options: ServeChannelOptions): Serv
     destroy: () => destroySession(session, socket),
   };
 }
+
+/**
+ * node:http2 counts what a stream had still to send when it was reset, and never takes it off again: with a limit, a few hundred callers who go
+ * away in the middle of an answer would close the channel to every later stream. Streams and their windows bound the memory here.
+ */
+const NO_SESSION_MEMORY_LIMIT_MB = 1_000_000;
 
 function isTaken(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, targets: readonly ChannelTarget[]): boolean {
   const authority = headers[':authority'];

@@ -1,0 +1,99 @@
+// What goes wrong between a caller and a machine costs that one request, and neither memory nor the next one.
+
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { openOnce } from '../../support/at-end.ts';
+import { eventually } from '../../support/eventually.ts';
+import { openProxiedMachine, SPRITE_HOST } from '../../support/proxied-machine.ts';
+import { openRaw } from '../../support/raw-http.ts';
+
+const MB = 1024 * 1024;
+/** As many as would fill 16 MB with what each of them has not sent. */
+const CALLERS = 480;
+const AT_ONCE = 8;
+
+const opened = openOnce(openProxiedMachine);
+
+const head = (path: string, more = '', method = 'GET') =>
+  `${method} ${path} HTTP/1.1\r\nHost: ${SPRITE_HOST}\r\n${more}\r\n`;
+
+function dial(bytes: string): Socket {
+  const socket = connect({ host: '127.0.0.1', port: opened().proxyPort });
+  onTestFinished(() => void socket.destroy());
+  socket.on('error', () => undefined).write(bytes);
+  return socket;
+}
+
+test('callers who go away in the middle of an answer leave the machine reachable', async () => {
+  async function one(): Promise<void> {
+    const socket = dial(head(`/bytes?size=${MB}`));
+    let bytes = 0;
+    await new Promise<void>((resolve) => {
+      socket.on('data', (piece: Buffer) => {
+        bytes += piece.length;
+        if (bytes > 130_000) resolve();
+      });
+      socket.once('close', () => resolve());
+    });
+    socket.destroy();
+    expect(bytes).toBeGreaterThan(130_000);
+  }
+  for (let count = 0; count < CALLERS; count += AT_ONCE) await Promise.all(Array.from({ length: AT_ONCE }, one));
+  expect((await opened().ask({ path: '/describe' })).status).toBe(200);
+});
+
+test('callers who go away in the middle of a body do too', async () => {
+  const piece = Buffer.alloc(64 * 1024, 'b');
+  async function one(): Promise<void> {
+    const socket = dial(head('/never', `Content-Length: ${MB}\r\n`, 'POST'));
+    for (let count = 0; count < 8; count += 1) {
+      if (!socket.write(piece)) await Promise.race([once(socket, 'drain'), sleep(20)]);
+    }
+    socket.destroy();
+  }
+  for (let count = 0; count < CALLERS; count += AT_ONCE) await Promise.all(Array.from({ length: AT_ONCE }, one));
+  const { json } = await opened().ask({ path: '/describe', method: 'POST', body: Buffer.alloc(MB, 'b') });
+  expect(json.bytes).toBe(MB);
+});
+
+test('a caller who does not read, and a server that does not, hold little memory', async () => {
+  const { ask } = opened();
+  const before = process.memoryUsage().rss;
+  const readers = Array.from({ length: 16 }, () => {
+    const socket = dial(head(`/bytes?size=${200 * MB}&chunked`));
+    socket.pause();
+    return socket;
+  });
+  const writer = dial(head('/never', `Content-Length: ${200 * MB}\r\n`, 'POST'));
+  const piece = Buffer.alloc(MB, 'b');
+  let sent = 0;
+  while (writer.write(piece) && sent < 200) sent += 1;
+  // Others are served meanwhile, and often enough for the rest to have come.
+  for (let count = 0; count < 20; count += 1) {
+    expect((await ask({ path: '/describe', method: 'POST', body: piece })).json.bytes).toBe(MB);
+  }
+  expect((process.memoryUsage().rss - before) / MB).toBeLessThan(200);
+  for (const socket of [...readers, writer]) socket.destroy();
+});
+
+test('a server that never answers is let go when its caller goes', async () => {
+  const { ask, machine } = opened();
+  const streams = async () => (await machine.channel()).streams;
+  const caller = dial(head('/never'));
+  await eventually(async () => (await ask({ path: '/arrivals' })).text.includes('/never'));
+  caller.destroy();
+  await eventually(async () => (await streams()) <= 3);
+});
+
+test('a machine that ends in the middle of a body breaks the answer off, and the next request starts it again', async () => {
+  const { machine, ask, platform } = opened();
+  const caller = openRaw(opened().proxyPort, head('/events'));
+  await caller.until(/data: 1\n/);
+  const { path } = { path: `/v1/apps/acme/machines/${machine.id}` };
+  expect((await platform.call({ method: 'POST', path: `${path}/stop`, body: { signal: 'SIGKILL' } })).status).toBe(200);
+  expect((await caller.ended).endsWith('0\r\n\r\n')).toBe(false);
+  await machine.wait('state=stopped');
+  expect((await ask({ path: '/describe' })).status).toBe(200);
+});
