@@ -4,7 +4,19 @@ import { randomHex } from '../../core/urandom.ts';
 import type { CallerFacts } from './proxy-headers.ts';
 import type { ProxyOptions } from './proxy-options.ts';
 
-const ID_BYTES = 12;
+const PROCESS_BYTES = 8;
+const COUNT_DIGITS = 8;
+const COUNT_MAX = 2 ** 32;
+
+/** Drawn once: each draw asks the kernel. Ids have to differ, and need not be secret. */
+let process_hex: string | undefined;
+let count = 0;
+
+function toRequestId(): string {
+  process_hex ??= randomHex(PROCESS_BYTES);
+  count = (count + 1) % COUNT_MAX;
+  return process_hex + count.toString(16).padStart(COUNT_DIGITS, '0');
+}
 
 /** @param front the scheme and the port that callers use, where something stands before the proxy. */
 export function toCallerFacts(request: IncomingMessage, front: ProxyOptions['origin']): CallerFacts {
@@ -17,7 +29,7 @@ export function toCallerFacts(request: IncomingMessage, front: ProxyOptions['ori
     protocol: isSecure ? 'https' : 'http',
     host,
     port: /:(\d{1,5})$/.exec(host)?.[1] ?? (isSecure ? '443' : '80'),
-    request_id: randomHex(ID_BYTES),
+    request_id: toRequestId(),
   };
 }
 

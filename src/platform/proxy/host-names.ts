@@ -59,14 +59,13 @@ export class HostNames {
     changes.subscribe('machine_moved', forget);
   }
 
-  /** At once for a name that was asked for a moment ago. */
-  find(name: string, named: NamedHost): HostTarget | Promise<HostTarget> {
+  /** What a name stood for a moment ago; undefined for one that nobody has asked for. */
+  recall(name: string): HostTarget | undefined {
     const kept = this.#kept.get(name);
-    if (kept !== undefined && kept.until_ms > this.#deps.now_ms()) return kept.target;
-    return this.#load(name, named);
+    return kept !== undefined && kept.until_ms > this.#deps.now_ms() ? kept.target : undefined;
   }
 
-  async #load(name: string, named: NamedHost): Promise<HostTarget> {
+  async find(name: string, named: NamedHost): Promise<HostTarget> {
     const before = this.#changes;
     const target = named.type === 'app' ? await this.#findApp(named.app) : await this.#findSprite(named);
     // What changed while the database was asked may not be in the answer.

@@ -8,7 +8,7 @@ import { type MapError, toKnownError } from '../../http/error-answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import type { Shutdown } from '../../http/shutdown.ts';
 import type { AppRoute } from './app-route.ts';
-import type { HostNames, SpriteTarget } from './host-names.ts';
+import type { HostNames, HostTarget, SpriteTarget } from './host-names.ts';
 import type { OwnPages } from './own-pages.ts';
 import { parseHost, toHostName } from './parse-host.ts';
 import { answerError } from './proxy-pages.ts';
@@ -58,16 +58,20 @@ async function serve(deps: ProxyServerDeps, exchange: Exchange): Promise<void> {
   checkRequest(request);
   deps.shutdown.checkOpen();
   const name = toHostName(request.headers.host ?? '');
-  const named = name === undefined ? undefined : parseHost(name, deps.domain);
-  if (name === undefined || named === undefined) {
+  const target = name === undefined ? undefined : (deps.names.recall(name) ?? (await find(deps, name)));
+  if (name === undefined || target === undefined) {
     const message = `no such host is served here; the names are {sprite}.{organization}.${deps.domain} and {app}.apps.${deps.domain}`;
     throw new RemoraError('unknown_host', message);
   }
   if (deps.pages.isOwn(request.url ?? '')) return await deps.pages.serve(request, response, name);
-  const kept = deps.names.find(name, named);
-  const target = kept instanceof Promise ? await kept : kept;
   if (target.type === 'app') return await deps.apps.serve(exchange, target);
   return await serveSprite(deps, exchange, name, target);
+}
+
+/** Undefined for a name that is none of this domain. */
+async function find({ domain, names }: ProxyServerDeps, name: string): Promise<HostTarget | undefined> {
+  const named = parseHost(name, domain);
+  return named === undefined ? undefined : await names.find(name, named);
 }
 
 async function serveSprite(
