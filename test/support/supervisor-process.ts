@@ -3,10 +3,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import type { ServiceLogEvent, ServiceResponse } from '../../src/contract/services.ts';
 import { signalProcess } from '../../src/linux/processes/signal-process.ts';
 import { ask, type HttpAnswer, type Question } from './ask.ts';
+import { atEnd } from './at-end.ts';
 import { eventually } from './eventually.ts';
 import { remoraPath } from './run-remora.ts';
 import { tempDir } from './temp-dir.ts';
@@ -59,7 +59,7 @@ export async function startSupervisor(start: SupervisorStart = {}): Promise<Supe
     });
   }
   const ended = once(child, 'exit').then(([code, signal]) => code ?? signal);
-  onTestFinished(async () => {
+  atEnd(async () => {
     child.kill('SIGKILL');
     await ended;
     for (const pid of findPids(join(dir, ''))) signalProcess(pid, 'SIGKILL');

@@ -8,6 +8,7 @@ import { startChild } from '../../support/child-lines.ts';
 import { words } from '../../support/model-provider.ts';
 import { type ModelStack, openModelStack } from '../../support/model-stack.ts';
 import { openRaw } from '../../support/raw-http.ts';
+import { runHere } from '../../support/run-here.ts';
 import { remoraPath, runRemora } from '../../support/run-remora.ts';
 
 const target = '/v1/gateway/openai/conn_openai/v1/models';
@@ -133,6 +134,9 @@ describe('a token', () => {
 });
 
 describe('remora', () => {
+  /** For those that count nothing. */
+  const stackOfCommands = openOnce(() => openModelStack());
+
   it('env prints what an SDK reads, with eval, for one connector and a time', async () => {
     const stack = await openModelStack();
     const program = [
@@ -153,23 +157,23 @@ describe('remora', () => {
   });
 
   it('env names the variables of other SDKs, and says what is missing', async () => {
-    const stack = await openModelStack();
+    const stack = stackOfCommands();
     const env = { REMORA_SOCKET: stack.agent.socket };
-    const anthropic = await runRemora(['env', '--connector', 'conn_anthropic'], { env });
-    expect(anthropic.stdout).toMatch(
-      /^export ANTHROPIC_BASE_URL='http:\/\/127\.0\.0\.1:\d+\/v1\/gateway\/anthropic\/conn_anthropic'\nexport ANTHROPIC_API_KEY='remora_cap_[\w-]{43}'\n$/,
+    const anthropic = await runHere(['env', '--connector', 'conn_anthropic'], env);
+    expect(anthropic.out).toMatch(
+      /^export ANTHROPIC_BASE_URL='http:\/\/127\.0\.0\.1:\d+\/v1\/gateway\/anthropic\/conn_anthropic'\nexport ANTHROPIC_API_KEY='remora_cap_[\w-]{43}'$/,
     );
-    expect(await runRemora(['env'], { env })).toMatchObject({ code: 2, stdout: '' });
-    const unknown = await runRemora(['env', '--connector', 'conn_9'], { env });
-    expect(unknown).toMatchObject({ code: 1, stdout: '' });
-    expect(unknown.stderr).toContain('conn_9');
+    expect(await runHere(['env'], env)).toMatchObject({ code: 2, out: '' });
+    const unknown = await runHere(['env', '--connector', 'conn_9'], env);
+    expect(unknown).toMatchObject({ code: 1, out: '' });
+    expect(unknown.err).toContain('conn_9');
   });
 
   it('connectors shows addresses, and of one connector the lines to paste', async () => {
-    const stack = await openModelStack();
+    const stack = stackOfCommands();
     const env = { REMORA_SOCKET: stack.agent.socket };
-    const all = await runRemora(['connectors'], { env });
-    expect(all.stdout).toContain(`${stack.origin}/v1/gateway/openai/conn_openai`);
+    const all = await runHere(['connectors'], env);
+    expect(all.out).toContain(`${stack.origin}/v1/gateway/openai/conn_openai`);
     const one = await runRemora(['connectors', 'conn_openai'], { env });
     for (const text of ['curl --unix-socket', 'http.client', 'node:http', 'remora env --connector conn_openai']) {
       expect(one.stdout).toContain(text);
@@ -189,11 +193,11 @@ describe('remora', () => {
   });
 
   it('explain shows the canonical form and what would be forwarded', async () => {
-    const stack = await openModelStack();
+    const stack = stackOfCommands();
     const env = { REMORA_SOCKET: stack.agent.socket };
-    const run = await runRemora(['explain', 'GET', '/v1/gateway/openai/conn_openai/v1//%6dodels?a=1'], { env });
+    const run = await runHere(['explain', 'GET', '/v1/gateway/openai/conn_openai/v1//%6dodels?a=1'], env);
     expect(run.code).toBe(0);
-    expect(run.stdout).toMatch(/^canonical +\/v1\/models$/m);
-    expect(run.stdout).toMatch(/^forwarded +GET \/v1\/\/%6dodels\?a=1$/m);
+    expect(run.out).toMatch(/^canonical +\/v1\/models$/m);
+    expect(run.out).toMatch(/^forwarded +GET \/v1\/\/%6dodels\?a=1$/m);
   });
 });

@@ -3,15 +3,19 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { signalProcess } from '../../../src/linux/processes/signal-process.ts';
+import { openOnce } from '../../support/at-end.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openExec, runExec, toExecQuery } from '../../support/exec-socket.ts';
 import { memoryOf } from '../../support/memory-of.ts';
 import { findPids, startSupervisor } from '../../support/supervisor-process.ts';
 
+/** For tests that neither end it nor count what runs in it. */
+const shared = openOnce(startSupervisor);
+
 const sh = (script: string) => ['sh', '-c', script];
 
 test('output comes apart, then the exit code, then the close', async () => {
-  const { socket } = await startSupervisor();
+  const { socket } = shared();
   expect(await runExec(socket, sh('echo out; echo err >&2; exit 7'))).toEqual({
     exit_code: 7,
     code: 1000,
@@ -24,7 +28,7 @@ test('output comes apart, then the exit code, then the close', async () => {
 });
 
 test('what cannot be started ends as in a shell, with a line that says why', async () => {
-  const { socket, dir } = await startSupervisor();
+  const { socket, dir } = shared();
   const missing = await runExec(socket, ['no-such-program']);
   expect(missing).toEqual({
     exit_code: 127,
@@ -48,12 +52,12 @@ test.each([
   ['a size that is no number', `?${toExecQuery(['true'], { rows: 'x' })}`],
   ['a duration that is none', `?${toExecQuery(['true'], { max_run_after_disconnect: 'soon' })}`],
 ])('%s is refused before the switch', async (_what, query) => {
-  const { socket } = await startSupervisor();
+  const { socket } = shared();
   await expect(openExec(socket, query)).rejects.toThrow('400');
 });
 
 test('stdin arrives, and its end', async () => {
-  const { socket } = await startSupervisor();
+  const { socket } = shared();
   const caller = await openExec(socket, `?${toExecQuery(['cat'], { stdin: 'true' })}`);
   caller.stdin('one ');
   caller.stdin('two');
@@ -63,7 +67,7 @@ test('stdin arrives, and its end', async () => {
 });
 
 test('a signal ends the process with 128 and its number, in either kind of frame', async () => {
-  const { socket } = await startSupervisor();
+  const { socket } = shared();
   for (const [isBinary, signal, exit_code] of [
     [false, 'SIGTERM', 143],
     [true, 'KILL', 137],

@@ -1,10 +1,14 @@
 // Processes in a terminal, over the WebSocket of a real supervisor.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { openOnce } from '../../support/at-end.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openExec, toExecQuery } from '../../support/exec-socket.ts';
 import { loudly } from '../../support/loudly.ts';
 import { startSupervisor } from '../../support/supervisor-process.ts';
+
+/** For tests that do not count what runs in it. */
+const shared = openOnce(startSupervisor);
 
 async function openTerminal(socket: string, cmd: readonly string[], more: Readonly<Record<string, string>> = {}) {
   const caller = await openExec(socket, `?${toExecQuery(cmd, { tty: 'true', ...more })}`);
@@ -25,7 +29,7 @@ async function openTerminal(socket: string, cmd: readonly string[], more: Readon
 }
 
 test('a shell has a terminal of the size that was asked for, and follows it', async () => {
-  const { socket } = await startSupervisor();
+  const { socket } = shared();
   const terminal = await openTerminal(socket, ['sh', '-i'], { rows: '30', cols: '100' });
   expect((await terminal.received(1)).map(String)[0]).toContain('session_info');
   terminal.type('stty size; tty\n');
@@ -39,7 +43,7 @@ test('a shell has a terminal of the size that was asked for, and follows it', as
 });
 
 test('Ctrl-C ends what runs and not the shell; an end with 0 closes with 1000', async () => {
-  const { socket } = await startSupervisor();
+  const { socket } = shared();
   const terminal = await openTerminal(socket, ['sh', '-i']);
   terminal.type('echo be""gun; sleep 60; echo af""ter\n');
   await eventually(() => terminal.screen().includes('begun'));
@@ -76,7 +80,7 @@ test('a signal, a missing program and a lost connection end it', async () => {
 });
 
 test('all that is printed before the end is shown', async () => {
-  const { socket } = await startSupervisor();
+  const { socket } = shared();
   const terminal = await openTerminal(socket, ['sh', '-c', 'stty -opost; head -c 300000 /dev/zero; printf end']);
   await terminal.closed;
   const shown = terminal.screen();
