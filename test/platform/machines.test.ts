@@ -118,7 +118,7 @@ describe('a suspend', () => {
   });
 
   test('is called off by a start that comes before the freeze', async () => {
-    const { report, post, wait, read } = await openRunning({ freezeDelay_ms: 150 });
+    const { report, post, wait, read } = await openRunning({ freezeDelay_ms: 500 });
     await post('suspend');
     expect((await post('start')).json).toMatchObject({ previous_state: 'suspending' });
     expect(await read()).toMatchObject({ state: 'running' });

@@ -45,7 +45,7 @@ test('a service is defined, followed, listed without its variables, stopped and 
 
 test('a service that ends is started again, later each time, and says why it is down', async () => {
   const supervisor = await startSupervisor();
-  const put = await supervisor.put('job', sh('echo once; exit 3'), '?duration=1s');
+  const put = await supervisor.put('job', sh('echo once; exit 3'), '?duration=3s');
   const events = toEvents(put);
   expect(events.map(({ type }) => type).slice(0, 5)).toEqual(['started', 'stdout', 'exit', 'started', 'stdout']);
   expect(events[2]).toMatchObject({ exit_code: 3 });
