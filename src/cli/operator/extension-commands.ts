@@ -105,6 +105,9 @@ async function finish(
   if (wanted !== undefined && end.name !== wanted) {
     invocation.out.note(`${end.provider} calls it ${end.name}, and so do later commands`);
   }
+  if (end.state === 'failed') {
+    invocation.out.note(`\`extension retry ${end.name}\` tries it again, \`extension delete ${end.name}\` gives it up`);
+  }
   print(invocation, end, toLines(end));
   return end.state === 'failed' || (end.state === 'ready' && end.error !== null) ? exitCode.failed : exitCode.ok;
 }

@@ -80,12 +80,16 @@ test('a removal that is answered with a redirect is no removal', async () => {
 });
 
 test('words of a refusal are shown, short and without what moves a terminal', async () => {
-  const { provider, create } = await openExtensions();
+  const { provider, create, platform } = await openExtensions();
   provider.spoil(says(JSON.stringify({ message: `sold \u001b]0;x\u0007out\u202e ${'y'.repeat(5_000)}` }), 422));
   const { error } = (await create('my-kv')).json;
   expect(error.code).toBe('provider_refused');
   expect(error.message).toMatch(/^the provider answered 422: sold \]0;x out y+…$/);
   expect(error.message.length).toBeLessThan(400);
+  const { runHere } = await import('../../support/run-here.ts');
+  const told = await runHere(['platform', 'extension', 'create', 'kv', 'other', '--dir', platform.dir]);
+  expect(told).toMatchObject({ code: 1, out: expect.stringContaining('provider_refused') });
+  expect(told.err).toContain('`extension retry other` tries it again');
 });
 
 test('an answer that is lost, or comes after the time, is asked for again with the same id and another nonce', async () => {
