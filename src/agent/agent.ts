@@ -66,7 +66,7 @@ export interface RunningAgent extends AsyncDisposable {
 }
 
 const STOPPING = new RemoraError('shutting_down', 'the agent is stopping; try again', { retryAfter_ms: 1_000 });
-const NOT_TAKEN = 'the settings were read again and cannot be used, so that those of before are used';
+const NOT_TAKEN = 'the settings were read again and cannot be used, so that the earlier ones are used';
 
 /**
  * Opens everything and serves. Throws ListenError when a socket cannot be opened, and an Error for an operation that does not say

@@ -87,13 +87,13 @@ export const extensionProviderListResponse = z.object({ providers: z.array(exten
 
 const OVERLAP_MAX_MS = 30 * 86_400_000;
 
-/** `overlap`: how long the secret of before is good too. */
+/** `overlap`: how long the previous secret is good too. */
 export const rotateSecretRequest = z.object({
   kind: extensionSecretKind,
   overlap: lifeDuration(0, OVERLAP_MAX_MS, '30 days').default(86_400_000),
 });
 
-/** Of the three secrets the new one only; `previous_expires_at` says until when the one of before is good too. */
+/** Of the three secrets the new one only; `previous_expires_at` says until when the previous one is good too. */
 export const rotatedSecret = z.object({
   name: z.string(),
   kind: extensionSecretKind,
@@ -163,7 +163,7 @@ export const extensionProviderOperations = {
   rotateExtensionSecret: definePlatformOperation({
     method: 'POST',
     path: '/v1/extension-providers/{name}/rotate-secret',
-    summary: "Make a new secret, beside which that of before is good for a while; at the platform's own socket only",
+    summary: "Make a new secret, beside which the previous one is good for a while; at the platform's own socket only",
     source,
     tag,
     servedAt,

@@ -113,7 +113,7 @@ export interface PlatformAdmin {
   /** Its secrets can be shown only now. Throws as `ProviderRegistration.create`. */
   registerExtensionProvider(given: CreateExtensionProviderRequest): Promise<RegisteredProvider>;
   updateExtensionProvider(name: string, change: UpdateExtensionProviderRequest): Promise<ExtensionProvider>;
-  /** The secret of before ends at once. */
+  /** The previous secret ends at once. */
   renewExtensionSecret(name: string, kind: ExtensionSecretKind): Promise<Secret>;
   readMachine(name: SpriteName): Promise<AdminMachine>;
   /** Returns the state before. */

@@ -26,7 +26,7 @@ export async function openMail({ mail, users, clock, log }: MailDeps): Promise<M
     if ((await users.aliasDomain()) !== domain) {
       await users.setAliasDomain(domain);
       const aliases = await users.countAliasesElsewhere(domain);
-      if (aliases > 0) log.warn({ domain, aliases }, 'aliases that were made before keep the domain of before');
+      if (aliases > 0) log.warn({ domain, aliases }, 'aliases that were made earlier keep the earlier domain');
     }
     const { transfer } = mail;
     if (transfer !== undefined) {

@@ -50,7 +50,7 @@ interface Held {
 
 /** How long a start waits for the platform. */
 const WAIT_MS = 5_000;
-/** How long it waits where those of before a resume are known. */
+/** How long it waits where those from before a resume are known. */
 const REFRESH_WAIT_MS = 2_000;
 const NOT_ANSWERED = 'the platform has not answered so far';
 

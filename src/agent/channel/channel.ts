@@ -1,4 +1,4 @@
-// Keeps the channel to the platform: dials it, serves it, and dials again when it is gone. After a resume the connection of before is
+// Keeps the channel to the platform: dials it, serves it, and dials again when it is gone. After a resume the earlier connection is
 // dead without an error, so that it is dropped at once and dialled again in the recovery.
 //
 //   off        the platform, the token, the application or the machine is not set

@@ -244,7 +244,7 @@ function toGatedSteps(
 function replaceConnections(upstream: ResumeOptions['upstream'], log: Log): () => void {
   const end = upstream.cut();
   return () => {
-    end().catch((error: unknown) => log.error({ err: error }, 'connections of before the resume could not be ended'));
+    end().catch((error: unknown) => log.error({ err: error }, 'connections from before the resume could not be ended'));
   };
 }
 

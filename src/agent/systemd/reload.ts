@@ -42,7 +42,7 @@ export function createReload({ env, live, read, log, note }: ReloadOptions): () 
     try {
       reload();
     } catch (error) {
-      log.error({ err: error }, 'the settings were read again and cannot be used; those of before are used');
+      log.error({ err: error }, 'the settings were read again and cannot be used; the earlier ones are used');
       note(toErrorMessage(error));
     }
   };

@@ -92,7 +92,7 @@ function readAgain(metrics: MetricsFlags, log: Log): void {
     metrics.readAgain();
     log.info({}, 'the token for /metrics was read again; flags and vault keys need a restart');
   } catch (err) {
-    log.error({ err }, 'the token for /metrics cannot be used; the one of before is used');
+    log.error({ err }, 'the token for /metrics cannot be used; the previous one is used');
   }
 }
 

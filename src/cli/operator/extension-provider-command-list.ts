@@ -63,7 +63,7 @@ export const extensionProviderCommands: readonly Word[] = [
   {
     name: 'extension-provider update',
     scope: 'operator',
-    summary: 'change a provider of extensions; lists that are given take the place of those of before',
+    summary: 'change a provider of extensions; lists that are given take the place of the earlier ones',
     operands: ['NAME'],
     flags: { 'base-url': baseUrl, ...settings, ...not },
     load: async () => (await import('./extension-provider-commands.ts')).updateProvider,
@@ -74,7 +74,7 @@ export const extensionProviderCommands: readonly Word[] = [
     summary: 'make a new secret of a provider (provisioning, webhook or client), printed once',
     operands: ['NAME', 'KIND'],
     flags: {
-      overlap: { type: 'string', value: 'TIME', summary: 'how long the secret of before is good too (24h)' },
+      overlap: { type: 'string', value: 'TIME', summary: 'how long the previous secret is good too (24h)' },
     },
     load: async () => (await import('./extension-provider-commands.ts')).rotateSecret,
   },

@@ -8,7 +8,7 @@ import { parseListen } from './parse-listen.ts';
 
 export interface MetricsFlags {
   readonly access: MetricsAccess;
-  /** Takes the token that is in the file now. Throws as `readMetricsFlags` does, and keeps the one of before then. */
+  /** Takes the token that is in the file now. Throws as `readMetricsFlags` does, and keeps the previous one then. */
   readAgain(): void;
 }
 

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { defineLocalOperation } from '../operation.ts';
 
 /**
- * `known`: these are all, and the ones of before are forgotten. `unknown`: the platform has not said, and what is known from before
- * goes on being used. `withheld`: this machine gets none, and those of before are forgotten.
+ * `known`: these are all, and the earlier ones are forgotten. `unknown`: the platform has not said, and what is known from before
+ * goes on being used. `withheld`: this machine gets none, and the earlier ones are forgotten.
  */
 export const appEnvironment = z.discriminatedUnion('type', [
   z.object({

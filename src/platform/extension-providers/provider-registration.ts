@@ -28,7 +28,7 @@ export interface ProviderRegistration {
   create(given: CreateExtensionProviderRequest): Promise<RegisteredProvider>;
   /** Throws `not_found`, and `invalid_request` naming the field. */
   update(name: string, change: UpdateExtensionProviderRequest): Promise<ExtensionProvider>;
-  /** The secret of before is good until `previous_expires_at`, in Unix milliseconds. Throws `not_found`. */
+  /** The previous secret is good until `previous_expires_at`, in Unix milliseconds. Throws `not_found`. */
   rotate(
     name: string,
     kind: ExtensionSecretKind,

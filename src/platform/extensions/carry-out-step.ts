@@ -114,7 +114,7 @@ export function createCarryOutStep(deps: CarryOutStepDeps): CarryOutStep {
       // Its claim has ended, and somebody else has gone on.
       if (row === undefined || row.claim !== claimed.claim) return;
       const change = await toChange(sql, row, claimed, provider, outcome);
-      // What failed gives nothing to its app: neither the new variables nor those of before.
+      // What failed gives nothing to its app: neither the new variables nor the earlier ones.
       if (change.state === 'failed') await secrets.detach(sql, row);
       await store.update(row.id, change, clock.wall_ms());
       isFailed = change.state === 'failed';

@@ -22,7 +22,7 @@ export interface DueExtension {
   readonly provider: string;
 }
 
-/** Longer than the deadline of any request, twice over: a refused secret is tried again with that of before. */
+/** Longer than the deadline of any request, twice over: after a refused secret the previous one is tried. */
 export const CLAIM_MS = 75_000;
 const CLAIM_BYTES = 8;
 
@@ -50,7 +50,7 @@ export function createExtensionClaims(sql: Sql, host: string): ExtensionClaims {
   };
 }
 
-/** Ends the claims of a process of before with this name: there is only one at a time. */
+/** Ends the claims of an earlier process with this name: there is only one at a time. */
 export async function endOwnClaims(sql: Sql, host: string): Promise<void> {
   const text =
     "UPDATE extensions SET claim = NULL, claim_until = NULL WHERE step IS NOT NULL AND claim LIKE $1 || '/%'";

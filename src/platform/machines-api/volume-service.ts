@@ -98,7 +98,7 @@ export function createVolumeService(deps: VolumeServiceDeps): VolumeService {
             });
         }
       } catch (error) {
-        log.error({ err: error }, 'the volumes of before could not be read');
+        log.error({ err: error }, 'the volumes that were there before could not be read');
       }
     },
     async create({ organization_id, app, name, size_gb }) {

@@ -38,7 +38,7 @@ export interface SignedAnswer {
 }
 
 /**
- * Resolves with an answer of any status. While the secret is changed, a 401 is answered by one more try with that of before: the provider may
+ * Resolves with an answer of any status. While the secret is changed, a 401 is answered by one more try with the previous one: the provider may
  * not have the new one yet. Throws `upstream_failed`, `upstream_timeout` after the deadline, and the reason of `signal`.
  */
 export type SignedCall = (provider: ExtensionProvider, request: SignedRequest) => Promise<SignedAnswer>;

@@ -33,7 +33,7 @@ export interface MountedVolume {
 /** Why a driver cannot continue a machine from its snapshot. */
 export type SnapshotFault = Extract<DiscardCause, 'lost' | 'corrupted' | 'maintenance'>;
 
-/** `discarded`: nothing of the instance is left, and the caller boots the machine; its files are those of before. */
+/** `discarded`: nothing of the instance is left, and the caller boots the machine; its files are as they were. */
 export type Resumption =
   | { readonly outcome: 'resumed' }
   | { readonly outcome: 'discarded'; readonly cause: SnapshotFault };

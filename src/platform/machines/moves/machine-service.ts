@@ -198,7 +198,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
       const drop = (id: string) => discardSnapshot(id, 'lost');
       const steps = { thaw: starts.thaw, end: stops.end, follow, boot: starts.startAgain, destroy: destroyLater, drop };
       reconciliation.carryOn(steps).catch((error: unknown) => {
-        if (!signal.aborted) log.error({ err: error }, 'a machine of before could not be carried on with');
+        if (!signal.aborted) log.error({ err: error }, 'a machine that was there before could not be carried on with');
       });
     },
     suspend: suspends.suspend,

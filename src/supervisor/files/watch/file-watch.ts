@@ -18,7 +18,7 @@ const ENTRIES_MAX = 200_000;
 const FLOOD_NAMES = 4_096;
 /** How long names are collected before they are looked at. */
 const SETTLE_MS = 20;
-/** How many entries are told of before it waits for the caller. */
+/** It waits for the caller after it has told of so many entries. */
 const TOLD_AT_ONCE = 256;
 
 export interface FileWatchOptions {
