@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts';
 import type { Changes } from './changes.ts';
 import type { Channels } from './channels/channels.ts';
 import type { StartQueue } from './idle/start-queue.ts';
+import type { PlatformMetrics } from './observability/platform-metrics.ts';
 import type { HostParts } from './open-hosts.ts';
 import type { Stores } from './open-stores.ts';
 import type { UserParts } from './open-users.ts';
@@ -28,6 +29,7 @@ export interface OpenFrontDeps {
   /** Undefined without a proxy. */
   readonly proxyAddresses: ProxyAddresses | undefined;
   readonly traffic: MachineTraffic;
+  readonly metrics: Pick<PlatformMetrics, 'showRequests'>;
   readonly platformUrl: () => string;
   readonly clock: Clock;
 }
@@ -56,6 +58,7 @@ export async function openFront(deps: OpenFrontDeps): Promise<AsyncDisposable> {
     key: deps.vault.derive('URLs of sprites'),
     publicUrl,
     wrongTokens: options.wrongTokens,
+    showRequests: deps.metrics.showRequests,
     mapError: mapStorageFailure,
     log: options.log,
   });

@@ -137,6 +137,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
       proxyAddresses,
       traffic: idle.traffic,
       startQueue: idle.startQueue,
+      metrics,
       platformUrl,
       clock,
     }),

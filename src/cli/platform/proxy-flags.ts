@@ -1,5 +1,7 @@
 // The flags of `remora platform` for the proxy in front, which serves the URLs of sprites and apps.
+import { isIP, isIPv4 } from 'node:net';
 import { DEFAULT_PROXY_DOMAIN, type ProxyOptions } from '../../platform/proxy/proxy-options.ts';
+import type { Cidr } from '../../platform/proxy/trusted-peers.ts';
 import type { Flag, Invocation } from '../command.ts';
 import { UsageError } from '../exit-code.ts';
 import { parseListen } from './parse-listen.ts';
@@ -15,20 +17,51 @@ export const proxyFlags: Readonly<Record<string, Flag>> = {
     value: 'DOMAIN',
     summary: `the domain of these URLs (${DEFAULT_PROXY_DOMAIN}); https://DOMAIN or https://DOMAIN:PORT behind a server that ends TLS`,
   },
+  'proxy-trust': {
+    type: 'string',
+    value: 'CIDR',
+    summary: 'networks whose x-forwarded-* are believed, with commas between them, such as 10.0.0.0/8 (none)',
+  },
+  'proxy-log': {
+    type: 'string',
+    value: 'SHARE',
+    summary: 'of which share of requests a line is logged: 0.01 is one in a hundred, 1 is each (0)',
+  },
 };
 
 const DOMAIN = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /** Empty without `--proxy-listen`. Throws UsageError. */
 export function readProxyFlags(text: Invocation['text']): { proxy?: ProxyOptions } {
-  const [listen, domain] = [text('proxy-listen'), text('proxy-domain')];
+  const listen = text('proxy-listen');
+  const [domain, trust, share] = [text('proxy-domain'), text('proxy-trust'), text('proxy-log')];
   if (listen === undefined) {
-    if (domain === undefined) return {};
-    throw new UsageError('platform: --proxy-domain needs --proxy-listen');
+    const given = Object.keys(proxyFlags).find((flag) => text(flag) !== undefined);
+    if (given === undefined) return {};
+    throw new UsageError(`platform: --${given} needs --proxy-listen`);
   }
   return {
-    proxy: { listen: parseListen('proxy-listen', listen), ...(domain === undefined ? {} : parseDomain(domain)) },
+    proxy: {
+      listen: parseListen('proxy-listen', listen),
+      ...(domain === undefined ? {} : parseDomain(domain)),
+      ...(trust === undefined ? {} : { trust: trust.split(',').map(parseCidr) }),
+      ...(share === undefined ? {} : { logShare: parseShare(share) }),
+    },
   };
+}
+
+function parseCidr(text: string): Cidr {
+  const [, address = '', digits] = /^([0-9a-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(text.trim()) ?? [];
+  const most = isIPv4(address) ? 32 : 128;
+  const prefix = digits === undefined ? most : Number(digits);
+  if (isIP(address) !== 0 && prefix <= most) return { address, prefix };
+  throw new UsageError(`platform: --proxy-trust takes networks such as 10.0.0.0/8,fd00::/8, not ${text}`);
+}
+
+function parseShare(text: string): number {
+  const share = /^\d(?:\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+  if (share <= 1) return share;
+  throw new UsageError(`platform: --proxy-log takes a share from 0 to 1 such as 0.01, not ${text}`);
 }
 
 function parseDomain(text: string): Pick<ProxyOptions, 'domain' | 'origin'> {

@@ -1,5 +1,5 @@
-// The metrics of the platform as Prometheus text: calls by status, and numbers of sprites, machines and other records. They hold no name
-// of an organization, a sprite or a connector.
+// The metrics of the platform as Prometheus text: calls by status, numbers of sprites, machines and other records, and requests through the
+// proxy by app. They hold no other name of an organization, a sprite or a connector.
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { type Hold, LoopWatch } from '../../http/loop-watch.ts';
 import type { RefreshOutcome } from '../connectors/renewals.ts';
@@ -11,6 +11,8 @@ export interface PlatformMetrics extends Disposable {
   /** `operation` is the id of an operation of the contract. */
   countCall(operation: string, status: number, seconds: number): void;
   countRefresh(outcome: RefreshOutcome): void;
+  /** Shows the requests that came through the proxy: app, kind of answer, count. */
+  showRequests(totals: () => Iterable<readonly [app: string, kind: string, count: number]>): void;
   /** Prometheus text format 0.0.4. While the database cannot be asked, only the metrics that do not need it. */
   toText(): Promise<string>;
 }
@@ -83,6 +85,18 @@ export function createPlatformMetrics(
       seconds.observe({ operation }, took_s);
     },
     countRefresh: (outcome) => refreshes.inc({ outcome }),
+    showRequests(totals) {
+      new Counter({
+        name: 'remora_proxy_requests_total',
+        help: 'Requests through the proxy that are over, by app and kind of answer.',
+        labelNames: ['app', 'answer'],
+        registers,
+        collect() {
+          this.reset();
+          for (const [app, answer, count] of totals()) this.inc({ app, answer }, count);
+        },
+      });
+    },
     async toText() {
       up.set((await fromDatabase.refresh()) ? 1 : 0);
       return await registry.metrics();

@@ -3,7 +3,7 @@ import { RemoraError } from '../../core/remora-error.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import type { ChannelSession } from '../channels/channel-session.ts';
 import type { MachineRow } from '../machines/records/machine-row.ts';
-import { toCallerFacts } from './caller-facts.ts';
+import type { CallerReader } from './caller-facts.ts';
 import { chooseMachine } from './choose-machine.ts';
 import { forward } from './forward.ts';
 import { toGoneSignal } from './gone-signal.ts';
@@ -12,7 +12,6 @@ import type { MachineCalls } from './machine-calls.ts';
 import type { MachineTraffic } from './machine-traffic.ts';
 import type { MachineWays } from './machine-ways.ts';
 import { PlaceQueue } from './place-queue.ts';
-import type { ProxyAddresses } from './proxy-addresses.ts';
 import { ProxyHeaders } from './proxy-headers.ts';
 import { answerWaiting } from './proxy-pages.ts';
 import { Refusals } from './refusals.ts';
@@ -23,7 +22,7 @@ export interface AppRouteDeps {
   readonly ways: MachineWays;
   readonly calls: MachineCalls;
   readonly traffic: MachineTraffic;
-  readonly addresses: Pick<ProxyAddresses, 'front'>;
+  readonly callerReader: CallerReader;
   readonly findMachines: (app: string) => Promise<readonly MachineRow[]>;
   readonly clock: { mono_ms(): number; wall_ms(): number };
 }
@@ -78,13 +77,13 @@ export class AppRoute {
 
   /** `places`: where the request is; the last one is the one that counts. */
   async #forward(exchange: Exchange, app: string, places: Place[], gone: AbortSignal) {
-    const { calls, addresses, findMachines } = this.#deps;
+    const { calls, callerReader, findMachines } = this.#deps;
     const toWay = ({ machine, channel }: Place) => ({ channel, port: portOf(machine), isOneOfMany: true });
     const [first] = places;
     if (first === undefined) throw new Error('a request without a place');
     return await forward(exchange, toWay(first), {
       calls,
-      headers: new ProxyHeaders(toCallerFacts(exchange.request, addresses.front)),
+      headers: new ProxyHeaders(callerReader.read(exchange.request)),
       again: async () => {
         const refused = places.at(-1)?.machine.id ?? '';
         this.#refusals.onRefusal(refused);

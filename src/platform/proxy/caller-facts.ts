@@ -1,12 +1,18 @@
-// What is known of who calls: its address, and the scheme, host and port that it has used.
+// What is known of who calls: its address, and the scheme, host and port that it has used. A peer that is trusted says it of its own caller.
 import type { IncomingMessage } from 'node:http';
 import { randomHex } from '../../core/urandom.ts';
 import type { CallerFacts } from './proxy-headers.ts';
 import type { ProxyOptions } from './proxy-options.ts';
+import { TrustedPeers } from './trusted-peers.ts';
 
 const PROCESS_BYTES = 8;
 const COUNT_DIGITS = 8;
 const COUNT_MAX = 2 ** 32;
+
+const CHAIN = /^[0-9a-fA-F.:, ]{1,1000}$/;
+const HOST = /^[\w.:-]{1,255}$/;
+const PORT = /^\d{1,5}$/;
+const ID = /^[\w.:-]{1,128}$/;
 
 /** Drawn once: each draw asks the kernel. Ids have to differ, and need not be secret. */
 let process_hex: string | undefined;
@@ -18,19 +24,48 @@ function toRequestId(): string {
   return process_hex + count.toString(16).padStart(COUNT_DIGITS, '0');
 }
 
-/** @param front the scheme and the port that callers use, where something stands before the proxy. */
-export function toCallerFacts(request: IncomingMessage, front: ProxyOptions['origin']): CallerFacts {
-  const { socket, headers } = request;
-  const isSecure =
-    front === undefined ? 'encrypted' in socket && socket.encrypted === true : front.protocol === 'https:';
-  const host = headers.host ?? '';
-  return {
-    chain: toAddress(socket.remoteAddress),
-    protocol: isSecure ? 'https' : 'http',
-    host,
-    port: /:(\d{1,5})$/.exec(host)?.[1] ?? (isSecure ? '443' : '80'),
-    request_id: toRequestId(),
-  };
+export class CallerReader {
+  readonly #front: ProxyOptions['origin'];
+  readonly #trusted: TrustedPeers;
+
+  constructor({ origin, trust = [] }: Pick<ProxyOptions, 'origin' | 'trust'>) {
+    this.#front = origin;
+    this.#trusted = new TrustedPeers(trust);
+  }
+
+  read(request: IncomingMessage): CallerFacts {
+    const { socket, headers } = request;
+    const isSecure =
+      this.#front === undefined
+        ? 'encrypted' in socket && socket.encrypted === true
+        : this.#front.protocol === 'https:';
+    const host = headers.host ?? '';
+    const chain = toAddress(socket.remoteAddress);
+    const port = /:(\d{1,5})$/.exec(host)?.[1] ?? (isSecure ? '443' : '80');
+    const own = { chain, protocol: isSecure ? 'https' : 'http', host, port };
+    if (!this.#trusted.has(chain)) return { ...own, request_id: toRequestId() };
+    const said = (name: string, form: RegExp) => {
+      const value = headers[name];
+      return typeof value === 'string' && form.test(value) ? value : undefined;
+    };
+    const before = said('x-forwarded-for', CHAIN);
+    return {
+      chain: before === undefined ? chain : `${before}, ${chain}`,
+      protocol: said('x-forwarded-proto', /^https?$/) ?? own.protocol,
+      host: said('x-forwarded-host', HOST) ?? host,
+      port: said('x-forwarded-port', PORT) ?? port,
+      request_id: said('x-request-id', ID) ?? toRequestId(),
+    };
+  }
+
+  /** The caller itself, for limits and logs: behind trusted peers the last address that is none of them. */
+  addressOf({ socket, headers }: IncomingMessage): string {
+    const peer = toAddress(socket.remoteAddress);
+    const given = headers['x-forwarded-for'];
+    if (!this.#trusted.has(peer) || typeof given !== 'string' || !CHAIN.test(given)) return peer;
+    const chain = given.split(',').map((each) => each.trim());
+    return chain.findLast((address) => !this.#trusted.has(address)) ?? peer;
+  }
 }
 
 function toAddress(address = ''): string {

@@ -1,5 +1,5 @@
 // Opens the proxy in front, when the platform was given an address for it.
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../core/clock.ts';
 import { errorCode } from '../../core/error-code.ts';
@@ -25,6 +25,7 @@ import type { CallerStore } from '../tokens/caller-store.ts';
 import { createWrongTokens, type WrongTokenRates } from '../tokens/wrong-tokens.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { AppRoute } from './app-route.ts';
+import { CallerReader } from './caller-facts.ts';
 import { HostNames } from './host-names.ts';
 import { MachineCalls } from './machine-calls.ts';
 import type { MachineTraffic } from './machine-traffic.ts';
@@ -33,6 +34,7 @@ import { OwnPages } from './own-pages.ts';
 import type { ProxyAddresses } from './proxy-addresses.ts';
 import type { ProxyOptions } from './proxy-options.ts';
 import { createProxyServer } from './proxy-server.ts';
+import { RequestLog } from './request-log.ts';
 import { sharesSite } from './site.ts';
 import { SpriteRoute } from './sprite-route.ts';
 import { UrlAccess } from './url-access.ts';
@@ -59,6 +61,8 @@ export interface OpenProxyDeps {
   /** Where callers reach the platform, if that was set. */
   readonly publicUrl: string | undefined;
   readonly wrongTokens: WrongTokenRates | undefined;
+  /** Shows how many requests came among the metrics. */
+  readonly showRequests: (totals: () => Iterable<readonly [app: string, kind: string, count: number]>) => void;
   readonly mapError: MapError;
   readonly clock: Clock;
   readonly log: Log;
@@ -84,13 +88,18 @@ export async function openProxy(deps: OpenProxyDeps): Promise<AsyncDisposable> {
       log.warn({ machine: id, why: toErrorMessage(error) }, 'a machine could not be started for a request');
     },
   });
-  const routing = { ...deps, ways, calls: new MachineCalls() };
+  const callerReader = new CallerReader(options);
+  const routing = { ...deps, ways, calls: new MachineCalls(), callerReader };
+  const addressOf = (request: IncomingMessage) => callerReader.addressOf(request);
+  const requests = new RequestLog({ share: options.logShare ?? 0, log, addressOf, now_ms });
+  deps.showRequests(() => requests.totals());
   const server = createProxyServer({
     domain: addresses.domain,
     names,
     access: new UrlAccess({
       ...deps,
       sessions: createSessionStore(deps.storage),
+      callerReader,
       cookies,
       toOrigin: addresses.toOrigin,
       wrongTokens: createWrongTokens(now_ms, deps.wrongTokens),
@@ -103,6 +112,7 @@ export async function openProxy(deps: OpenProxyDeps): Promise<AsyncDisposable> {
     }),
     sprites: new SpriteRoute(routing),
     apps: new AppRoute({ ...routing, findMachines: (app) => names.findMachines(app) }),
+    requests,
     shutdown,
     mapError: deps.mapError,
     log,

@@ -11,8 +11,6 @@ export interface ProxyAddresses {
   /** The origin of a name that is served, as browsers write it. */
   toOrigin(name: string): string;
   readonly isSecure: boolean;
-  /** What stands before the proxy, as callers see it; undefined where nothing does. */
-  readonly front: ProxyOptions['origin'];
   listening(port: number): void;
 }
 
@@ -39,7 +37,6 @@ export function createProxyAddresses(options: ProxyOptions): ProxyAddresses {
       return hasPortNames(sprite) ? toOrigin(`{port}--${sprite}.${organization}.${domain}`) : null;
     },
     toOrigin,
-    front: origin,
     isSecure: protocol === 'https:',
     listening(listened) {
       port ??= listened;

@@ -12,6 +12,7 @@ import type { HostNames, HostTarget, SpriteTarget } from './host-names.ts';
 import type { OwnPages } from './own-pages.ts';
 import { parseHost, toHostName } from './parse-host.ts';
 import { answerError } from './proxy-pages.ts';
+import type { LoggedRequest, RequestLog } from './request-log.ts';
 import type { SpriteRoute } from './sprite-route.ts';
 import type { UrlAccess } from './url-access.ts';
 import { isNavigation } from './wants-page.ts';
@@ -23,6 +24,7 @@ export interface ProxyServerDeps {
   readonly pages: OwnPages;
   readonly sprites: SpriteRoute;
   readonly apps: AppRoute;
+  readonly requests: RequestLog;
   readonly shutdown: Shutdown;
   readonly mapError: MapError;
   readonly log: Log;
@@ -30,7 +32,7 @@ export interface ProxyServerDeps {
 
 /** A server that does not listen yet. */
 export function createProxyServer(deps: ProxyServerDeps): Server {
-  const { shutdown, log, mapError } = deps;
+  const { requests, shutdown, log, mapError } = deps;
 
   function fail(error: unknown, { request, response }: Exchange): void {
     const known = toKnownError(error, mapError);
@@ -42,8 +44,9 @@ export function createProxyServer(deps: ProxyServerDeps): Server {
     listener: 'proxy',
     upgrades: (_request, protocol) => protocol === 'websocket',
     serve(exchange, problem) {
-      const served = problem === undefined ? serve(deps, exchange) : Promise.reject(problem);
-      served.catch((error: unknown) => fail(error, exchange));
+      const logged = requests.begin(exchange.request, exchange.response);
+      const served = problem === undefined ? serve(deps, exchange, logged) : Promise.reject(problem);
+      served.catch((error: unknown) => fail(error, exchange)).finally(() => requests.end(logged));
     },
     shutdown,
     log,
@@ -53,7 +56,7 @@ export function createProxyServer(deps: ProxyServerDeps): Server {
   return server;
 }
 
-async function serve(deps: ProxyServerDeps, exchange: Exchange): Promise<void> {
+async function serve(deps: ProxyServerDeps, exchange: Exchange, logged: LoggedRequest): Promise<void> {
   const { request, response } = exchange;
   checkRequest(request);
   deps.shutdown.checkOpen();
@@ -63,6 +66,7 @@ async function serve(deps: ProxyServerDeps, exchange: Exchange): Promise<void> {
     const message = `no such host is served here; the names are {sprite}.{organization}.${deps.domain} and {app}.apps.${deps.domain}`;
     throw new RemoraError('unknown_host', message);
   }
+  logged.target = target;
   if (deps.pages.isOwn(request.url ?? '')) return await deps.pages.serve(request, response, name);
   if (target.type === 'app') return await deps.apps.serve(exchange, target);
   return await serveSprite(deps, exchange, name, target);

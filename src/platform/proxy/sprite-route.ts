@@ -3,14 +3,13 @@ import type { ServerResponse } from 'node:http';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import type { MachineStore } from '../machines/records/machine-store.ts';
-import { toCallerFacts } from './caller-facts.ts';
+import type { CallerReader } from './caller-facts.ts';
 import { forward } from './forward.ts';
 import { toGoneSignal } from './gone-signal.ts';
 import type { SpriteTarget } from './host-names.ts';
 import type { MachineCalls, Way } from './machine-calls.ts';
 import type { MachineTraffic } from './machine-traffic.ts';
 import type { MachineWays } from './machine-ways.ts';
-import type { ProxyAddresses } from './proxy-addresses.ts';
 import { ProxyHeaders } from './proxy-headers.ts';
 import { answerWaiting } from './proxy-pages.ts';
 import { withPatience } from './with-patience.ts';
@@ -20,7 +19,7 @@ export interface SpriteRouteDeps {
   readonly calls: MachineCalls;
   readonly traffic: MachineTraffic;
   readonly machines: Pick<MachineStore, 'find'>;
-  readonly addresses: Pick<ProxyAddresses, 'front'>;
+  readonly callerReader: CallerReader;
 }
 
 export class SpriteRoute {
@@ -34,7 +33,7 @@ export class SpriteRoute {
   async serve(exchange: Exchange, { found, port }: SpriteTarget): Promise<void> {
     const machine = found?.machine;
     if (machine === undefined) throw new RemoraError('not_reachable', 'the sprite has no machine');
-    const { ways, calls, traffic, addresses } = this.#deps;
+    const { ways, calls, traffic, callerReader } = this.#deps;
     ways.check(machine);
     const { request, response } = exchange;
     using _counted = traffic.begin(machine.id);
@@ -46,7 +45,7 @@ export class SpriteRoute {
       { channel, port },
       {
         calls,
-        headers: new ProxyHeaders(toCallerFacts(request, addresses.front)),
+        headers: new ProxyHeaders(callerReader.read(request)),
         again: () => this.#again(machine.id, port, response),
       },
     );

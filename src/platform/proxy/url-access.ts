@@ -10,6 +10,7 @@ import type { Principal } from '../tokens/principal.ts';
 import { toTokenHash } from '../tokens/token-store.ts';
 import type { WrongTokens } from '../tokens/wrong-tokens.ts';
 import type { UserStore } from '../users/user-store.ts';
+import type { CallerReader } from './caller-facts.ts';
 import type { SpriteTarget } from './host-names.ts';
 import { KeptAnswers } from './kept-answers.ts';
 import { toOriginFault } from './same-origin.ts';
@@ -26,6 +27,7 @@ export interface UrlAccessDeps {
   /** The origin of a name, as browsers write it. */
   readonly toOrigin: (name: string) => string;
   readonly wrongTokens: WrongTokens;
+  readonly callerReader: Pick<CallerReader, 'addressOf'>;
   readonly clock: Clock;
 }
 
@@ -74,8 +76,8 @@ export class UrlAccess {
   }
 
   async #findCaller(request: IncomingMessage, token: string, hash: string): Promise<Caller | undefined> {
-    const { callers, wrongTokens, clock } = this.#deps;
-    const trial = wrongTokens.begin(request.socket.remoteAddress);
+    const { callers, wrongTokens, callerReader, clock } = this.#deps;
+    const trial = wrongTokens.begin(callerReader.addressOf(request));
     const caller = await callers.find(token, clock.wall_ms());
     if (caller === undefined) return undefined;
     trial.forgive();

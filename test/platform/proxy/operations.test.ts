@@ -1,0 +1,150 @@
+// What an operator sees and sets of the proxy: lines of its log, counts, and whose word on a caller is believed.
+import { expect, test } from 'vitest';
+import { readProxyFlags } from '../../../src/cli/platform/proxy-flags.ts';
+import { TrustedPeers } from '../../../src/platform/proxy/trusted-peers.ts';
+import { openOnce } from '../../support/at-end.ts';
+import { eventually } from '../../support/eventually.ts';
+import { openProxiedMachine, SPRITE_HOST } from '../../support/proxied-machine.ts';
+
+const loopback = { address: '127.0.0.0', prefix: 8 };
+const opened = openOnce(() =>
+  openProxiedMachine({
+    proxy: { listen: { host: '127.0.0.1', port: 0 }, trust: [loopback], logShare: 1 },
+  }),
+);
+
+const said = {
+  'x-forwarded-for': '203.0.113.7, 127.0.0.9',
+  'x-forwarded-proto': 'https',
+  'x-forwarded-host': 'shop.example',
+  'x-forwarded-port': '443',
+  'x-request-id': 'of-the-balancer',
+};
+
+test('a balancer that is trusted says who calls', async () => {
+  const { json } = await opened().ask({ path: '/describe', headers: said });
+  const seen = Object.fromEntries(
+    json.rawHeaders.flatMap((name: string, index: number) =>
+      index % 2 === 0 ? [[name, json.rawHeaders[index + 1]]] : [],
+    ),
+  );
+  expect(seen).toMatchObject({ ...said, 'x-forwarded-for': '203.0.113.7, 127.0.0.9, 127.0.0.1' });
+});
+
+test('what it says is not taken when it cannot be true', async () => {
+  const forged = {
+    'x-forwarded-proto': 'gopher',
+    'x-forwarded-port': 'a',
+    'x-forwarded-host': 'a b',
+    'x-forwarded-for': 'me',
+  };
+  const { json } = await opened().ask({ path: '/describe', headers: { ...forged, 'x-request-id': '<script>' } });
+  expect(json.rawHeaders).not.toEqual(expect.arrayContaining(['gopher']));
+  for (const value of [...Object.values(forged), '<script>']) expect(json.rawHeaders).not.toContain(value);
+  expect(json.rawHeaders).toContain('127.0.0.1');
+});
+
+test('a line of the log has no query, no header and no token', async () => {
+  const { ask, platform } = opened();
+  const headers = { ...said, cookie: 'secret=1', 'x-secret': 'secret' };
+  await ask({ path: '/describe?secret=1', headers, token: platform.token });
+  await ask({ host: 'nobody.acme.localhost', path: '/gone?secret=1' });
+  const lines = await eventually(() => {
+    const found = platform.log.filter(({ message }) => message === 'request');
+    return found.length >= 2 && found.slice(-2);
+  });
+  expect(lines).toEqual([
+    {
+      app: 'acme',
+      organization: 'acme',
+      sprite: 'dev-1',
+      method: 'GET',
+      path: '/describe',
+      status: 200,
+      address: '203.0.113.7',
+      ms: expect.any(Number),
+      message: 'request',
+    },
+    {
+      app: 'none',
+      method: 'GET',
+      path: '/gone',
+      status: 401,
+      address: '127.0.0.1',
+      ms: expect.any(Number),
+      message: 'request',
+    },
+  ]);
+  expect(JSON.stringify(platform.log)).not.toMatch(/secret=1|x-secret/);
+});
+
+test('requests are counted by app and kind of answer', async () => {
+  const { ask, platform } = opened();
+  const read = async (answer: string) => {
+    const { text } = await platform.call({ path: '/metrics', token: undefined });
+    return Number(
+      new RegExp(`remora_proxy_requests_total\\{app="acme",answer="${answer}"\\} (\\d+)`).exec(text)?.[1] ?? 0,
+    );
+  };
+  const before = [await read('2xx'), await read('5xx')];
+  await ask({});
+  await ask({ host: `1--${SPRITE_HOST}` });
+  await eventually(async () => (await read('5xx')) === (before[1] ?? 0) + 1);
+  expect(await read('2xx')).toBe((before[0] ?? 0) + 1);
+});
+
+test.each([
+  ['10.1.2.3', true],
+  ['11.1.2.3', false],
+  ['fd00::1', true],
+  ['fe80::1', false],
+  ['', false],
+])('%s is trusted: %s', (address, expected) => {
+  const peers = new TrustedPeers([
+    { address: '10.0.0.0', prefix: 8 },
+    { address: 'fd00::', prefix: 8 },
+  ]);
+  expect([peers.has(address), new TrustedPeers([]).has(address)]).toEqual([expected, false]);
+});
+
+const read = (flags: Record<string, string>) => readProxyFlags((name) => flags[name]);
+const at = { 'proxy-listen': '127.0.0.1:4184' };
+const listen = { host: '127.0.0.1', port: 4184 };
+test.each([
+  [{}, {}],
+  [at, { proxy: { listen } }],
+  [{ ...at, 'proxy-domain': 'sprites.example' }, { proxy: { listen, domain: 'sprites.example' } }],
+  [
+    { ...at, 'proxy-domain': 'https://sprites.example' },
+    { proxy: { listen, domain: 'sprites.example', origin: { protocol: 'https:', port: 443 } } },
+  ],
+  [
+    { ...at, 'proxy-trust': '10.0.0.0/8, ::1', 'proxy-log': '0.5' },
+    {
+      proxy: {
+        listen,
+        trust: [
+          { address: '10.0.0.0', prefix: 8 },
+          { address: '::1', prefix: 128 },
+        ],
+        logShare: 0.5,
+      },
+    },
+  ],
+])('%j', (flags, expected) => expect(read(flags)).toEqual(expected));
+
+test.each([
+  { 'proxy-domain': 'a.example' },
+  { ...at, 'proxy-domain': 'sprites.example:80' },
+  { ...at, 'proxy-domain': 'https://sprites.example/x' },
+  { ...at, 'proxy-domain': '127.0.0.1' },
+  { ...at, 'proxy-domain': 'Sprites.example' },
+  { ...at, 'proxy-domain': '-a.example' },
+  { ...at, 'proxy-trust': '10.0.0.0/33' },
+  { ...at, 'proxy-trust': 'all' },
+  { ...at, 'proxy-log': '2' },
+  { ...at, 'proxy-log': 'x' },
+  { 'proxy-listen': '4184' },
+])('%j is refused', (flags) =>
+  expect(() => read(flags as unknown as Record<string, string>)).toThrow(/platform: --proxy-/),
+);
