@@ -31,6 +31,7 @@ export async function sendNotice(
       body: JSON.parse(notice.body) as Readonly<Record<string, unknown>>,
       headers: { ...toHeaders(notice) },
       deadline_ms: DEADLINE_MS,
+      keepsConnection: true,
       signal,
     });
     return status >= 200 && status < 300 ? undefined : { error: `it answered ${status}`, retryAfter_ms };

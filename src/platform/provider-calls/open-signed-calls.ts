@@ -13,24 +13,27 @@ const CONNECTIONS_MAX = 16;
 const CONNECT_MS = 5_000;
 
 export function openSignedCalls(providers: Pick<ExtensionProviders, 'openSecrets'>, clock: Clock): SignedCalls {
-  let opened: Promise<Dispatcher> | undefined;
+  const opened = new Map<boolean, Promise<Dispatcher>>();
 
-  async function open(): Promise<Dispatcher> {
+  async function open(keepsConnection: boolean): Promise<Dispatcher> {
     const { Agent } = await import('../../http/undici.ts');
-    return new Agent({ connections: CONNECTIONS_MAX, connect: { timeout: CONNECT_MS } });
+    // With none in a pipeline a connection ends with its request.
+    const pipelining = keepsConnection ? 1 : 0;
+    return new Agent({ connections: CONNECTIONS_MAX, connect: { timeout: CONNECT_MS }, pipelining });
   }
 
   return {
     call: createSignedCall({
       providers,
-      openDispatcher() {
-        opened ??= open();
-        return opened;
+      openDispatcher(keepsConnection) {
+        const dispatcher = opened.get(keepsConnection) ?? open(keepsConnection);
+        opened.set(keepsConnection, dispatcher);
+        return dispatcher;
       },
       clock,
     }),
     async [Symbol.asyncDispose]() {
-      await (await opened)?.destroy();
+      await Promise.all([...opened.values()].map(async (dispatcher) => await (await dispatcher).destroy()));
     },
   };
 }

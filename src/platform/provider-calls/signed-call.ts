@@ -20,6 +20,11 @@ interface SharedRequest {
   /** Of the answer; 64 KB when absent. */
   readonly cap_bytes?: number;
   readonly signal?: AbortSignal;
+  /**
+   * Whether the connection may serve further requests: only where the answer says nothing but its status. What a provider sends twice would be
+   * taken for the answer to the next request.
+   */
+  readonly keepsConnection?: boolean;
 }
 
 /** What is signed with a request is put into `body` or `query`. */
@@ -45,8 +50,8 @@ export type SignedCall = (provider: ExtensionProvider, request: SignedRequest) =
 
 export interface SignedCallDeps {
   readonly providers: Pick<ExtensionProviders, 'openSecrets'>;
-  /** Resolves with what dials; called at the first request. */
-  readonly openDispatcher: () => Promise<Dispatcher>;
+  /** Resolves with what dials, and keeps connections for further requests or not; called for each request. */
+  readonly openDispatcher: (keepsConnection: boolean) => Promise<Dispatcher>;
   readonly clock: Clock;
 }
 
@@ -61,7 +66,7 @@ export function createSignedCall({ providers, openDispatcher, clock }: SignedCal
     const { origin, pathname } = new URL(url);
     const body = 'body' in request ? JSON.stringify({ ...request.body, ...parameters }) : null;
     const query = 'body' in request ? '' : toQuery({ ...request.query, ...parameters });
-    const answer = await (await openDispatcher()).request({
+    const answer = await (await openDispatcher(request.keepsConnection ?? false)).request({
       origin,
       path: query === '' ? pathname : `${pathname}?${query}`,
       method,

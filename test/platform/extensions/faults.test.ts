@@ -1,12 +1,10 @@
 // Providers that are slow, lie, answer late, twice, too much, half, or not at all: one resource, nothing forgotten, and a platform that
 // goes on.
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { SQLITE_FILE } from '../../../src/platform/storage/sqlite-storage.ts';
-import { atEnd } from '../../support/at-end.ts';
 import { eventually } from '../../support/eventually.ts';
 import { IMPATIENT, openExtensions, QUICK, type Spoil } from '../../support/provisioner.ts';
 
@@ -184,40 +182,33 @@ test('an answer that comes byte by byte, or has a header without end, is not wai
 });
 
 test('a provider that answers twice on a connection is heard once', async () => {
-  const { platform, call, read } = await openExtensions();
+  const { provider, create, read } = await openExtensions();
   const toAnswer = (body: object) => {
     const text = JSON.stringify(body);
     return `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`;
   };
-  const paths: string[] = [];
-  const server = createServer((socket) => {
-    socket
-      .on('error', () => undefined)
-      .on('data', (data) => {
-        const [head = '', body = ''] = data.toString().split('\r\n\r\n');
-        const [method = '', path = ''] = head.split(' ');
-        paths.push(`${method} ${path.split('?')[0]}`);
-        const id = method === 'POST' ? `r-${JSON.parse(body).id}` : path.split(/[/?]/).at(-2);
-        socket.write(toAnswer({ id, status: 'ready', config: { [`KEY_${paths.length}`]: 'x' } }));
-        const second = toAnswer({ id: 'r-other', status: 'second', config: { SECOND: 'x' } });
-        // At once, and when the connection is idle.
-        if (paths.length % 2 === 0) socket.write(second);
-        else setTimeout(() => socket.write(second), 5);
-      });
+  const second = toAnswer({ id: 'r-other', status: 'second', config: { SECOND: 'x' } });
+  const late = new Set<Socket>();
+  let count = 0;
+  provider.spoil(({ method, path, json }, _response, { socket }) => {
+    if (late.delete(socket)) socket.write(second);
+    const id = method === 'POST' ? `r-${json.id}` : path.split('/').at(-1);
+    count += 1;
+    socket.write(toAnswer({ id, status: 'ready', config: { [`KEY_${count}`]: 'x' } }));
+    // At once, a while later, and just when the connection has the next request.
+    if (count % 3 === 0) socket.write(second);
+    else if (count % 3 === 1) setTimeout(() => socket.write(second), 5);
+    else late.add(socket);
+    return true;
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  atEnd(() => server.close());
-  const base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  await platform.admin.registerExtensionProvider({ name: 'twice', base_url });
   for (let index = 0; index < 12; index += 1) {
     const name = `twice-${index}`;
-    expect((await call('POST', '/v1/extensions', { provider: 'twice', name })).status).toBe(201);
+    expect((await create(name)).status).toBe(201);
     const { id, provider_id, status, variables } = await read(name);
     expect({ provider_id, status }).toEqual({ provider_id: `r-${id}`, status: 'ready' });
     expect(variables).not.toContain('SECOND');
-    await new Promise((resolve) => setTimeout(resolve, index % 3 === 0 ? 15 : 0));
   }
-  expect(paths.filter((path) => path.startsWith('POST')).length).toBe(12);
+  expect(provider.of('POST').length).toBe(12);
 });
 
 test('a provider that is down fails it after a while, with what was wrong, and a retry finds it up', async () => {
