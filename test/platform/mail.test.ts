@@ -5,6 +5,7 @@ import { createTransport } from 'nodemailer';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
 import { randomHex } from '../../src/core/urandom.ts';
+import { createKeyedRates } from '../../src/platform/mail/keyed-rates.ts';
 import { defaultMailLimits, type MailLimits } from '../../src/platform/mail/mail-options.ts';
 import { openOnce } from '../support/at-end.ts';
 import { eventually } from '../support/eventually.ts';
@@ -242,6 +243,21 @@ describe('what the relay says about a user stays here', () => {
     expect(shared.relay.mails[0]?.to).toEqual(['one@home.example']);
     await eventually(() => shared.platform.log.some(({ refused }) => refused === 1));
   });
+});
+
+test('all mail together takes so much memory, and senders whose keys are old are forgotten', async () => {
+  const small = await openMailPlatform({ ...generous, total_bytes: 100_000 });
+  const alias = await small.createUser('total@home.example');
+  const raw = `Subject: x\r\n\r\n${`${'x'.repeat(76)}\r\n`.repeat(2_000)}`;
+  expect(await small.send({ to: alias, raw })).toMatchObject({ code: 451, reply: expect.stringContaining('4.3.1') });
+  expect((await small.send({ to: alias })).code).toBe(250);
+
+  const rates = createKeyedRates({ burst: 1, perSecond: 0 }, () => 0);
+  expect([rates.take('first'), rates.take('first')]).toEqual([true, false]);
+  for (let count = 0; count < 9_999; count += 1) rates.take(`other ${count}`);
+  expect(rates.has('first')).toBe(false);
+  for (let count = 0; count < 10_000; count += 1) rates.take(`more ${count}`);
+  expect(rates.has('first')).toBe(true);
 });
 
 test('a relay that is away makes the sender try again', async () => {

@@ -203,10 +203,14 @@ describe('consent', () => {
 
   test('ends with the membership, and is not that of another provider which takes the name', async () => {
     const { user, browser, path } = await open('again@example.com');
-    expect((await browser.signOn(path, user)).query.code).toBeDefined();
+    const { query } = await browser.signOn(path, user);
+    const { json: tokens } = await exchange(platform, { code: query.code ?? '' });
     await platform.operate('user', 'remove', user.email, '--organization', 'acme');
     await platform.operate('user', 'set-role', user.email, '--organization', 'acme', '--role', 'member');
     expect((await browser.get(path)).text).toContain('value="allow"');
+    // What was begun before does not come back with a new membership.
+    const grant = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token };
+    expect((await exchange(platform, grant)).json.error).toBe('invalid_grant');
 
     const client = await platform.createClient('reborn', REDIRECT_URI);
     await browser.signOn(toAuthorizePath({ client, redirect_uri: REDIRECT_URI }), user);

@@ -107,6 +107,20 @@ test('a way back is good once, in its own browser, with its own state, and for t
   expect((await theirs.get('/oauth/sign-in/callback?error=access_denied')).status).toBe(403);
 });
 
+test.each([
+  ['another request', 2],
+  ['another time', 1],
+])('what the browser keeps meanwhile cannot be given %s', async (_, at) => {
+  const browser = new TestBrowser(platform.url);
+  const back = await goThere(browser);
+  const parts = (browser.cookies.get('remora-way') ?? '').split('.');
+  const query = Buffer.from(JSON.stringify({ client_id: 'other' })).toString('base64url');
+  const changed = parts.map((part, index) => (index !== at ? part : at === 2 ? query : String(Number(part) + 1)));
+  browser.cookies.set('remora-way', changed.join('.'));
+  expect(await browser.get(back)).toMatchObject({ status: 403, location: '' });
+  expect(browser.cookies.has('remora-session')).toBe(false);
+});
+
 test('an issuer that is away is told, and the password goes on working', async () => {
   const settings = { issuer: 'http://127.0.0.1:1', client_id: 'x', client_secret: new Secret('x') };
   const other = await openSignOnPlatform({ signInIssuer: settings });
