@@ -53,7 +53,9 @@ export function openIdle({ options, stores, machineService, channels, changes, c
   const store = createIdleStore(storage, host);
   const askAgent = createAskAgent(channels);
   const refusals = createRefusals(clock);
-  const sleeper = createSleeper({ channels, machineService, inFlight: traffic.inFlight, clock });
+  const closing = new AbortController();
+  const { signal } = closing;
+  const sleeper = createSleeper({ channels, machineService, inFlight: traffic.inFlight, clock, signal });
   const putToSleep = withWarmPlaces({
     store,
     machineService,
@@ -80,6 +82,7 @@ export function openIdle({ options, stores, machineService, channels, changes, c
     traffic: proxied,
     arriving: { begin: arriving.begin, isFallingAsleep: sleeper.isFallingAsleep },
     async [Symbol.asyncDispose]() {
+      closing.abort(new Error('the platform is stopping'));
       await Promise.all([startQueue, ...loops].map((part) => part[Symbol.asyncDispose]()));
     },
   };

@@ -11,6 +11,12 @@ export interface Consent extends Disposable {
   readonly withdrawn: string | undefined;
 }
 
+export interface ConsentOptions {
+  /** Aborting it ends the wait for an answer. */
+  readonly signal: AbortSignal;
+  readonly limit_ms?: number;
+}
+
 /** `refused`: what the agent says. */
 export type Consenting = { readonly consent: Consent } | { readonly refused: string };
 
@@ -27,9 +33,12 @@ const HUNG_UP = 'its agent has hung up';
 export async function openConsent(
   { dispatcher }: Pick<ChannelSession, 'dispatcher'>,
   asked: SleepRequest,
-  limit_ms = LIMIT_MS,
+  { signal, limit_ms = LIMIT_MS }: ConsentOptions,
 ): Promise<Consenting> {
   const ending = new AbortController();
+  const onAbort = () => ending.abort(signal.reason);
+  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
   const late = setTimeout(() => ending.abort(new Error(`no answer within ${limit_ms / 1_000} s`)), limit_ms);
   try {
     const { statusCode, body } = await dispatcher.request({
@@ -50,6 +59,7 @@ export async function openConsent(
     return { refused: `its agent does not answer: ${toErrorMessage(reason).slice(0, REASON_CHARS)}` };
   } finally {
     clearTimeout(late);
+    signal.removeEventListener('abort', onAbort);
   }
 }
 

@@ -8,7 +8,7 @@ import type { MachineService } from '../machines/moves/machine-service.ts';
 import type { MachineRow } from '../machines/records/machine-row.ts';
 import { listKnownReasons, toText } from './judge-machine.ts';
 import { openConsent } from './open-consent.ts';
-import { createSlots } from './slots.ts';
+import { createSlots, type Slots } from './slots.ts';
 
 export interface Sleep {
   readonly move: 'suspend' | 'stop';
@@ -33,16 +33,20 @@ export interface SleeperDeps {
   /** Requests, tunnels and calls on their way to a machine. */
   readonly inFlight: (machine_id: string) => number;
   readonly clock: Pick<Clock, 'wall_ms'>;
+  /** Aborted when the platform ends: no sleep begins any more. */
+  readonly signal: AbortSignal;
 }
 
 const AT_ONCE = 2;
-/** Agents that prepare meanwhile: one that takes long does not keep the others from their sleep. */
-const PREPARED_AT_ONCE = 4;
+/** Agents that prepare meanwhile, in all and of one organization: those that take long keep no others from their sleep. */
+const PREPARED_AT_ONCE = 8;
+const PREPARED_OF_ONE = 2;
 /** How long the database may take to answer with a row that it has read. */
 const READ_MS = 1_000;
 
-export function createSleeper({ channels, machineService, inFlight, clock }: SleeperDeps): Sleeper {
+export function createSleeper({ channels, machineService, inFlight, clock, signal }: SleeperDeps): Sleeper {
   const preparing = createSlots(PREPARED_AT_ONCE);
+  const ofOrganization = new Map<string, Slots>();
   const sleeping = createSlots(AT_ONCE);
   const falling = new Map<string, NodeJS.Timeout | undefined>();
 
@@ -55,10 +59,11 @@ export function createSleeper({ channels, machineService, inFlight, clock }: Sle
     { id, config }: MachineRow,
     { move, quiet_ms, message }: Sleep,
   ): Promise<string | undefined> {
+    if (signal.aborted) return 'the platform is stopping';
     if (inFlight(id) > 0) return 'traffic has come';
     const channel = channels.find(id);
     if (channel === undefined) return 'its agent is not connected';
-    const asked = await openConsent(channel, { move, quiet_ms: Math.round(quiet_ms) });
+    const asked = await openConsent(channel, { move, quiet_ms: Math.round(quiet_ms) }, { signal });
     if ('refused' in asked) return asked.refused;
     using consent = asked.consent;
     const decision = {
@@ -79,7 +84,16 @@ export function createSleeper({ channels, machineService, inFlight, clock }: Sle
   }
 
   return {
-    putToSleep: (row, sleep) => preparing.run(() => putToSleep(row, sleep)),
+    async putToSleep(row, sleep) {
+      const { organization_id: key } = row;
+      const own = ofOrganization.get(key) ?? createSlots(PREPARED_OF_ONE);
+      ofOrganization.set(key, own);
+      try {
+        return await own.run(() => preparing.run(() => putToSleep(row, sleep)));
+      } finally {
+        if (own.size === 0) ofOrganization.delete(key);
+      }
+    },
     isFallingAsleep: (machine_id) => falling.has(machine_id),
   };
 }

@@ -27,7 +27,7 @@ export type RuleFound = { readonly rule: SleepRule } | { readonly why: WakeReaso
 type RuledMachine = Pick<MachineRow, 'config' | 'machine_only' | 'config_updated_at'>;
 
 /** The configuration of a sprite may say `stop` or `off`; where it says nothing, a sprite is suspended, and another machine is left running. */
-export function findSleepRule(row: MachineRow, settings: IdleSettings): RuleFound {
+export function findSleepRule(row: RuledMachine, settings: IdleSettings): RuleFound {
   const { config, machine_only } = row;
   if (config.external === true) return { why: toReason('elsewhere', 'the machine is run elsewhere') };
   const modes = listModes(config);

@@ -37,6 +37,14 @@ export interface SpriteCycle extends AsyncDisposable {
   start(): void;
 }
 
+interface Idle {
+  readonly row: MachineRow;
+  readonly move: 'suspend' | 'stop';
+  readonly idle_ms: number;
+}
+
+type Seen = Idle | { readonly next_ms: number };
+
 const LOOKS_AT_ONCE = 8;
 const PAGE = 500;
 const TICK_MAX_MS = 1_000;
@@ -56,35 +64,40 @@ export function createSpriteCycle(deps: SpriteCycleDeps): SpriteCycle {
 
   const later = (id: string, in_ms: number) => due.set(id, clock.mono_ms() + in_ms);
 
-  /** Resolves with the time until the next look; undefined when the machine does not run here. */
-  async function look(id: string): Promise<number | undefined> {
+  /** What follows; undefined when the machine does not run here. */
+  async function look(id: string): Promise<Seen | undefined> {
     const row = await deps.machines.find(id);
     if (row?.state !== 'running' || row.host !== host || row.machine_only) return undefined;
     const found = findSleepRule(row, settings);
-    if ('why' in found) return Math.min(after_ms * 10, BACKOFF_MAX_MS);
+    if ('why' in found) return { next_ms: Math.min(after_ms * 10, BACKOFF_MAX_MS) };
     const facts = { row, inFlight: traffic.inFlight(id), wall_ms: clock.wall_ms() };
-    if (listKnownReasons(facts).length > 0) return after_ms;
+    if (listKnownReasons(facts).length > 0) return { next_ms: after_ms };
     const word = await deps.askAgent(id);
-    if (word.type === 'silent' || listAgentReasons(word).length > 0) return after_ms;
+    if (word.type === 'silent' || listAgentReasons(word).length > 0) return { next_ms: after_ms };
     const idle_ms = Math.min(word.idle_ms, traffic.quiet_ms(id));
-    if (idle_ms < after_ms) return after_ms - idle_ms;
-    return await sleep(row, found.rule.move, idle_ms);
+    return idle_ms < after_ms ? { next_ms: after_ms - idle_ms } : { row, move: found.rule.move, idle_ms };
   }
 
-  async function sleep(row: MachineRow, move: 'suspend' | 'stop', idle_ms: number): Promise<number | undefined> {
+  /** Resolves with the time until the next look; undefined when it sleeps. */
+  async function sleep({ row, move, idle_ms }: Idle): Promise<number | undefined> {
     const message = `idle: nothing came for it and its agent saw no work for ${Math.floor(idle_ms / 1_000)} s`;
     const why = await deps.putToSleep(row, { move, quiet_ms: after_ms, message });
-    if (why === undefined) return undefined;
-    return Math.min(after_ms * 2 ** refusals.add(row.id, why), BACKOFF_MAX_MS);
+    return why === undefined ? undefined : toBackoff(refusals.add(row.id, why));
+  }
+
+  function toBackoff(refused: number): number {
+    return Math.min(after_ms * 2 ** refused, BACKOFF_MAX_MS);
   }
 
   async function lookAndGoOn(id: string): Promise<void> {
     try {
-      const next_ms = await look(id);
+      // A sleep takes its turn among the sleeps, and keeps no other machine from being looked at.
+      const seen = await slots.run(async () => (stop.signal.aborted ? undefined : await look(id)));
+      const next_ms = seen !== undefined && 'row' in seen ? await sleep(seen) : seen?.next_ms;
       if (next_ms === undefined) refusals.forget(id);
       else later(id, next_ms);
     } catch (err) {
-      later(id, after_ms * 2 ** refusals.add(id, toErrorMessage(err)));
+      later(id, toBackoff(refusals.add(id, toErrorMessage(err))));
       if (!stop.signal.aborted && !(err instanceof StorageFailure)) {
         log.error({ err, machine: id }, 'an idle sprite could not be put to sleep; it is tried again');
       }
@@ -109,8 +122,7 @@ export function createSpriteCycle(deps: SpriteCycleDeps): SpriteCycle {
 
   function tick(): void {
     const now_ms = clock.mono_ms();
-    for (const id of due.take(now_ms))
-      run(slots.run(() => (stop.signal.aborted ? Promise.resolve() : lookAndGoOn(id))));
+    for (const id of due.take(now_ms)) run(lookAndGoOn(id));
     if (now_ms - listed_ms < LIST_MS) return;
     listed_ms = now_ms;
     run(

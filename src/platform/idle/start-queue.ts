@@ -104,6 +104,7 @@ export function createStartQueue(deps: StartQueueDeps): StartQueue {
   }
 
   async function enter(organization_id: string, given: Omit<Waiter, 'answer' | 'isTrying' | 'until_ms'>) {
+    stop.signal.throwIfAborted();
     const queue = queues.get(organization_id) ?? [];
     const limit_ms = Math.min(wait_ms, given.most_ms ?? wait_ms);
     if (queue.length >= WAITERS_MAX) throw given.refusal;

@@ -48,7 +48,12 @@ async function openAgent(prepare: () => Promise<void> = async () => undefined) {
   const { path, edge } = await serveEdge(operations, sleep.handlers);
   const dispatcher = new Pool('http://agent', { socketPath: path, pipelining: 0 });
   onTestFinished(() => dispatcher.destroy());
-  const ask = (quiet_ms = 0) => openConsent({ dispatcher }, { move: 'suspend', quiet_ms }, 10_000);
+  const ask = (quiet_ms = 0) =>
+    openConsent(
+      { dispatcher },
+      { move: 'suspend', quiet_ms },
+      { signal: new AbortController().signal, limit_ms: 10_000 },
+    );
   async function agree(): Promise<Consent> {
     const asked = await ask();
     if ('refused' in asked) throw new Error(asked.refused);

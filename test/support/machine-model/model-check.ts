@@ -75,11 +75,17 @@ export function toExpected(word: Word, row: MachineRow, isDrained: boolean): rea
     case 'stop':
       return state === 'created' ? ['created'] : ['stopped'];
     case 'suspend':
+    case 'sleep':
       return state === 'running' ? ['suspended'] : [state];
     case 'update':
       if (isDrained) return [state, 'stopped'];
       return wanted === 'running' && state !== 'suspended' ? ['running'] : [state];
+    case 'sleepByStop':
+      return state === 'running' ? ['stopped'] : [state];
+    case 'cool':
+      return state === 'suspended' ? ['stopped'] : [state];
     case 'discard':
+    case 'sleepCalledOff':
     case 'wait':
       return [state];
     case 'destroy':

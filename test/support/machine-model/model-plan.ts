@@ -14,8 +14,15 @@ export const words = [
   'wait',
   'drain',
   'undrain',
+  'sleep',
+  'sleepByStop',
+  'sleepCalledOff',
+  'cool',
 ] as const;
-/** `crash`, `end`: the instance ends by itself, with an error or without. */
+/**
+ * `crash`, `end`: the instance ends by itself, with an error or without. `sleep`, `sleepByStop`: the platform has decided it; `sleepCalledOff`: work
+ * comes once the sleep is recorded. `cool`: the memory of a suspended machine is given up.
+ */
 export type Word = (typeof words)[number];
 
 export const driverCalls = ['start', 'suspend', 'resume', 'dropSnapshot', 'stop', 'discard'] as const;
@@ -66,7 +73,7 @@ function drawStep(dice: Dice): Step {
 }
 
 function drawWord(dice: Dice): Word {
-  if (dice.chance(70)) return dice.pick(['start', 'start', 'suspend', 'suspend', 'stop', 'restart', 'update']);
+  if (dice.chance(70)) return dice.pick(['start', 'start', 'suspend', 'sleep', 'stop', 'restart', 'update']);
   const word = dice.pick(words);
   // It is the end of the run, so that it is drawn seldom.
   return word === 'destroy' && dice.chance(60) ? 'wait' : word;

@@ -69,6 +69,16 @@ export function createModelPlatform(options: ModelPlatformOptions): ModelPlatfor
     await service.upkeep();
   }
 
+  /** `looks`: how often nothing speaks against it before something does. */
+  function sleep(move: 'suspend' | 'stop', looks: number): Promise<unknown> {
+    let looked = 0;
+    const whyNot = () => {
+      looked += 1;
+      return looked > looks ? 'work has come' : undefined;
+    };
+    return service.sleeps.sleep(id, { move, message: 'idle', whyNot, stop: { signal: 'SIGTERM', timeout_ms: 0 } });
+  }
+
   const asks: Readonly<Record<Exclude<Word, 'wait'>, () => Promise<unknown>>> = {
     start: () => service.start(id),
     stop: async () => await (await service.stop(id, { signal: 'SIGTERM', timeout_ms: 0 })).ended,
@@ -81,6 +91,10 @@ export function createModelPlatform(options: ModelPlatformOptions): ModelPlatfor
     end: () => played.end(id, { exit_code: 0, signal: null }),
     drain: () => setDrained(true),
     undrain: () => setDrained(false),
+    sleep: () => sleep('suspend', Infinity),
+    sleepByStop: () => sleep('stop', Infinity),
+    sleepCalledOff: () => sleep('suspend', 1),
+    cool: () => service.sleeps.cool(id, 'warm for long', () => true),
   };
   return { gate, service, ask: (word) => (word === 'wait' ? Promise.resolve() : asks[word]()) };
 }
