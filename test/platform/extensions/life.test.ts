@@ -189,7 +189,41 @@ test('a sign-on is a redirect to the provider, for the organization that has the
   await platform.admin.createOrganization('other');
   const other = await platform.admin.createToken({ organization: 'other' });
   expect((await open(other)).status).toBe(404);
-  expect((await platform.call({ path: '/v1/extensions/my-kv', token: other })).status).toBe(404);
+  // Neither by its name nor by its id, whatever is asked.
+  for (const name of ['my-kv', id]) {
+    const path = `/v1/extensions/${name}`;
+    const calls: readonly (readonly [string, string, object?])[] = [
+      ['GET', path],
+      ['GET', `${path}/sso`],
+      ['GET', `${path}/costs`],
+      ['PATCH', path, { primary_region: 'fra' }],
+      ['POST', `${path}/retry`],
+      ['DELETE', path],
+    ];
+    for (const [method, target, body] of calls) {
+      const { status } = await platform.call({ method, path: target, body, token: other });
+      expect([method, target, status]).toEqual([method, target, 404]);
+    }
+  }
+  expect(provider.of('DELETE')).toEqual([]);
+});
+
+test('the variables of an extension go to no app of another organization', async () => {
+  const { provider, platform, create, call } = await openExtensions();
+  await platform.admin.createOrganization('other');
+  const other = await platform.admin.createToken({ organization: 'other' });
+  await platform.call({ method: 'POST', path: '/v1/apps', body: { name: 'foreign' }, token: other });
+  await create('my-kv', { app: 'web' });
+  for (const refused of [
+    await create('next', { app: 'foreign' }),
+    await call('PATCH', '/v1/extensions/my-kv', { app: 'foreign' }),
+  ]) {
+    expect(refused).toMatchObject({ status: 400, json: { error: 'invalid_request' } });
+    expect(refused.json.message).toContain('there is no app foreign');
+  }
+  const { secrets } = (await platform.call({ path: '/v1/apps/foreign/secrets', token: other })).json;
+  expect(secrets).toEqual([]);
+  expect(provider.of('POST').length).toBe(1);
 });
 
 test('an organization that is deleted takes its extensions with it, also at their providers', async () => {
