@@ -30,12 +30,12 @@ interface Connection {
   read_bytes: number;
 }
 
-/** Follows every connection that `server` accepts after this call. */
-export function watchConnections(server: Server): Connections {
+/** Follows every connection that `server` accepts after this call; `event` is the one with which it does. */
+export function watchConnections(server: Server, event = 'connection'): Connections {
   const connections = new Map<Duplex, Connection>();
   let patient = false;
 
-  server.on('connection', (socket: Socket) => {
+  server.on(event, (socket: Socket) => {
     connections.set(socket, { socket, answers: new Set(), read_bytes: 0 });
     socket.once('close', () => connections.delete(socket));
   });

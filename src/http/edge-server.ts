@@ -1,5 +1,5 @@
 // One node:http server of an edge: every way in which a request, or something that is none, can arrive at it.
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
 import type { Log } from '../core/log.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import { watchConnections } from './connections.ts';
@@ -24,11 +24,19 @@ export interface EdgeServerDeps {
   readonly serve: (exchange: Exchange, problem: RemoraError | undefined) => void;
   readonly shutdown: Shutdown;
   readonly log: Log;
+  /** The certificate of a server that speaks TLS. */
+  readonly tls?: TlsKeys | undefined;
+}
+
+/** PEM. */
+export interface TlsKeys {
+  readonly cert: Buffer;
+  readonly key: Buffer;
 }
 
 /** A server that does not listen yet. */
-export function createEdgeServer({ listener, upgrades, serve, shutdown, log }: EdgeServerDeps): Server {
-  const server = nodeHttp.createServer({
+export function createEdgeServer({ listener, upgrades, serve, shutdown, log, tls }: EdgeServerDeps): Server {
+  const server = open(tls, {
     maxHeaderSize: HEADER_CAP_BYTES,
     requestTimeout: 0,
     headersTimeout: HEADER_DEADLINE_MS,
@@ -40,8 +48,9 @@ export function createEdgeServer({ listener, upgrades, serve, shutdown, log }: E
       return protocol !== undefined && !connections.isAnswering(request.socket) && upgrades(request, protocol);
     },
   });
-  const connections = watchConnections(server);
-  const framing = joinRequestChunks(server);
+  const accepted = tls === undefined ? 'connection' : 'secureConnection';
+  const connections = watchConnections(server, accepted);
+  const framing = joinRequestChunks(server, accepted);
 
   function onRequest(request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): void {
     connections.begin(request, response, () => {
@@ -82,6 +91,13 @@ export function createEdgeServer({ listener, upgrades, serve, shutdown, log }: E
   });
   shutdown.add(server, connections);
   return server;
+}
+
+/** A server of node:https has what one of node:http has. */
+function open(tls: TlsKeys | undefined, options: ServerOptions): Server {
+  if (tls === undefined) return nodeHttp.createServer(options);
+  const { createServer } = process.getBuiltinModule('node:https');
+  return createServer({ ...options, ...tls, ALPNProtocols: ['http/1.1'] }) as unknown as Server;
 }
 
 /** The writer learns of the error through the end of its exchange. Without a listener the error would end the process. */

@@ -32,9 +32,9 @@ interface FollowedSocket extends Socket {
   [FOLLOWED]?: Followed;
 }
 
-/** Must be called before the server accepts. */
-export function joinRequestChunks(server: Server): Framing {
-  server.on('connection', (socket: FollowedSocket) => {
+/** Must be called before the server accepts; `event` is the one with which it does. */
+export function joinRequestChunks(server: Server, event = 'connection'): Framing {
+  server.on(event, (socket: FollowedSocket) => {
     const joiner = new RequestJoiner();
     socket[FOLLOWED] = { joiner, ...joinReads(socket, joiner) };
     // A listener of `data` makes node:http read through the stream; without one its parser takes the bytes from the kernel by

@@ -10,7 +10,7 @@ export const proxyFlags: Readonly<Record<string, Flag>> = {
   'proxy-listen': {
     type: 'string',
     value: 'HOST:PORT',
-    summary: 'serve the URLs of sprites and apps there, in plain HTTP; without it nothing serves them',
+    summary: 'serve the URLs of sprites and apps there; without it nothing serves them',
   },
   'proxy-domain': {
     type: 'string',
@@ -22,6 +22,12 @@ export const proxyFlags: Readonly<Record<string, Flag>> = {
     value: 'CIDR',
     summary: 'networks whose x-forwarded-* are believed, with commas between them, such as 10.0.0.0/8 (none)',
   },
+  'proxy-tls-cert': {
+    type: 'string',
+    value: 'FILE',
+    summary: 'certificate with which the proxy speaks TLS, as PEM with those above it; read again when it changes',
+  },
+  'proxy-tls-key': { type: 'string', value: 'FILE', summary: 'its key; with --proxy-tls-cert' },
   'proxy-log': {
     type: 'string',
     value: 'SHARE',
@@ -40,11 +46,16 @@ export function readProxyFlags(text: Invocation['text']): { proxy?: ProxyOptions
     if (given === undefined) return {};
     throw new UsageError(`platform: --${given} needs --proxy-listen`);
   }
+  const [cert, key] = [text('proxy-tls-cert'), text('proxy-tls-key')];
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new UsageError('platform: --proxy-tls-cert and --proxy-tls-key belong together');
+  }
   return {
     proxy: {
       listen: parseListen('proxy-listen', listen),
       ...(domain === undefined ? {} : parseDomain(domain)),
       ...(trust === undefined ? {} : { trust: trust.split(',').map(parseCidr) }),
+      ...(cert === undefined || key === undefined ? {} : { tls: { cert, key } }),
       ...(share === undefined ? {} : { logShare: parseShare(share) }),
     },
   };

@@ -37,6 +37,7 @@ import { createProxyServer } from './proxy-server.ts';
 import { RequestLog } from './request-log.ts';
 import { sharesSite } from './site.ts';
 import { SpriteRoute } from './sprite-route.ts';
+import { followTlsFiles, readTlsFiles } from './tls-files.ts';
 import { UrlAccess } from './url-access.ts';
 import { createUrlCookies } from './url-cookies.ts';
 
@@ -113,6 +114,7 @@ export async function openProxy(deps: OpenProxyDeps): Promise<AsyncDisposable> {
     sprites: new SpriteRoute(routing),
     apps: new AppRoute({ ...routing, findMachines: (app) => names.findMachines(app) }),
     requests,
+    tls: options.tls && readTlsFiles(options.tls),
     shutdown,
     mapError: deps.mapError,
     log,
@@ -120,7 +122,15 @@ export async function openProxy(deps: OpenProxyDeps): Promise<AsyncDisposable> {
   const { port } = await listen(server, options.listen);
   addresses.listening(port);
   log.info({ domain: addresses.domain, host: options.listen.host, port }, 'proxy');
-  return { [Symbol.asyncDispose]: () => shutdown.drain(DRAIN_MS) };
+  using stack = new DisposableStack();
+  if (options.tls !== undefined) stack.use(followTlsFiles(options.tls, server, log));
+  const following = stack.move();
+  return {
+    async [Symbol.asyncDispose]() {
+      following.dispose();
+      await shutdown.drain(DRAIN_MS);
+    },
+  };
 }
 
 async function listen(server: Server, { host, port, mayMove = false }: ProxyOptions['listen']): Promise<AddressInfo> {

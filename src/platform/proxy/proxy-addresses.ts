@@ -17,8 +17,8 @@ export interface ProxyAddresses {
 const defaultPorts = { 'http:': 80, 'https:': 443 } as const;
 
 export function createProxyAddresses(options: ProxyOptions): ProxyAddresses {
-  const { domain = DEFAULT_PROXY_DOMAIN, origin } = options;
-  const protocol = origin?.protocol ?? 'http:';
+  const { domain = DEFAULT_PROXY_DOMAIN, origin, tls } = options;
+  const protocol = origin?.protocol ?? (tls === undefined ? 'http:' : 'https:');
   let port = origin?.port;
   let isOpen = false;
 

@@ -1,4 +1,5 @@
 // What the proxy in front is opened with.
+import type { TlsFiles } from './tls-files.ts';
 import type { Cidr } from './trusted-peers.ts';
 
 export interface ProxyOptions {
@@ -8,6 +9,8 @@ export interface ProxyOptions {
   readonly domain?: string;
   /** The networks of what stands before it: who calls is what these say. */
   readonly trust?: readonly Cidr[];
+  /** It speaks TLS with this certificate; plain HTTP when absent. */
+  readonly tls?: TlsFiles;
   /** Of which share of requests a line is logged, 0 to 1; none when absent. */
   readonly logShare?: number;
   /** Where browsers reach it, when something else stands before it; the scheme and the port of the listener when absent. */

@@ -3,7 +3,7 @@ import type { Server } from 'node:http';
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { checkRequest } from '../../http/check-request.ts';
-import { createEdgeServer } from '../../http/edge-server.ts';
+import { createEdgeServer, type TlsKeys } from '../../http/edge-server.ts';
 import { type MapError, toKnownError } from '../../http/error-answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import type { Shutdown } from '../../http/shutdown.ts';
@@ -26,6 +26,7 @@ export interface ProxyServerDeps {
   readonly apps: AppRoute;
   readonly requests: RequestLog;
   readonly shutdown: Shutdown;
+  readonly tls: TlsKeys | undefined;
   readonly mapError: MapError;
   readonly log: Log;
 }
@@ -50,6 +51,7 @@ export function createProxyServer(deps: ProxyServerDeps): Server {
     },
     shutdown,
     log,
+    tls: deps.tls,
   });
   // Who has sent the whole request may end its side, and gets the answer.
   Reflect.set(server, 'httpAllowHalfOpen', true);

@@ -142,6 +142,7 @@ test.each([
   { ...at, 'proxy-domain': '-a.example' },
   { ...at, 'proxy-trust': '10.0.0.0/33' },
   { ...at, 'proxy-trust': 'all' },
+  { ...at, 'proxy-tls-cert': 'cert.pem' },
   { ...at, 'proxy-log': '2' },
   { ...at, 'proxy-log': 'x' },
   { 'proxy-listen': '4184' },
