@@ -109,13 +109,13 @@ const missing = new Set<string>();
 async function withSubject(name: string, round: string, work: (subject: Subject) => Promise<void>): Promise<void> {
   const own = join(dir, `${name.replaceAll('/', '-')}-${round}`);
   mkdirSync(own);
-  const child = starts[name]?.(own, port);
+  const socketPath = join(own, 's.sock');
+  const child = starts[name]?.(own, port, socketPath);
   if (child?.pid === undefined) {
     missing.add(name);
     return;
   }
   try {
-    const socketPath = join(own, 's.sock');
     await waitFor(child, socketPath);
     await work({ name, socketPath, pid: child.pid });
   } finally {

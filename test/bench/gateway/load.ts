@@ -14,6 +14,8 @@ export interface LoadOptions {
   /** Of a Unix socket, or a port of this machine. */
   readonly socketPath: string | number;
   readonly target: string;
+  /** `bench` when absent. */
+  readonly host?: string;
   /** More lines of the request, such as `Authorization: Bearer …`. */
   readonly headers?: readonly string[];
   readonly connections: number;
@@ -23,7 +25,7 @@ export interface LoadOptions {
 }
 
 export async function runLoad(options: LoadOptions): Promise<Load> {
-  const bytes = toRequest(options.target, options.headers);
+  const bytes = toRequest(options.target, options.headers, options.host);
   const latencies_us: number[] = [];
   const begun_ms = performance.now();
   const end_ms = begun_ms + options.duration_ms;
@@ -105,8 +107,8 @@ export async function openStreams(socketPath: string, target: string, count: num
   return sockets;
 }
 
-function toRequest(target: string, more: readonly string[] = []): Buffer {
-  const lines = [`GET ${target} HTTP/1.1`, 'Host: bench', 'Accept: */*', 'User-Agent: bench', ...more];
+function toRequest(target: string, more: readonly string[] = [], host = 'bench'): Buffer {
+  const lines = [`GET ${target} HTTP/1.1`, `Host: ${host}`, 'Accept: */*', 'User-Agent: bench', ...more];
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`);
 }
 

@@ -1,14 +1,14 @@
-// One of the proxies of the Node world, with kept-alive connections to the upstream. Arguments: its name, the socket to serve on,
-// the port of the upstream.
+// One of the proxies of the Node world, with kept-alive connections to the upstream. Arguments: its name, the socket or port to serve
+// on, the port of the upstream.
 import { Agent, createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 
-const [name = '', socketPath = '', port = ''] = process.argv.slice(2);
+const [name = '', place = '', port = ''] = process.argv.slice(2);
 const target = `http://127.0.0.1:${port}`;
 const agent = new Agent({ keepAlive: true, maxSockets: 4_096 });
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Of one connection: they are said anew for the next. */
+/** Of one connection: the next one has its own. */
 const ofConnection = new Set(['connection', 'host', 'keep-alive', 'transfer-encoding']);
 
 function withoutConnection(headers: readonly string[]): string[] {
@@ -79,4 +79,7 @@ const proxies: Readonly<Record<string, () => Promise<Serve>>> = {
 
 const serve = await proxies[name]?.();
 if (serve === undefined) throw new Error(`there is no proxy ${name}`);
-createServer({ keepAliveTimeout: 60_000 }, serve).listen({ path: socketPath, backlog: 4_096 });
+createServer({ keepAliveTimeout: 60_000 }, serve).listen({
+  ...(/^\d+$/.test(place) ? { host: '127.0.0.1', port: Number(place) } : { path: place }),
+  backlog: 4_096,
+});

@@ -17,31 +17,34 @@ const here = (name: string) => new URL(name, import.meta.url).pathname;
 const START_MS = 20_000;
 const TARGET = '/v1/gateway/openai/conn_1/v1/1k';
 
-/** Undefined when the program is not installed. */
-export type StartSubject = (dir: string, port: number) => ChildProcess | undefined;
+/** The path of a Unix socket, or a port of this machine. */
+export type Place = string | number;
+
+/** Serves at `place` what comes from `port`, with its files in `dir`. Undefined when the program is not installed. */
+export type StartSubject = (dir: string, port: number, place: Place) => ChildProcess | undefined;
 
 export const nodeProxies = ['node:http + undici', 'http-proxy', 'httpxy', 'fast-proxy', '@fastify/http-proxy'] as const;
 
 export const starts: Readonly<Record<string, StartSubject>> = {
-  nginx(dir, port) {
+  nginx(dir, port, place) {
     const program = findProgram('nginx');
     if (program === undefined) return undefined;
     const config = join(dir, 'nginx.conf');
-    writeFileSync(config, toNginxConfig(dir, port));
+    writeFileSync(config, toNginxConfig(dir, port, place));
     return start(program, ['-c', config, '-e', join(dir, 'error.log')]);
   },
-  haproxy(dir, port) {
+  haproxy(dir, port, place) {
     const program = findProgram('haproxy');
     if (program === undefined) return undefined;
     const config = join(dir, 'haproxy.cfg');
-    writeFileSync(config, toHaproxyConfig(dir, port));
+    writeFileSync(config, toHaproxyConfig(port, place));
     return start(program, ['-db', '-f', config]);
   },
   ...Object.fromEntries(
     nodeProxies.map((name) => [
       name,
-      (dir: string, port: number) =>
-        start(process.execPath, [here('node-proxy.ts'), name, join(dir, 's.sock'), String(port)]),
+      (_dir: string, port: number, place: Place) =>
+        start(process.execPath, [here('node-proxy.ts'), name, String(place), String(port)]),
     ]),
   ),
   remora: (dir, port) => startAgent(dir, { port, sprite: 'bench', token: 'bench-token' }),
@@ -68,19 +71,19 @@ export function startAgent(
 }
 
 /** Resolves when it answers. */
-export async function waitFor(child: ChildProcess, socketPath: string, target = TARGET): Promise<void> {
+export async function waitFor(child: ChildProcess, place: Place, target = TARGET): Promise<void> {
   const deadline = performance.now() + START_MS;
   while (performance.now() < deadline) {
     if (child.exitCode !== null) throw new Error(`${child.spawnfile} ended with ${child.exitCode}`);
-    if (existsSync(socketPath) && (await answers(socketPath, target))) return;
+    if ((typeof place === 'number' || existsSync(place)) && (await answers(place, target))) return;
     await sleep(50);
   }
   throw new Error(`${child.spawnfile} does not serve`);
 }
 
-function answers(socketPath: string, target: string): Promise<boolean> {
+function answers(place: Place, target: string): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(socketPath);
+    const socket = typeof place === 'number' ? connect(place, '127.0.0.1') : connect(place);
     socket.once('error', () => resolve(false));
     socket.once('data', (chunk: Buffer) => {
       socket.destroy();
@@ -100,7 +103,7 @@ function findProgram(name: string): string | undefined {
 }
 
 /** Bodies pass through memory only, and events at once: what an agent has to do. */
-function toNginxConfig(dir: string, port: number): string {
+function toNginxConfig(dir: string, port: number, place: Place): string {
   return `daemon off;
 master_process off;
 worker_processes 1;
@@ -117,7 +120,7 @@ http {
   keepalive_requests 100000000;
   upstream up { server 127.0.0.1:${port}; keepalive 1024; keepalive_requests 100000000; }
   server {
-    listen unix:${dir}/s.sock;
+    listen ${typeof place === 'number' ? `127.0.0.1:${place}` : `unix:${place}`};
     location / {
       proxy_pass http://up;
       proxy_http_version 1.1;
@@ -137,7 +140,7 @@ http {
 `;
 }
 
-function toHaproxyConfig(dir: string, port: number): string {
+function toHaproxyConfig(port: number, place: Place): string {
   return `global
   nbthread 1
   maxconn 4096
@@ -148,7 +151,7 @@ defaults
   timeout server 600s
   http-reuse always
 frontend in
-  bind unix@${dir}/s.sock
+  bind ${typeof place === 'number' ? `127.0.0.1:${place}` : `unix@${place}`}
   default_backend up
 backend up
   server one 127.0.0.1:${port}

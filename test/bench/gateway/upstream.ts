@@ -1,5 +1,6 @@
 // The upstream of the benchmark: bodies of fixed size, an event stream whose events carry their time, and streams that stay idle;
-// and what the agent asks a platform for. Arguments: the path of a socket to serve on besides TCP. Prints its port.
+// and what the agent asks a platform for. Arguments: the path of a socket to serve on besides TCP, and the port,
+// or none for a free one. Prints its port.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -73,5 +74,5 @@ const options = { keepAliveTimeout: 60_000 };
 const socket = createServer(options, serve);
 const tcp = createServer(options, serve);
 socket.listen(process.argv[2], () => {
-  tcp.listen(0, '127.0.0.1', 4_096, () => console.log((tcp.address() as AddressInfo).port));
+  tcp.listen(Number(process.argv[3] ?? 0), '127.0.0.1', 4_096, () => console.log((tcp.address() as AddressInfo).port));
 });

@@ -22,13 +22,21 @@ export interface BenchSprite extends AsyncDisposable {
 const NAME = 'bench';
 const READY_MS = 30_000;
 
-export async function openBenchSprite(dir: string): Promise<BenchSprite> {
+/** `more` are further words for the platform. */
+export async function openBenchSprite(dir: string, more: readonly string[] = []): Promise<BenchSprite> {
   const home = join(dir, 'p');
   const keyFile = join(dir, 'key');
   const tokenFile = join(dir, 'token');
   writeFileSync(keyFile, await runPlatform(['key']), { mode: 0o600 });
   const words = ['--dir', home, '--key-file', keyFile, '--organization', 'acme', '--token-file', tokenFile];
-  const platform = await startPlatform([...words, '--trust-machines', '--end-machines', '--log-level', 'info']);
+  const platform = await startPlatform([
+    ...words,
+    '--trust-machines',
+    '--end-machines',
+    '--log-level',
+    'info',
+    ...more,
+  ]);
   const token = (await readFile(tokenFile, 'utf8')).trim();
   const client = new SpritesClient(token, { baseURL: platform.url });
   const url = `${platform.url}/v1/sprites/${NAME}`;
