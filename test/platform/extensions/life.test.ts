@@ -208,6 +208,16 @@ test('a sign-on is a redirect to the provider, for the organization that has the
   expect(provider.of('DELETE')).toEqual([]);
 });
 
+test('no extension is made in the name of a user of another organization', async () => {
+  const { provider, platform, create } = await openExtensions();
+  await platform.admin.createOrganization('other');
+  const stranger = { email: 'eve@other.example', name: 'Eve', organization: 'other', role: 'admin' } as const;
+  const eve = (await platform.admin.createUser(stranger)).user;
+  const refused = await create('a', { user_id: eve.id });
+  expect([refused.status, refused.json.details.fields[0].field]).toEqual([400, 'body.user_id']);
+  expect(provider.asked).toEqual([]);
+});
+
 test('the variables of an extension go to no app of another organization', async () => {
   const { provider, platform, create, call } = await openExtensions();
   await platform.admin.createOrganization('other');
