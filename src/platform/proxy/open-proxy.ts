@@ -30,7 +30,9 @@ import { HostNames } from './host-names.ts';
 import { MachineCalls } from './machine-calls.ts';
 import type { MachineTraffic } from './machine-traffic.ts';
 import { type EnsureRunning, MachineWays } from './machine-ways.ts';
+import { OpenCalls } from './open-calls.ts';
 import { OwnPages } from './own-pages.ts';
+import { parseHost } from './parse-host.ts';
 import type { ProxyAddresses } from './proxy-addresses.ts';
 import type { ProxyOptions } from './proxy-options.ts';
 import { createProxyServer } from './proxy-server.ts';
@@ -94,17 +96,27 @@ export async function openProxy(deps: OpenProxyDeps): Promise<AsyncDisposable> {
   const addressOf = (request: IncomingMessage) => callerReader.addressOf(request);
   const requests = new RequestLog({ share: options.logShare ?? 0, log, addressOf, now_ms });
   deps.showRequests(() => requests.totals());
+  const access = new UrlAccess({
+    ...deps,
+    sessions: createSessionStore(deps.storage),
+    callerReader,
+    cookies,
+    toOrigin: addresses.toOrigin,
+    wrongTokens: createWrongTokens(now_ms, deps.wrongTokens),
+  });
+  const open = new OpenCalls({
+    ...deps,
+    async find(name) {
+      const named = parseHost(name, addresses.domain);
+      const target = names.recall(name) ?? (named && (await names.find(name, named)));
+      return target?.type === 'sprite' ? target : undefined;
+    },
+    judge: ({ request }, name, target) => access.judge(request, name, target),
+  });
   const server = createProxyServer({
     domain: addresses.domain,
     names,
-    access: new UrlAccess({
-      ...deps,
-      sessions: createSessionStore(deps.storage),
-      callerReader,
-      cookies,
-      toOrigin: addresses.toOrigin,
-      wrongTokens: createWrongTokens(now_ms, deps.wrongTokens),
-    }),
+    access,
     pages: new OwnPages({
       addresses,
       cookies,
@@ -113,6 +125,7 @@ export async function openProxy(deps: OpenProxyDeps): Promise<AsyncDisposable> {
     }),
     sprites: new SpriteRoute(routing),
     apps: new AppRoute({ ...routing, findMachines: (app) => names.findMachines(app) }),
+    open,
     requests,
     tls: options.tls && readTlsFiles(options.tls),
     shutdown,

@@ -9,6 +9,7 @@ import type { Exchange } from '../../http/exchange.ts';
 import type { Shutdown } from '../../http/shutdown.ts';
 import type { AppRoute } from './app-route.ts';
 import type { HostNames, HostTarget, SpriteTarget } from './host-names.ts';
+import type { OpenCalls } from './open-calls.ts';
 import type { OwnPages } from './own-pages.ts';
 import { parseHost, toHostName } from './parse-host.ts';
 import { answerError } from './proxy-pages.ts';
@@ -24,6 +25,7 @@ export interface ProxyServerDeps {
   readonly pages: OwnPages;
   readonly sprites: SpriteRoute;
   readonly apps: AppRoute;
+  readonly open: OpenCalls;
   readonly requests: RequestLog;
   readonly shutdown: Shutdown;
   readonly tls: TlsKeys | undefined;
@@ -81,7 +83,7 @@ async function find({ domain, names }: ProxyServerDeps, name: string): Promise<H
 }
 
 async function serveSprite(
-  { access, pages, sprites }: ProxyServerDeps,
+  { access, pages, sprites, open }: ProxyServerDeps,
   exchange: Exchange,
   name: string,
   target: SpriteTarget,
@@ -89,7 +91,10 @@ async function serveSprite(
   const { request, response } = exchange;
   const judged = access.judge(request, name, target);
   const verdict = judged instanceof Promise ? await judged : judged;
-  if (verdict === 'allowed') return await sprites.serve(exchange, target);
+  if (verdict === 'allowed') {
+    const call = open.begin(exchange, name);
+    return await sprites.serve(exchange, target).finally(() => open.end(call));
+  }
   if (isNavigation(request)) return pages.sendToSignOn(request, response, name);
   throw new RemoraError('unauthorized', 'send Authorization: Bearer and a token of the organization or the sprite');
 }

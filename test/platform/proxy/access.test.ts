@@ -3,7 +3,9 @@ import type { IncomingMessage } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { toOriginFault } from '../../../src/platform/proxy/same-origin.ts';
 import { openOnce } from '../../support/at-end.ts';
+import { openTestPlatform } from '../../support/open-platform.ts';
 import { openProxiedMachine, SPRITE_HOST } from '../../support/proxied-machine.ts';
+import { openRaw } from '../../support/raw-http.ts';
 import { runHere } from '../../support/run-here.ts';
 import { TestBrowser } from '../../support/sign-on-client.ts';
 
@@ -84,6 +86,38 @@ describe('tokens', () => {
     await platform.admin.revokeToken('acme', row?.id ?? '');
     await expect.poll(async () => (await ask({ token })).status).toBe(401);
   });
+});
+
+test('what is open ends when the access does', async () => {
+  const { platform, proxyPort, setUrl } = opened();
+  const token = await platform.admin.createToken({ organization: 'acme', name: 'streams' });
+  const openEvents = async (credential: string) => {
+    const raw = openRaw(proxyPort, `GET /events HTTP/1.1\r\nHost: ${SPRITE_HOST}\r\n${credential}\r\n`);
+    await raw.until(/data: 1\n/);
+    return raw;
+  };
+  const kept = await openEvents(`Authorization: Bearer ${platform.token.reveal()}\r\n`);
+  const revoked = await openEvents(`Authorization: Bearer ${token.reveal()}\r\n`);
+  const row = (await platform.admin.listTokens('acme')).find(({ name }) => name === 'streams');
+  await platform.admin.revokeToken('acme', row?.id ?? '');
+  expect((await revoked.ended).endsWith('0\r\n\r\n')).toBe(false);
+  const seen = kept.text.length;
+  await expect.poll(() => kept.text.length).toBeGreaterThan(seen);
+  kept.socket.destroy();
+  await setUrl({ auth: 'public' });
+  const anybody = await openEvents('');
+  await setUrl({ auth: 'sprite', private_access: 'organization' });
+  await anybody.ended;
+});
+
+test('names that would be those of ports or apps are refused, and a domain on the site of sign-on', async () => {
+  const { platform } = opened();
+  const made = await platform.call({ method: 'POST', path: '/v1/sprites', body: { name: '80--dev-1' } });
+  expect([made.status, made.json.error]).toEqual([400, 'invalid_request']);
+  await expect(platform.admin.createOrganization('apps')).rejects.toMatchObject({ code: 'invalid_request' });
+  const proxy = { listen: { host: '127.0.0.1', port: 0 }, domain: 'sprites.example.com' };
+  const opening = openTestPlatform({ publicUrl: 'https://api.example.com', proxy });
+  await expect(opening).rejects.toMatchObject({ code: 'not_configured' });
 });
 
 describe('signing on', () => {
