@@ -4,12 +4,14 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
+import { createExchangeGrant } from '../../src/platform/sign-on/exchange-grant.ts';
 import { createKnownGood } from '../../src/platform/sign-on/known-good.ts';
 import { createLockOutStore } from '../../src/platform/sign-on/lock-out-store.ts';
 import { createSessionStore } from '../../src/platform/sign-on/session-store.ts';
 import { createSignIn } from '../../src/platform/sign-on/sign-in.ts';
 import { createSignOnStore } from '../../src/platform/sign-on/sign-on-store.ts';
 import { openSqliteStorage } from '../../src/platform/storage/sqlite-storage.ts';
+import type { Storage } from '../../src/platform/storage/storage.ts';
 import { createPasswords } from '../../src/platform/users/passwords.ts';
 import { createUserStore } from '../../src/platform/users/user-store.ts';
 import { openOnce } from '../support/at-end.ts';
@@ -230,6 +232,30 @@ test('no other address is that of a user, only because Unicode has it in lower c
   for (const other of ['\u212Aate@example.com', '\uFF2Bate@example.com', 'kate@example.com ']) {
     expect(await users.findByEmail(other)).toBeUndefined();
   }
+});
+
+test('of two refreshes that both found their token good, one makes tokens and the other ends them', async () => {
+  const user = await platform.createUser('race@example.com');
+  const { query } = await new TestBrowser(platform.url).signOn(toAuthorizePath(platform), user);
+  const { json } = await exchange(platform, { code: query.code ?? '' });
+  await using storage = openSqliteStorage(platform.dir);
+  const both = Promise.withResolvers<void>();
+  let found = 0;
+  const one: Storage['one'] = async (text, values) => {
+    const row = await storage.one(text, values);
+    found += 1;
+    if (found === 2) both.resolve();
+    await both.promise;
+    return row as never;
+  };
+  const exchangeGrant = createExchangeGrant({ storage: { ...storage, one }, clock, codeLifetime_ms: 60_000 });
+  const client = { ...platform.client, base_url: 'https://provider.example', redirect_uris: [REDIRECT_URI] };
+  const form = { grant_type: 'refresh_token', refresh_token: json.refresh_token };
+  const ends = await Promise.allSettled([exchangeGrant(client, form), exchangeGrant(client, form)]);
+  const made = ends.flatMap((end) => (end.status === 'fulfilled' ? [end.value.access_token] : []));
+  const refused = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason.code] : []));
+  expect([made.length, refused]).toEqual([1, ['invalid_grant']]);
+  expect((await readTokenInfo(platform, made[0] ?? '')).status).toBe(401);
 });
 
 test('a name that nobody has costs as much as a wrong password', async () => {
