@@ -21,6 +21,8 @@ export type Change =
       readonly sprite_id: string;
       readonly state: MachineStatus;
     }
+  /** A machine that runs is about to be stopped by the platform: nothing more may be sent to it, until it has moved. */
+  | { readonly type: 'machine_ending'; readonly sprite_id: string }
   /** An event of a machine of this platform process was recorded. */
   | { readonly type: 'machine_event'; readonly machine_id: string }
   /** It is time to look again at what this process is not notified of. */
@@ -43,6 +45,7 @@ export function createChanges(): Changes {
     app_secrets_changed: [],
     incarnation_replaced: [],
     machine_moved: [],
+    machine_ending: [],
     machine_event: [],
     revalidation_due: [],
   };

@@ -55,7 +55,7 @@ export function openIdle({ options, stores, machineService, channels, changes, c
   const refusals = createRefusals(clock);
   const closing = new AbortController();
   const { signal } = closing;
-  const sleeper = createSleeper({ channels, machineService, inFlight: traffic.inFlight, clock, signal });
+  const sleeper = createSleeper({ channels, machineService, inFlight: traffic.inFlight, changes, clock, signal });
   const putToSleep = withWarmPlaces({
     store,
     machineService,

@@ -2,6 +2,7 @@
 // stopped. At most two at once on a host (Suspend and Replication, Limits).
 import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
+import type { Changes } from '../changes.ts';
 import type { Channels } from '../channels/channels.ts';
 import { toStopOptions } from '../machines/access/stop-options.ts';
 import type { MachineService } from '../machines/moves/machine-service.ts';
@@ -32,6 +33,7 @@ export interface SleeperDeps {
   readonly machineService: Pick<MachineService, 'sleeps'>;
   /** Requests, tunnels and calls on their way to a machine. */
   readonly inFlight: (machine_id: string) => number;
+  readonly changes: Pick<Changes, 'publish'>;
   readonly clock: Pick<Clock, 'wall_ms'>;
   /** Aborted when the platform ends: no sleep begins any more. */
   readonly signal: AbortSignal;
@@ -44,7 +46,7 @@ const PREPARED_OF_ONE = 2;
 /** How long the database may take to answer with a row that it has read. */
 const READ_MS = 1_000;
 
-export function createSleeper({ channels, machineService, inFlight, clock, signal }: SleeperDeps): Sleeper {
+export function createSleeper({ channels, machineService, inFlight, changes, clock, signal }: SleeperDeps): Sleeper {
   const preparing = createSlots(PREPARED_AT_ONCE);
   const ofOrganization = new Map<string, Slots>();
   const sleeping = createSlots(AT_ONCE);
@@ -70,6 +72,7 @@ export function createSleeper({ channels, machineService, inFlight, clock, signa
       move,
       message,
       whyNot: (row: MachineRow) => consent.withdrawn ?? whyNot(row),
+      onEnding: ({ sprite_id }: MachineRow) => changes.publish({ type: 'machine_ending', sprite_id }),
       stop: toStopOptions(undefined, config),
     };
     return await sleeping.run(async () => {

@@ -50,6 +50,7 @@ export class MachineWays {
 
   constructor(deps: MachineWaysDeps) {
     this.#deps = deps;
+    deps.changes.subscribe('machine_ending', ({ sprite_id }) => this.#asleep.add(sprite_id));
     deps.changes.subscribe('machine_moved', ({ sprite_id, state }) => {
       if (state === 'running' || state === 'destroyed') this.#asleep.delete(sprite_id);
       else this.#asleep.add(sprite_id);

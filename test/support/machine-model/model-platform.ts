@@ -76,7 +76,13 @@ export function createModelPlatform(options: ModelPlatformOptions): ModelPlatfor
       looked += 1;
       return looked > looks ? 'work has come' : undefined;
     };
-    return service.sleeps.sleep(id, { move, message: 'idle', whyNot, stop: { signal: 'SIGTERM', timeout_ms: 0 } });
+    return service.sleeps.sleep(id, {
+      move,
+      message: 'idle',
+      whyNot,
+      onEnding: () => undefined,
+      stop: { signal: 'SIGTERM', timeout_ms: 0 },
+    });
   }
 
   const asks: Readonly<Record<Exclude<Word, 'wait'>, () => Promise<unknown>>> = {

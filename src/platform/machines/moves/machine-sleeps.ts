@@ -15,6 +15,8 @@ export interface SleepDecision {
   readonly message: string;
   /** What stands against it at this moment; undefined when nothing does. */
   readonly whyNot: (row: MachineRow) => string | undefined;
+  /** Runs before the last look at what stands against a stop: whatever comes later has to wait for the next start. */
+  readonly onEnding: (row: MachineRow) => void;
   /** How the machine is ended by a stop. */
   readonly stop: StopOptions;
 }
@@ -56,10 +58,14 @@ export function createSleeps({ machines, records, suspends, stops, snapshots, mu
     return after?.state === 'suspended' ? undefined : `it could not be suspended, and is ${after?.state ?? 'gone'}`;
   }
 
-  async function stopNow(before: MachineRow, { message, whyNot, stop }: SleepDecision): Promise<string | undefined> {
+  async function stopNow(
+    before: MachineRow,
+    { message, whyNot, onEnding, stop }: SleepDecision,
+  ): Promise<string | undefined> {
     const { id } = before;
     await records.want(before, 'stopped');
     const row = await machines.find(id);
+    onEnding(before);
     const why = row === undefined ? GONE : whyNot(row);
     if (why !== undefined) {
       await records.want(before, 'running');
