@@ -3,6 +3,9 @@ import { expect, test } from 'vitest';
 import { openAgentMachine } from '../../support/agent-machine.ts';
 import { ask } from '../../support/ask.ts';
 import { eventually } from '../../support/eventually.ts';
+import { machineOf } from '../../support/machine-of.ts';
+import { machineCommand, openTestPlatform } from '../../support/open-platform.ts';
+import { runHere } from '../../support/run-here.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -85,4 +88,31 @@ test('a hold keeps it awake, is named, and it sleeps once that is released', asy
   expect((await events()).some(({ type }) => type === 'suspend')).toBe(false);
   expect((await release('build')).status).toBe(204);
   await eventually(async () => (await status()) === 'warm');
+});
+
+test('after a restart of the platform it sleeps as if there had been none', async () => {
+  const machine = await openAgentMachine({ idle: { sprite_ms: 2_000 }, endMachines: false });
+  await machine.channel();
+  const begun_ms = performance.now();
+  await machine.restart();
+  const status = async () => (await machine.platform.call({ path: '/v1/sprites/dev-1' })).json.status;
+  await machine.channel(2);
+  await eventually(async () => (await status()) === 'warm');
+  expect(performance.now() - begun_ms).toBeGreaterThan(500);
+});
+
+test('the command line says why a machine is awake', async () => {
+  const platform = await openTestPlatform({ agentCommand: machineCommand(), idle: { sprite_ms: 60_000 } });
+  const { id, post } = await machineOf(platform, 'dev-1');
+  const why = (...words: string[]) => runHere(['platform', 'why', 'dev-1', '--dir', platform.dir, ...words]);
+  expect((await why()).out).toMatch(/^machine +[0-9a-z]+\nstate +stopped$/);
+  expect((await post('start')).status).toBe(200);
+  const { code, out } = await why();
+  expect(code).toBe(0);
+  expect(out).toMatch(/idle +no\n/);
+  expect(out).toMatch(/sleeps +not while it is kept awake; suspend after 1 min without work\n/);
+  expect(out).toMatch(/agent +agent +- +its agent is not connected/);
+  const { out: json } = await why('--json');
+  expect(JSON.parse(json)).toMatchObject({ machine_id: id, state: 'running', idle: false });
+  expect((await runHere(['platform', 'why', 'nobody', '--dir', platform.dir])).code).not.toBe(0);
 });
