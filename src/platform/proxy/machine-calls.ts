@@ -83,8 +83,8 @@ function toRefusal(error: unknown, { port, isOneOfMany = false }: Way): unknown 
   switch (error.code) {
     case 'not_found': {
       if (isOneOfMany) return new ConnectionsReplaced('nothing listens there');
-      const what = port === undefined ? 'its service with an http_port, or port 8080' : `port ${port}`;
-      return new RemoraError('upstream_failed', `nothing listens there: start a server in the machine at ${what}`);
+      const where = port === undefined ? 'port 8080, or a service with an http_port' : `port ${port}`;
+      return new RemoraError('upstream_failed', `nothing listens in the machine where this leads: ${where}`);
     }
     case 'upstream_failed':
       // Without the name of a service it is the channel that is gone: nothing was sent, and the machine may be back.

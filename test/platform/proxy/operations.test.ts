@@ -1,5 +1,6 @@
 // What an operator sees and sets of the proxy: lines of its log, counts, and whose word on a caller is believed.
 import { expect, test } from 'vitest';
+import { WebSocket } from 'ws';
 import { readProxyFlags } from '../../../src/cli/platform/proxy-flags.ts';
 import { TrustedPeers } from '../../../src/platform/proxy/trusted-peers.ts';
 import { openOnce } from '../../support/at-end.ts';
@@ -91,6 +92,20 @@ test('requests are counted by app and kind of answer', async () => {
   await ask({ host: `1--${SPRITE_HOST}` });
   await eventually(async () => (await read('5xx')) === (before[1] ?? 0) + 1);
   expect(await read('2xx')).toBe((before[0] ?? 0) + 1);
+});
+
+test('a platform that stops lets requests finish, and tells WebSockets', async () => {
+  const { platform, ask, proxyPort } = await openProxiedMachine();
+  const socket = new WebSocket(`ws://127.0.0.1:${proxyPort}/`, { headers: { host: SPRITE_HOST } });
+  await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject));
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  const slow = ask({ path: '/slow?ms=500' });
+  await eventually(async () => (await ask({ path: '/arrivals' })).text.includes('/slow'));
+  const stopped = platform[Symbol.asyncDispose]();
+  expect(await closed).toBe(1001);
+  expect((await slow).text).toBe('late');
+  await stopped;
+  await expect(ask({})).rejects.toThrow(/ECONNREFUSED/);
 });
 
 test.each([
