@@ -140,18 +140,16 @@ export class MachineWays {
 
   /** What made a start fail is for the owner of the machine, not for its visitors. */
   #toRefusal(machine: MachineRow, error: unknown): unknown {
+    if (error instanceof RemoraError && error.code === 'other_host') {
+      return new RemoraError('other_host', 'this machine is at another platform process, whose proxy leads to it');
+    }
     if (error instanceof RemoraError && shown.has(error.code)) return error;
     this.#deps.onFailure(machine, error);
     return unavailable('the machine could not be started; its log says why');
   }
 }
 
-const shown: ReadonlySet<string> = new Set([
-  'concurrent_sprite_limit_exceeded',
-  'host_drained',
-  'other_host',
-  'shutting_down',
-]);
+const shown: ReadonlySet<string> = new Set(['concurrent_sprite_limit_exceeded', 'host_drained', 'shutting_down']);
 const never = new AbortController().signal;
 
 function toKey(machine_id: string, port: number | undefined): string {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { RemoraError } from '../../../src/core/remora-error.ts';
 import type { ChannelSession } from '../../../src/platform/channels/channel-session.ts';
 import type { MachineRow } from '../../../src/platform/machines/records/machine-row.ts';
 import { HELD_MAX, MachineWays } from '../../../src/platform/proxy/machine-ways.ts';
@@ -183,5 +184,8 @@ describe('how many wait, and how long', () => {
     const error = await ways.wake(machine, undefined, never).catch((thrown: Error) => thrown);
     expect(String(error)).not.toContain('secret');
     expect(failures).toEqual([cause]);
+    const foreign = new RemoraError('other_host', 'host-1 has it', { details: { host: 'host-1' } });
+    const elsewhere = open(() => Promise.reject(foreign)).ways.wake(machine, undefined, never);
+    await expect(elsewhere).rejects.toMatchObject({ code: 'other_host', details: undefined });
   });
 });
