@@ -39,6 +39,7 @@ putTask served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:fo
 deleteTask served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 holdTask served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 idle served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+consentToSleep 403:forbidden 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 listGateway served 403:read_only 401:unauthorized served 403:forbidden 403:forbidden
 explainGateway served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 listProviders served 403:read_only 401:unauthorized served 403:forbidden 403:forbidden

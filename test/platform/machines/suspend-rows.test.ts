@@ -1,6 +1,7 @@
 // Suspend and Replication, its tables of machines: each row of the reference page that is done, by its name, through the real door.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { suspendRows } from '../../../src/cli/docs/suspend-rows.ts';
@@ -99,12 +100,27 @@ const proofs: Readonly<Record<string, () => Promise<void>>> = {
   },
 };
 
-/** It needs an agent in the machine, and is a test of its own. */
+/** These need agents in the machines, and the proofs are in tests of their own. */
 const SOCKET = 'a suspend through the local socket';
-const done = suspendRows.filter(([, row, state]) => state === 'done' && row !== SOCKET);
+const elsewhere: Readonly<Record<string, string>> = {
+  [SOCKET]: 'machines/suspend-rows.test.ts',
+  auto_stop_machines: 'idle/apps.test.ts',
+  auto_start_machines: 'proxy/apps.test.ts',
+  'concurrency type': 'proxy/apps.test.ts',
+  'concurrency soft_limit': 'proxy/apps.test.ts',
+};
+const done = suspendRows.filter(([, row, state]) => state === 'done' && elsewhere[row] === undefined);
 
 test('every row that is done has a proof, and no other', () => {
   expect(Object.keys(proofs).sort()).toEqual(done.map(([, row]) => row).sort());
+});
+
+test('a proof elsewhere is of a row that is done', () => {
+  const rows = suspendRows.filter(([, , state]) => state === 'done').map(([, row]) => row);
+  for (const [row, path] of Object.entries(elsewhere)) {
+    expect(rows).toContain(row);
+    expect(existsSync(new URL(`../${path}`, import.meta.url)), path).toBe(true);
+  }
 });
 
 test.each(done.map(([table, row]) => [table, row] as const))('%s: %s', async (_, row) => {
