@@ -10,7 +10,7 @@ export function listenForResumes(parts: AgentParts, runClock: RunClock): void {
   resume.onResumed(() => staleSockets.onResumed());
   resume.onResumed(() => resumeReports.onResumed());
   resume.onResumed(() => resume.afterCallers(channel.onResumed()));
-  resume.onResumed(() => parts.writeGeneration());
+  resume.onResumed(() => resume.afterCallers(parts.writeGeneration));
   // The clock of a process that goes on with a recovery has begun after the gap.
   resume.onResumed(() => {
     if (!resume.isContinued()) runClock.skip(toRunningGap(resume.lastResume()));

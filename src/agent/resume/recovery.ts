@@ -20,6 +20,7 @@ export interface RecoveryOptions {
   readonly renew: ImmediateStep;
   /** The other steps before the gate opens, in order. Called for each attempt, after `renew`. */
   readonly gated: () => readonly Step[];
+  /** The steps after the gate, in order. Called for each attempt once the callers have had their turn. */
   readonly afterwards: () => readonly Step[];
   readonly onDone: (results: readonly StepResult[]) => void;
 }
@@ -42,13 +43,13 @@ export function createRecovery(options: RecoveryOptions): Recovery {
   const { clock, gate, check } = options;
   /** What has ended of the latest attempt. A step that fails keeps nothing from happening. */
   let results: StepResult[] = [];
-  let stepCount = 0;
+  let isRunning = false;
   const later: (() => void)[] = [];
   let abort = new AbortController();
   let latest: Promise<void> = Promise.resolve();
   let disposed = false;
 
-  async function run(gated: readonly Step[], afterwards: readonly Step[], signal: AbortSignal): Promise<void> {
+  async function run(gated: readonly Step[], signal: AbortSignal): Promise<void> {
     // No step runs before `begin` returns, because its caller publishes the resume first.
     await Promise.resolve();
     await runAll(gated, signal);
@@ -60,8 +61,10 @@ export function createRecovery(options: RecoveryOptions): Recovery {
       await nextTurn();
     }
     if (signal.aborted) return;
-    await runAll(afterwards, signal);
-    if (!signal.aborted) options.onDone(results);
+    await runAll(options.afterwards(), signal);
+    if (signal.aborted) return;
+    isRunning = false;
+    options.onDone(results);
   }
 
   /** What an aborted attempt still has under way ends without a trace. */
@@ -78,10 +81,9 @@ export function createRecovery(options: RecoveryOptions): Recovery {
   }
 
   function attempt(done: readonly StepResult[], gated: readonly Step[]): void {
-    const afterwards = options.afterwards();
-    stepCount = done.length + gated.length + afterwards.length;
+    isRunning = true;
     results = [...done];
-    latest = run(gated, afterwards, abort.signal);
+    latest = run(gated, abort.signal);
   }
 
   return {
@@ -103,7 +105,7 @@ export function createRecovery(options: RecoveryOptions): Recovery {
     },
     flush,
     get running() {
-      return results.length < stepCount;
+      return isRunning;
     },
     get results() {
       return results;

@@ -99,8 +99,10 @@ export function createResumeDetector(sources: ResumeSources, before?: DetectorMe
     check: detect,
     tick() {
       const found = detect();
+      // What waits for the recovery goes first: the sources that are due are read at the next tick.
+      if (found.length > 0) return found;
       conclude(last, reader.readDue(last));
-      return news.length === 0 ? found : [...found, ...drain()];
+      return drain();
     },
     poke(recovering) {
       const now = examineNow();
