@@ -25,6 +25,7 @@ import { listenOnPath } from '../../src/http/listen-on-path.ts';
 import { listenOnLoopback } from '../../src/http/listen-on-tcp.ts';
 import { ask } from '../support/ask.ts';
 import { startChild } from '../support/child-lines.ts';
+import { signalRunning } from '../support/signal-running.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const support = (name: string) => new URL(`../support/${name}`, import.meta.url).pathname;
@@ -343,7 +344,7 @@ describe('an inherited socket', () => {
           grandchild: expect.not.stringContaining('socket'),
         });
         expect(await Promise.all(early)).toEqual(Array(3).fill(`pid ${daemon}`));
-        process.kill(daemon, 'SIGKILL');
+        signalRunning(daemon, 'SIGKILL');
         await holder.line(/^ended/);
         expect(lstatSync(path).isSocket()).toBe(true);
       }

@@ -12,6 +12,7 @@ import { areStopped } from '../../src/platform/machines/drivers/process/machine-
 import { eventually } from '../support/eventually.ts';
 import { endLeftMachines, isGone, listMachinePids } from '../support/left-machines.ts';
 import { machineCommand, openTestPlatform } from '../support/open-platform.ts';
+import { signalRunning } from '../support/signal-running.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const name = { organization: 'acme', sprite: 'dev-1' } as const;
@@ -59,7 +60,7 @@ describe('what left the session of the machine', () => {
     });
     await platform[Symbol.asyncDispose]();
     const leader = pids.find((pid) => readProcess(pid)?.group === pid && readProcess(pid)?.parent === process.pid);
-    process.kill(leader ?? 0, 'SIGKILL');
+    signalRunning(leader, 'SIGKILL');
     await eventually(() => isGone(leader ?? 0));
     expect(pids.filter((pid) => !isGone(pid))).toHaveLength(4);
     await openTestPlatform({ ...options, agentCommand: machineCommand() });

@@ -16,6 +16,7 @@ import { eventually } from '../support/eventually.ts';
 import { endLeftMachines, isGone, listMachinePids } from '../support/left-machines.ts';
 import { memoryDir } from '../support/memory-dir.ts';
 import { machineCommand, openTestPlatform, readReport } from '../support/open-platform.ts';
+import { signalRunning } from '../support/signal-running.ts';
 
 const running = { organization: 'acme', sprite: 'dev-1' } as const;
 const frozen = { organization: 'acme', sprite: 'dev-2' } as const;
@@ -97,7 +98,7 @@ describe('machines outlive a platform', () => {
     await end(child);
     const { admin } = await openTestPlatform({ dir, agentCommand: machineCommand() });
     const { instance_id, dir: place } = await admin.readMachine(running);
-    process.kill(one.pid, 'SIGKILL');
+    signalRunning(one.pid, 'SIGKILL');
     await eventually(() => isGone(one.child));
     await eventually(async () => {
       const now = await admin.readMachine(running);
@@ -162,7 +163,7 @@ describe('while no platform runs', () => {
 
   test('a leader that ended with children left has them ended', async () => {
     const left = await openLeft(withPolicy('no'));
-    process.kill(left.report?.pid ?? 0, 'SIGKILL');
+    signalRunning(left.report?.pid, 'SIGKILL');
     await eventually(() => isGone(left.report?.pid ?? 0));
     expect(isGone(left.report?.child ?? 0)).toBe(false);
     await left.openNext();

@@ -291,8 +291,9 @@ test('the search finds what is planted, in each form, and wherever it is', async
       env: { PATH: process.env.PATH, ...env },
       detached: true,
     });
-    atEnd(() => process.kill(-(child.pid ?? 0), 'SIGKILL'));
-    return child.pid;
+    const { pid } = child;
+    if (pid !== undefined) atEnd(() => process.kill(-pid, 'SIGKILL'));
+    return pid;
   };
   const own = start({ KEY: canary, REMORA_SERVICE: 'web' });
   const [told, named] = [start({ KEY: encodeURIComponent(canary) }), start({ REMORA_SERVICE: 'web' }, canary)];

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { eventually } from './eventually.ts';
+import { signalRunning } from './signal-running.ts';
 
 export interface Container extends AsyncDisposable {
   /** Runs a script as root. Throws with its output when it fails. */
@@ -87,7 +88,7 @@ async function bootContainer({ tree, words, env }: ContainerOptions): Promise<Co
 
   async function powerOff(): Promise<void> {
     try {
-      process.kill(first(), POWER_OFF);
+      signalRunning(first(), POWER_OFF);
     } catch {
       // It has ended already.
     }

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
+import { signalRunning } from '../support/signal-running.ts';
 import { KILL, LIMIT_MS, openSmallMachine, type SmallMachine, smallSpec as spec } from '../support/vm/small-machine.ts';
 import { isWithoutMachines } from '../support/vm/vm-image.ts';
 
@@ -72,7 +73,7 @@ describe.skipIf(isWithoutMachines())('a virtual machine', () => {
   });
 
   test('whose emulator ends while it runs has ended, and is found so by the next platform', async () => {
-    process.kill(machine.pid(), 'SIGKILL');
+    signalRunning(machine.pid(), 'SIGKILL');
     await eventually(() => machine.exits.length === 1, LIMIT_MS);
     expect(machine.exits[0]?.exit_code).toBeNull();
     expect(machine.driver.state('m1')).toBe('stopped');

@@ -11,6 +11,7 @@ import { paste, pasteJson, pasteLines } from '../../support/paste.ts';
 import { readLines } from '../../support/read-lines.ts';
 import { runHere } from '../../support/run-here.ts';
 import { remoraPath, runRemora } from '../../support/run-remora.ts';
+import { signalRunning } from '../../support/signal-running.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 function isRunning(pid: number): boolean {
@@ -277,7 +278,7 @@ describe('remora dev', () => {
 
   it('says so when its machine dies', async () => {
     const { pid } = await pasteJson(dev.commandFor('what the agent says of itself'));
-    process.kill(Number(pid), 'SIGKILL');
+    signalRunning(Number(pid), 'SIGKILL');
     await expect.poll(() => dev.stderr()).toMatch(/the machine has stopped.*agent\.log/);
     // The platform starts it again by itself, which may have begun.
     expect(await pasteJson(dev.commandFor('wake it'))).toMatchObject({

@@ -11,6 +11,7 @@ import { eventually } from '../../support/eventually.ts';
 import { openInsideMachine } from '../../support/inside-machine.ts';
 import { runHere } from '../../support/run-here.ts';
 import { remoraPath, runRemora } from '../../support/run-remora.ts';
+import { signalRunning } from '../../support/signal-running.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { openTerminalCommand } from '../../support/terminal-command.ts';
 
@@ -196,7 +197,7 @@ describe('in a terminal', () => {
     const terminal = openTerminalCommand([script], within, ['sh', '-c']);
     await eventually(() => terminal.screen().includes('up'));
     const [pid] = readFileSync(`/proc/${terminal.pid}/task/${terminal.pid}/children`, 'utf8').split(' ');
-    process.kill(Number(pid), signal);
+    signalRunning(Number(pid), signal);
     expect(await terminal.exited).toBe(0);
     expect(terminal.screen()).toContain(`code ${code}\r\nthe same\r\n`);
   });

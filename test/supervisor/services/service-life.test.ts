@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
+import { signalRunning } from '../../support/signal-running.ts';
 import { findPids, logFileOf, readLogOf, startSupervisor, toEvents } from '../../support/supervisor-process.ts';
 
 const sh = (script: string, more: object = {}) => ({ cmd: 'sh', args: ['-c', script], ...more });
@@ -118,8 +119,8 @@ test('a signal to a service that waits for what it needs reaches the process tha
 test('a killed process is a crash', async () => {
   const supervisor = await startSupervisor();
   await supervisor.put('web', { cmd: 'sleep', args: ['60'] });
-  const before = (await supervisor.read('web')).state?.pid ?? 0;
-  process.kill(before, 'SIGKILL');
+  const before = (await supervisor.read('web')).state?.pid;
+  signalRunning(before, 'SIGKILL');
   const after = await eventually(async () => {
     const { state } = await supervisor.read('web');
     return state?.pid !== undefined && state.pid !== before && state;
