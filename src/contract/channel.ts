@@ -1,5 +1,6 @@
 // The channel: the connection over which the platform reaches into a machine. The agent opens it, and is the HTTP/2 server on it. For a
-// large file it opens another one beside it, a lane, when the platform asks for it over the channel.
+// large file, and for requests of the proxy to a busy port, it opens another one beside it, a lane, when the platform asks for it over the
+// channel.
 import { z } from 'zod';
 import { machineParams } from './machines.ts';
 import { definePlatformOperation } from './operation.ts';
@@ -35,6 +36,16 @@ export const LANE_AUTHORITY = /^lane:(readFile|writeFile):([0-9a-f]{32})$/;
 
 export function toLaneAuthority(operation: LaneOperation, lane_id: string): string {
   return `lane:${operation}:${lane_id}`;
+}
+
+/**
+ * The same for a lane to a port: `lane:`, what a CONNECT to the port itself would have, and a name that nobody else knows. The agent joins the
+ * lane to a connection to the port. It starts nothing for it.
+ */
+export const PORT_LANE_AUTHORITY = /^lane:(web|port:[1-9]\d{0,4}):([0-9a-f]{32})$/;
+
+export function toPortLaneAuthority(authority: string, lane_id: string): string {
+  return `lane:${authority}:${lane_id}`;
 }
 
 export const laneParams = machineParams.extend({ lane_id: z.string().regex(/^[0-9a-f]{32}$/) });
@@ -82,7 +93,7 @@ export const channelOperations = {
     method: 'GET',
     path: '/v1/apps/{app_name}/machines/{machine_id}/lanes/{lane_id}',
     summary:
-      'Open a lane that the platform has asked for over the channel; afterwards it carries one call with a large file',
+      'Open a lane that the platform has asked for over the channel; afterwards it carries one call with a large file, or requests to a port',
     source: 'Remora',
     tag: 'Machines',
     servedAt: ['tcp'],

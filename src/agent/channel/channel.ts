@@ -15,6 +15,7 @@ import type { Part } from '../parts.ts';
 import { ChannelRefused } from './channel-refused.ts';
 import type { ChannelTarget } from './channel-target.ts';
 import type { ChannelAddress, DialOptions } from './dial-channel.ts';
+import { OpenLanes } from './open-lanes.ts';
 import type { ServeChannelOptions, ServedChannel } from './serve-channel.ts';
 import { StreamCount } from './stream-count.ts';
 
@@ -54,7 +55,7 @@ export interface ChannelStatus {
 export interface Channel extends AsyncDisposable {
   /** Dials until `signal` aborts. */
   start(signal: AbortSignal, targets: readonly ChannelTarget[]): void;
-  /** Closes the connection from before the resume; the result ends the calls that it carries. Nothing is dialled before `recover`. */
+  /** Closes the connections from before the resume; the result ends the calls that they carry. Nothing is dialled before `recover`. */
   onResumed(): () => void;
   /** Dials at once. Rejects with the reason when that attempt fails; it goes on trying then. */
   recover(): Promise<void>;
@@ -75,6 +76,7 @@ export function createChannel(options: ChannelOptions): Channel {
   let open: { readonly session: ServedChannel; readonly since_ms: number } | undefined;
   let opened = 0;
   const streams = new StreamCount();
+  const lanes = new OpenLanes();
 
   /** Returns the session that was open. */
   function leave(): ServedChannel | undefined {
@@ -164,12 +166,12 @@ export function createChannel(options: ChannelOptions): Channel {
       else part.set('off', 'the platform has not answered yet');
       dialOrNothing().catch(() => undefined);
     },
-    onResumed: () => leave()?.cut() ?? (() => undefined),
+    onResumed: () => lanes.cutWith(leave()),
     recover() {
       backoff.reset();
       return dialOrNothing();
     },
-    dialLane: async (lane_id, signal) => await dialAs(options, address, { signal, lane_id }),
+    dialLane: (lane_id, signal) => lanes.add(dialAs(options, address, { signal, lane_id })),
     status: () => ({
       state:
         address === undefined ? 'off' : open !== undefined ? 'open' : attempt !== undefined ? 'dialling' : 'waiting',

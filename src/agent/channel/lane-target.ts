@@ -3,8 +3,8 @@
 import type { ServerHttp2Stream } from 'node:http2';
 import type { Duplex } from 'node:stream';
 import { LANE_AUTHORITY, type LaneOperation } from '../../contract/channel.ts';
-import { joinConnections } from '../../http/join-connections.ts';
 import type { ChannelTarget } from './channel-target.ts';
+import { openLane } from './open-lane.ts';
 
 export interface LaneTargetOptions {
   /** Opens the lane. */
@@ -18,26 +18,17 @@ export interface LaneTargetOptions {
 }
 
 const OK = 200;
-const BAD_GATEWAY = 502;
 
 export function createLaneTarget({ dial, connect, begin, mayHurry }: LaneTargetOptions): ChannelTarget {
   async function open(stream: ServerHttp2Stream, lane_id: string): Promise<void> {
-    const gone = new AbortController();
-    stream.once('close', () => gone.abort());
-    const [lane, supervisor] = await Promise.allSettled([dial(lane_id, gone.signal), Promise.try(connect)]);
-    const opened = [lane, supervisor].flatMap((end) => (end.status === 'fulfilled' ? [end.value] : []));
-    const [one, other] = opened;
-    if (one === undefined || other === undefined || stream.destroyed) {
-      for (const end of opened) end.on('error', ignore).destroy();
-      if (!stream.destroyed) stream.respond({ ':status': BAD_GATEWAY }, { endStream: true });
-      return;
-    }
-    joinConnections(one, other, mayHurry);
+    const opened = await openLane(stream, { dial: (signal) => dial(lane_id, signal), connect, mayHurry });
+    if (opened === undefined) return;
+    const { lane, other } = opened;
     stream.once('close', () => {
-      one.destroy();
+      lane.destroy();
       other.destroy();
     });
-    one.once('close', () => stream.destroy());
+    lane.once('close', () => stream.destroy());
     stream.respond({ ':status': OK });
     stream.resume();
   }
@@ -51,6 +42,3 @@ export function createLaneTarget({ dial, connect, begin, mayHurry }: LaneTargetO
     return true;
   };
 }
-
-/** A connection that breaks also closes, and the close is what is watched. */
-function ignore(): void {}

@@ -5,16 +5,9 @@ import { pipeline } from 'node:stream';
 import { HTTP_AUTHORITY, PORT_AUTHORITY, PORT_REFUSAL } from '../../contract/channel.ts';
 import { errorStatus } from '../../contract/errors.ts';
 import type { ServiceStatus } from '../../contract/services.ts';
-import { isLoopback } from '../../http/is-loopback.ts';
 import { toStreamSocket } from '../../http/stream-socket.ts';
 import type { ChannelTarget } from './channel-target.ts';
-
-/** What listens at a port. */
-export interface PortListener {
-  readonly pid: number;
-  /** Bind addresses, the widest first. */
-  readonly addresses: readonly string[];
-}
+import { type PortListener, toListenerHost } from './listener-host.ts';
 
 export interface PortTargetOptions {
   /** Undefined when nothing listens there, or only the agent itself. */
@@ -53,7 +46,7 @@ export function createPortTarget(options: PortTargetOptions): ChannelTarget {
     if (refusal !== undefined) refuseFor(stream, refusal);
     else if (listener === undefined) refuse(stream, NOT_FOUND);
     else if (!isOwn(listener.pid)) refuse(stream, FORBIDDEN);
-    else if (!stream.destroyed) join(stream, port, toHost(listener), () => refuse(stream, NOT_FOUND));
+    else if (!stream.destroyed) join(stream, port, toListenerHost(listener), () => refuse(stream, NOT_FOUND));
   }
 
   function open(stream: ServerHttp2Stream, port: number): void {
@@ -62,7 +55,7 @@ export function createPortTarget(options: PortTargetOptions): ChannelTarget {
     stream.once('close', () => counted[Symbol.dispose]());
     const listener = find(port);
     const later = () => openLater(stream, port).catch(() => refuse(stream, BAD_GATEWAY));
-    if (listener !== undefined && isOwn(listener.pid)) join(stream, port, toHost(listener), later);
+    if (listener !== undefined && isOwn(listener.pid)) join(stream, port, toListenerHost(listener), later);
     else void later();
   }
 
@@ -98,12 +91,6 @@ function join(stream: ServerHttp2Stream, port: number, host: string, onRefused: 
     pipeline(near, socket, ignore);
     pipeline(socket, near, ignore);
   });
-}
-
-function toHost({ addresses }: PortListener): string {
-  const first = addresses[0] ?? '127.0.0.1';
-  if (first === '0.0.0.0' || isLoopback(first)) return first === '0.0.0.0' ? '127.0.0.1' : first;
-  return first === '::' ? '::1' : first;
 }
 
 function refuseFor(stream: ServerHttp2Stream, { service, status }: PortRefusal): void {

@@ -108,6 +108,7 @@ export function openChannelSession(options: ChannelSessionOptions): ChannelSessi
   function onOver(): void {
     if (isOver) return;
     isOver = true;
+    lanes.end();
     opened.dispatcher.destroy(toGone(reason)).catch(ignore);
     options.onClose(opened, reason, isFault);
   }

@@ -1,13 +1,16 @@
-// The lanes of a channel: connections of their own that the agent opens when the platform asks for one, each for one call with a large file.
-// They spare such a call the frames of the channel, and everything else on the channel that call.
+// The lanes of a channel: connections of their own that the agent opens when the platform asks for one, each for one call with a large file, or
+// for requests to a port, one after the other. They spare these the frames of the channel, and everything else on the channel these calls.
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type LaneOperation, toLaneAuthority } from '../../contract/channel.ts';
+import { type LaneOperation, toLaneAuthority, toPortLaneAuthority } from '../../contract/channel.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { randomHex } from '../../core/urandom.ts';
+import { boundPieces } from './bound-pieces.ts';
 
 /** Each holds a little memory at both ends. */
 const MAX_LANES = 8;
+/** Of all ports of the machine. */
+export const MAX_PORT_LANES = 32;
 /** How long an agent may take to open one: the call waits meanwhile. */
 const OPEN_MS = 2_000;
 /** How long none is asked for after one was not opened: an older agent knows none, and its way to the platform may lead to another process. */
@@ -19,8 +22,19 @@ export interface Lanes {
   readonly isOpen: boolean;
   /** Opens one. Rejects where the agent opens none; the call can go over the channel then. */
   open(operation: LaneOperation): Promise<Duplex>;
+  readonly ports: PortLanes;
+  /** Ends those to ports: the channel is over, and opens none any more. The stream of each other one ends it. */
+  end(): void;
   /** Takes the place of a lane that was asked for; call the result with its connection. Undefined when this one is not waited for. */
   take(lane_id: string): ((socket: Socket) => void) | undefined;
+}
+
+/** Lanes to ports. */
+export interface PortLanes {
+  /** Whether it is worth asking for one now. */
+  readonly isOpen: boolean;
+  /** `authority`: that of a CONNECT to the port. Rejects where the agent opens none; the request can go over the channel then. */
+  open(authority: string): Promise<Socket>;
 }
 
 export interface LanesOptions {
@@ -36,20 +50,22 @@ interface Expected {
 
 export function createLanes({ connect, now_ms }: LanesOptions): Lanes {
   const expected = new Map<string, Expected>();
-  let open = 0;
-  let notBefore_ms = 0;
+  const toPorts = new Set<Socket>();
+  let isOver = false;
 
-  /** The stream of the channel, once the agent has joined the lane to its supervisor, and the lane. */
-  async function ask(operation: LaneOperation): Promise<{ readonly control: Duplex; readonly lane: Socket }> {
+  /** The stream of the channel, once the agent has joined the lane to what it leads to, and the lane. */
+  async function ask(
+    toAuthority: (lane_id: string) => string,
+  ): Promise<{ readonly control: Duplex; readonly lane: Socket }> {
     const lane_id = randomHex(ID_BYTES);
     const own: Expected = {};
     expected.set(lane_id, own);
     try {
-      const control = await connect(toLaneAuthority(operation, lane_id), AbortSignal.timeout(OPEN_MS));
+      const control = await connect(toAuthority(lane_id), AbortSignal.timeout(OPEN_MS));
       const lane = own.socket;
-      if (lane !== undefined) return { control, lane };
+      if (lane?.destroyed === false) return { control, lane };
       control.destroy();
-      throw new RemoraError('upstream_failed', 'the agent has accepted a lane that it did not open');
+      throw new RemoraError('upstream_failed', 'the agent has accepted a lane that is not open');
     } catch (error) {
       own.socket?.destroy();
       throw error;
@@ -58,36 +74,71 @@ export function createLanes({ connect, now_ms }: LanesOptions): Lanes {
     }
   }
 
+  /** Lanes of one kind, which do not take the room of the other kind. `bind` gets each that is open. */
+  function createKind(max: number, bind: (lane: Socket, control: Duplex) => void) {
+    let open = 0;
+    let notBefore_ms = 0;
+    return {
+      get isOpen() {
+        return open < max && now_ms() >= notBefore_ms;
+      },
+      async open(toAuthority: (lane_id: string) => string): Promise<Socket> {
+        open += 1;
+        try {
+          const { control, lane } = await ask(toAuthority);
+          lane.once('close', () => {
+            open -= 1;
+            control.destroy();
+          });
+          bind(lane, control.on('error', ignore).resume());
+          return lane;
+        } catch (error) {
+          open -= 1;
+          notBefore_ms = now_ms() + AFTER_FAILURE_MS;
+          throw error;
+        }
+      },
+    };
+  }
+
+  const files = createKind(MAX_LANES, (lane, control) => {
+    // Either end of the channel ends its lanes with itself.
+    control.once('close', () => lane.destroy());
+    if (control.destroyed) lane.destroy();
+  });
+  const ports = createKind(MAX_PORT_LANES, (lane, control) => {
+    // They may be many, and the streams of the channel are for calls.
+    control.end();
+    toPorts.add(lane);
+    lane.once('close', () => toPorts.delete(lane));
+    if (isOver) lane.destroy();
+  });
   return {
     get isOpen() {
-      return open < MAX_LANES && now_ms() >= notBefore_ms;
+      return files.isOpen;
     },
-    async open(operation) {
-      open += 1;
-      try {
-        const { control, lane } = await ask(operation);
-        // Either end of the channel ends its lanes with itself.
-        control.on('error', ignore).once('close', () => lane.destroy());
-        control.resume();
-        lane.once('close', () => {
-          open -= 1;
-          control.destroy();
-        });
-        if (control.destroyed) lane.destroy();
-        return lane;
-      } catch (error) {
-        open -= 1;
-        notBefore_ms = now_ms() + AFTER_FAILURE_MS;
-        throw error;
-      }
+    open: (operation) => files.open((lane_id) => toLaneAuthority(operation, lane_id)),
+    ports: {
+      get isOpen() {
+        return ports.isOpen;
+      },
+      open: (authority) => ports.open((lane_id) => toPortLaneAuthority(authority, lane_id)),
+    },
+    end() {
+      isOver = true;
+      for (const lane of toPorts) lane.destroy();
     },
     take(lane_id) {
       const own = expected.get(lane_id);
       if (own === undefined || own.socket !== undefined) return undefined;
       return (socket) => {
         socket.on('error', ignore);
-        if (own.socket === undefined && expected.has(lane_id)) own.socket = socket.setNoDelay(true);
-        else socket.destroy();
+        if (own.socket !== undefined || !expected.has(lane_id)) {
+          socket.destroy();
+          return;
+        }
+        boundPieces(socket);
+        own.socket = socket.setNoDelay(true);
       };
     },
   };

@@ -1,4 +1,4 @@
-// The connections through which requests reach a port of a machine: a pool for each channel and port.
+// The connections through which requests reach a port of a machine: streams and lanes for each channel and port.
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { HTTP_AUTHORITY, toPortAuthority } from '../../contract/channel.ts';
@@ -7,6 +7,8 @@ import { joinAnswerChunks } from '../../http/join-answer-chunks.ts';
 import { Pool } from '../../http/undici.ts';
 import { ConnectionsReplaced } from '../../http/upstream-error.ts';
 import type { ChannelSession } from '../channels/channel-session.ts';
+import { LanePlaces } from './lane-places.ts';
+import { LanedCalls } from './laned-calls.ts';
 
 /** Fewer than the streams of a channel, so that other calls find room. */
 export const CONNECTIONS_MAX = 224;
@@ -25,15 +27,29 @@ export interface Way {
 }
 
 export class MachineCalls {
-  readonly #pools = new WeakMap<ChannelSession, Map<string, Dispatcher>>();
+  readonly #pools = new WeakMap<ChannelSession, Map<string, LanedCalls>>();
+  readonly #places = new LanePlaces();
+  readonly #now_ms: () => number;
 
-  dispatcher(way: Way): Dispatcher {
-    const pools = this.#pools.get(way.channel) ?? new Map<string, Dispatcher>();
+  /** `now_ms`: monotonic. */
+  constructor(now_ms: () => number) {
+    this.#now_ms = now_ms;
+  }
+
+  dispatcher(way: Way): Pick<Dispatcher, 'dispatch'> {
+    const pools = this.#pools.get(way.channel) ?? new Map<string, LanedCalls>();
     const key = `${toAuthority(way.port)}${way.isOneOfMany === true ? ' of many' : ''}`;
     const known = pools.get(key);
     if (known !== undefined) return known;
     this.#pools.set(way.channel, pools);
-    const pool = openPool(way);
+    const pool = new LanedCalls({
+      lanes: way.channel.lanes.ports,
+      authority: toAuthority(way.port),
+      streams: openPool(way),
+      places: this.#places,
+      idle_ms: KEEP_ALIVE_MS,
+      now_ms: this.#now_ms,
+    });
     pools.set(key, pool);
     const [oldest] = pools;
     if (pools.size > POOLS_MAX && oldest !== undefined) {

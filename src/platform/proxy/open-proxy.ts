@@ -92,7 +92,7 @@ export async function openProxy(deps: OpenProxyDeps): Promise<AsyncDisposable> {
     },
   });
   const callerReader = new CallerReader(options);
-  const routing = { ...deps, ways, calls: new MachineCalls(), callerReader };
+  const routing = { ...deps, ways, calls: new MachineCalls(now_ms), callerReader };
   const addressOf = (request: IncomingMessage) => callerReader.addressOf(request);
   const requests = new RequestLog({ share: options.logShare ?? 0, log, addressOf, now_ms });
   deps.showRequests(() => requests.totals());

@@ -1,0 +1,263 @@
+// Requests to a busy port get connections of their own, lanes: both ends as they are, in front of a server that counts its connections.
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { createPortLaneTarget } from '../../src/agent/channel/port-lane-target.ts';
+import { createPortTarget } from '../../src/agent/channel/port-target.ts';
+import { toPortAuthority } from '../../src/contract/channel.ts';
+import { Pool } from '../../src/http/undici.ts';
+import { MAX_PORT_LANES } from '../../src/platform/channels/lanes.ts';
+import { LanedCalls } from '../../src/platform/proxy/laned-calls.ts';
+import { connectTo } from '../../src/platform/proxy/machine-calls.ts';
+import { openChannelPair } from '../support/channel-pair.ts';
+import { eventually } from '../support/eventually.ts';
+
+const MEGABYTE = 1024 * 1024;
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** Answers `/N` with N bytes. */
+const answerBytes: Answer = (request, response) => {
+  response.end(Buffer.alloc(Number(request.url?.slice(1)), 'x'));
+};
+
+async function listen(server: Server): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+interface OpenOptions {
+  readonly answer?: Answer;
+  /** Whether the agent knows lanes to ports. */
+  readonly hasLanes?: boolean;
+  readonly idle_ms?: number;
+  readonly places?: number;
+}
+
+async function openCalls({ answer = answerBytes, hasLanes = true, idle_ms = 10_000, places = 100 }: OpenOptions = {}) {
+  const server = createServer(answer);
+  server.on('upgrade', (_request, socket) => {
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+    socket.pipe(socket);
+  });
+  const port = await listen(server);
+  onTestFinished(() => server.closeAllConnections());
+  const asked: string[] = [];
+  const lanes = new Set<Socket>();
+  let counted = 0;
+  /** Takes the lanes of the agent, each of which begins with its name. */
+  const front = createTcpServer({ allowHalfOpen: true }, (socket) => {
+    socket.once('data', (name) => {
+      lanes.add(socket.pause());
+      socket.once('close', () => lanes.delete(socket));
+      pair.platform.lanes.take(String(name))?.(socket);
+    });
+  });
+  const frontPort = await listen(front as unknown as Server);
+  const toPort = {
+    find: () => ({ pid: process.pid, addresses: ['127.0.0.1'] }),
+    isOwn: () => true,
+    begin() {
+      counted += 1;
+      return {
+        [Symbol.dispose]() {
+          counted -= 1;
+        },
+      };
+    },
+    findHttpPort: async () => port,
+  };
+  const laneTarget = createPortLaneTarget({
+    ...toPort,
+    mayHurry: () => true,
+    async dial(lane_id) {
+      asked.push(lane_id);
+      const socket = connect({ host: '127.0.0.1', port: frontPort });
+      await once(socket, 'connect');
+      socket.write(lane_id);
+      // As the answer of the platform does: the lane is there before the agent says so.
+      await eventually(() => pair.platform.lanes.take(lane_id) === undefined);
+      return socket;
+    },
+  });
+  const portTarget = createPortTarget({ ...toPort, waitForService: async () => undefined });
+  const pair = await openChannelPair({ targets: hasLanes ? [laneTarget, portTarget] : [portTarget] });
+  const streams = new Pool('http://machine', {
+    connect: (_options, callback) => {
+      connectTo({ channel: pair.platform, port }).then(
+        (stream) => callback(null, stream as never),
+        (error: Error) => callback(error, null),
+      );
+    },
+    connections: 224,
+    keepAliveTimeout: idle_ms,
+  });
+  const free = { places };
+  const calls = new LanedCalls({
+    lanes: pair.platform.lanes.ports,
+    authority: toPortAuthority(port),
+    streams,
+    places: {
+      take() {
+        if (free.places === 0) return false;
+        free.places -= 1;
+        return true;
+      },
+      leave() {
+        free.places += 1;
+      },
+    },
+    idle_ms,
+    now_ms: () => performance.now(),
+  });
+  onTestFinished(async () => {
+    pair.platform.close('the test is over');
+    await Promise.race([calls.close(), once(server, 'close')]);
+  });
+  return { pair, asked, lanes, calls, free, port, counted: () => counted };
+}
+
+type Calls = Pick<LanedCalls, 'dispatch'>;
+
+/** Resolves with the length of the body, once the connection may take the next request. */
+async function get(calls: Calls, path: string): Promise<number> {
+  const length = await exchange(calls, path);
+  await turn();
+  await turn();
+  return length;
+}
+
+function exchange(calls: Calls, path: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    let length = 0;
+    calls.dispatch(
+      { origin: 'http://machine', path, method: 'GET', headers: [] },
+      {
+        onRequestStart: () => undefined,
+        onResponseStart: () => undefined,
+        onResponseData(_controller, chunk) {
+          length += chunk.length;
+        },
+        onResponseEnd: () => resolve(length),
+        onResponseError: (_controller, error) => reject(error),
+      },
+    );
+  });
+}
+
+type Opened = Awaited<ReturnType<typeof openCalls>>;
+
+/** Requests one after the other until one of them has gone over a lane: its body is not in the channel. */
+async function untilLane({ calls, pair }: Opened): Promise<void> {
+  await eventually(async () => {
+    const before_bytes = pair.socket.bytesRead;
+    expect(await get(calls, `/${MEGABYTE}`)).toBe(MEGABYTE);
+    return pair.socket.bytesRead - before_bytes < MEGABYTE / 2;
+  });
+}
+
+test('the first requests go over the channel, and many get a lane that carries bodies beside it', async () => {
+  const opened = await openCalls();
+  const { calls, asked, lanes, pair, counted } = opened;
+  for (let index = 0; index < 7; index += 1) expect(await get(calls, '/10')).toBe(10);
+  expect(asked).toEqual([]);
+  await untilLane(opened);
+  const before_bytes = pair.socket.bytesRead;
+  for (let index = 0; index < 20; index += 1) expect(await get(calls, `/${MEGABYTE}`)).toBe(MEGABYTE);
+  expect(pair.socket.bytesRead - before_bytes).toBeLessThan(MEGABYTE / 2);
+  expect(lanes.size).toBe(1);
+  // The connection of the stream, and that of the lane, which has no stream.
+  expect([counted(), pair.platform.streams]).toEqual([2, 1]);
+});
+
+test('many at once get as many lanes as may be, every answer is whole, and idle lanes are closed', async () => {
+  const { calls, asked, lanes, counted, free } = await openCalls({ idle_ms: 500 });
+  const drive = async () => {
+    for (let index = 0; index < 40; index += 1) expect(await get(calls, '/3000')).toBe(3000);
+  };
+  await Promise.all(Array.from({ length: 48 }, drive));
+  expect(lanes.size).toBeGreaterThan(4);
+  expect(asked.length).toBeLessThanOrEqual(MAX_PORT_LANES);
+  await eventually(() => lanes.size === 0 && counted() === 0);
+  await eventually(() => free.places === 100);
+});
+
+test('an agent without such lanes is asked once, and the channel carries everything', async () => {
+  const { calls, pair, counted } = await openCalls({ hasLanes: false });
+  await Promise.all(Array.from({ length: 40 }, async () => expect(await get(calls, '/10')).toBe(10)));
+  await eventually(() => !pair.platform.lanes.ports.isOpen);
+  for (let index = 0; index < 20; index += 1) expect(await get(calls, '/10')).toBe(10);
+  expect(counted()).toBe(pair.platform.streams);
+});
+
+test('without a place no lane is asked for', async () => {
+  const { calls, asked } = await openCalls({ places: 0 });
+  await Promise.all(Array.from({ length: 40 }, () => get(calls, '/10')));
+  expect(asked).toEqual([]);
+});
+
+test('a program that closes each connection costs one lane, and no answer', async () => {
+  const { calls, asked, lanes } = await openCalls({
+    answer(request, response) {
+      response.setHeader('connection', 'close');
+      answerBytes(request, response);
+    },
+  });
+  for (let index = 0; index < 60; index += 1) expect(await get(calls, '/10')).toBe(10);
+  await eventually(() => lanes.size === 0);
+  expect(asked.length).toBe(1);
+});
+
+test('a switched connection is a stream of the channel', async () => {
+  const opened = await openCalls();
+  await untilLane(opened);
+  const { calls, pair, lanes } = opened;
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+  calls.dispatch(
+    { origin: 'http://machine', path: '/', method: 'GET', headers: [], upgrade: 'websocket' },
+    {
+      onRequestStart: () => undefined,
+      onRequestUpgrade: (_controller, _status, _headers, socket) => resolve(socket as Socket),
+      onResponseError: (_controller, error) => reject(error),
+    },
+  );
+  const socket = await promise;
+  socket.write('there and back');
+  const [echo]: Buffer[] = await once(socket, 'data');
+  socket.resume();
+  expect(String(echo)).toBe('there and back');
+  const before_bytes = pair.socket.bytesRead;
+  socket.write(Buffer.alloc(MEGABYTE));
+  await eventually(() => pair.socket.bytesRead - before_bytes >= MEGABYTE);
+  expect(lanes.size).toBe(1);
+  socket.destroy();
+});
+
+test.for([
+  ['the platform', 'platform'],
+  ['the agent', 'agent'],
+] as const)('the end of the channel at %s cuts its lanes and what they carry', async ([, end]) => {
+  let isHolding = false;
+  let held = 0;
+  const opened = await openCalls({
+    answer(request, response) {
+      if (!isHolding) return answerBytes(request, response);
+      response.setHeader('content-length', 100);
+      response.write('a part');
+      held += 1;
+    },
+  });
+  await untilLane(opened);
+  const { calls, lanes, pair, counted } = opened;
+  isHolding = true;
+  const cut = expect(get(calls, '/10')).rejects.toThrow();
+  await eventually(() => held === 1 && lanes.size === 1);
+  if (end === 'platform') pair.platform.close('the test ends it');
+  else pair.agent.destroy();
+  await cut;
+  await eventually(() => lanes.size === 0 && counted() === 0);
+});
