@@ -2,7 +2,7 @@
 // the head for the first piece of a body, and has no way to send trailers; this takes the place of its dispatcher for such a call.
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Duplex, Readable } from 'node:stream';
+import { type Duplex, Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { nodeHttp } from './node-http.ts';
 import { toPairs } from './raw-headers.ts';
@@ -19,11 +19,12 @@ export interface StreamCallOptions {
 }
 
 type Handler = Dispatcher.DispatchHandler;
+type Body = Readable | Buffer | null | undefined;
 
 /** How long an upstream that is asked for a 100 is waited for: old ones never send it. */
 const CONTINUE_MS = 1_000;
 
-/** See `ExchangeUpstream.dispatcher`. A body must be a stream. */
+/** See `ExchangeUpstream.dispatcher`. A body is a stream, a Buffer, or none. */
 export function createStreamCall(options: StreamCallOptions): Pick<Dispatcher, 'dispatch'> {
   return {
     dispatch(call, handler) {
@@ -92,11 +93,16 @@ class StreamCall implements Dispatcher.DispatchController {
     this.#handler.onRequestStart?.(this, undefined);
     if (this.aborted) return;
     call.flushHeaders();
-    if (isAsking) awaitContinue(call, () => this.#sendBody(call, body as Readable));
-    else this.#sendBody(call, body as Readable);
+    const send = () => this.#sendBody(call, body as Body);
+    if (isAsking) awaitContinue(call, send);
+    else send();
   }
 
-  #sendBody(call: ClientRequest, body: Readable): void {
+  #sendBody(call: ClientRequest, body: Body): void {
+    if (!(body instanceof Readable)) {
+      call.end(body);
+      return;
+    }
     this.#body = body;
     body.on('data', (chunk: Buffer) => {
       if (!call.write(chunk)) body.pause();

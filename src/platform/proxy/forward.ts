@@ -32,8 +32,10 @@ export async function forward(
   let way = first;
   const tunnel = toTunnel(request, upgrade, TUNNEL_IDLE_MS);
   const isChunked = request.headers['transfer-encoding'] !== undefined;
-  const isAsking = request.headers.expect !== undefined;
-  const isStreamed = isChunked || isAsking || Number(request.headers['content-length'] ?? 0) > COLLECT_MAX_BYTES;
+  const length = Number(request.headers['content-length'] ?? 0);
+  // A caller that expects a 100 and sends no body is owed none (RFC 9110, section 10.1.1).
+  const isAsking = request.headers.expect !== undefined && (isChunked || length > 0);
+  const isStreamed = isChunked || isAsking || length > COLLECT_MAX_BYTES;
   const streamed = () =>
     createStreamCall({
       connect: () => connectTo(way),

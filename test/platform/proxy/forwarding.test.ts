@@ -189,6 +189,12 @@ describe('bodies', () => {
     expect(await caller.until(/403 .*\r\nno\r\n0\r\n\r\n$/s)).toMatch(/^HTTP\/1\.1 403 /);
   });
 
+  test.each(['GET', 'POST'])('a %s that expects a 100 and has no body is answered', async (method) => {
+    const given = method === 'GET' ? '' : 'Content-Length: 0\r\n';
+    const caller = raw(head('/', `Expect: 100-continue\r\n${given}Connection: close\r\n`, method));
+    expect(await caller.ended).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
   test('a body and its answer stream at once', async () => {
     const caller = raw(head('/echo', 'Transfer-Encoding: chunked\r\n', 'POST'));
     await caller.until(/^HTTP\/1\.1 200 /);

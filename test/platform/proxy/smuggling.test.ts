@@ -1,5 +1,5 @@
 // The requests with which the gateway is attacked, against the proxy: what reaches the server in the machine was sent by somebody, once, as
-// it was sent; whoever was refused reached nobody.
+// it was sent; what was refused reached nobody.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { randomHex } from '../../../src/core/urandom.ts';
@@ -25,15 +25,22 @@ interface Arrival {
   readonly rawHeaders: readonly string[];
 }
 
-async function readArrivals(): Promise<{ readonly arrivals: readonly Arrival[]; readonly broken: readonly string[] }> {
+interface Arrivals {
+  /** Of the server: one that was started again has forgotten the rest. */
+  readonly pid: number;
+  readonly arrivals: readonly Arrival[];
+  readonly broken: readonly string[];
+}
+
+async function readArrivals(): Promise<Arrivals> {
   return JSON.parse((await opened().ask({ path: '/arrivals' })).text);
 }
 
 const idOf = ({ rawHeaders }: Arrival) => rawHeaders[rawHeaders.indexOf('X-Fuzz-Id') + 1] ?? '';
 const fold = (name: string) => name.toLowerCase().replaceAll(/[_.]/g, '-');
 
-/** Headers that only the proxy writes, and those that end at it. */
-const written = /^x-forwarded-(?:for|proto|host|port)$|^x-request-id$/;
+/** Headers that the proxy writes, and those that end at it. */
+const written = /^x-forwarded-(?:for|proto|host|port)$|^x-request-id$|^expect$/;
 const dropped =
   /^(?:remora-.*|fly-replay.*|proxy-.*|x-forwarded-.*|forwarded|x-real-ip|x-request-id|keep-alive|http2-settings|expect)$/;
 
@@ -60,6 +67,7 @@ test(`nothing arrives that nobody sent, and nothing twice (REMORA_FUZZ_SEED=${SE
   timeout: 120_000,
 }, async () => {
   const { proxyPort } = opened();
+  const { pid } = await readArrivals();
   const dice = createDice(SEED);
   const sent = new Map<string, FuzzedRequest>();
   const statuses = new Map<string, string>();
@@ -86,7 +94,8 @@ test(`nothing arrives that nobody sent, and nothing twice (REMORA_FUZZ_SEED=${SE
     await Promise.all(Array.from({ length: AT_ONCE }, (_, index) => one(String(count + index))));
   }
   await sleep(ANSWER_MS);
-  const { arrivals, broken } = await readArrivals();
+  const { arrivals, broken, ...after } = await readArrivals();
+  expect(after.pid).toBe(pid);
   const fuzzed = arrivals.filter(({ rawHeaders }) => rawHeaders.includes('X-Fuzz-Id'));
   const seen = new Set<string>();
   for (const arrival of fuzzed) {
