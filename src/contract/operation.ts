@@ -90,7 +90,7 @@ export interface Operation {
    * Served on an upgrade to this protocol only; an operation without it may have the same method and path. The handler owns the
    * connection.
    */
-  readonly upgrade?: 'websocket' | 'remora-channel/1';
+  readonly upgrade?: 'websocket' | 'remora-channel/1' | 'remora-pipe/1';
   /**
    * Served to callers whose Accept names a stream and no JSON only; an operation without it may have the same method and path, and
    * serves all others.

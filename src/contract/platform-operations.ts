@@ -25,6 +25,7 @@ import { networkPolicyOperations } from './network-policy.ts';
 import { oauthOperations } from './oauth.ts';
 import { definePlatformOperation, type PlatformOperations } from './operation.ts';
 import { organizationOperations } from './organizations.ts';
+import { pipeOperations } from './pipes.ts';
 import { portNoticeOperations } from './port-notices.ts';
 import { processOperations } from './processes.ts';
 import { proxyOperations } from './proxy.ts';
@@ -73,6 +74,7 @@ export const platformOperations = {
   ...machineUsageOperations,
   ...volumeOperations,
   ...channelOperations,
+  ...pipeOperations,
   ...serviceOperations,
   ...fileOperations,
   ...processOperations,

@@ -1,5 +1,6 @@
 // Opens the proxy in front of the machines, when the platform was given an address for it.
 import type { Clock } from '../core/clock.ts';
+import { toErrorMessage } from '../core/error-message.ts';
 import type { Changes } from './changes.ts';
 import type { Channels } from './channels/channels.ts';
 import type { StartQueue } from './idle/start-queue.ts';
@@ -10,8 +11,9 @@ import type { UserParts } from './open-users.ts';
 import { trustsMachines } from './platform-edge.ts';
 import type { PlatformOptions } from './platform-options.ts';
 import type { MachineTraffic } from './proxy/machine-traffic.ts';
-import { HELD_MS } from './proxy/machine-ways.ts';
+import { HELD_MS, MachineWays } from './proxy/machine-ways.ts';
 import { openProxy } from './proxy/open-proxy.ts';
+import { OtherHosts } from './proxy/other-hosts.ts';
 import type { ProxyAddresses } from './proxy/proxy-addresses.ts';
 import { SPRITE_URL, type SpriteSurroundings } from './sprites/sprite-record.ts';
 import { mapStorageFailure } from './storage/map-storage-failure.ts';
@@ -22,9 +24,7 @@ export interface OpenFrontDeps {
   readonly stores: Stores;
   readonly vault: Pick<Vault, 'derive'>;
   readonly changes: Changes;
-  readonly channels: Channels;
-  readonly hostParts: Pick<HostParts, 'others'>;
-  readonly startQueue: Pick<StartQueue, 'start'>;
+  readonly ways: MachineWays;
   readonly userParts: UserParts;
   /** Undefined without a proxy. */
   readonly proxyAddresses: ProxyAddresses | undefined;
@@ -37,9 +37,40 @@ export interface OpenFrontDeps {
 /** How long a request waits for a place to start its machine in: the proxy holds it a little longer, and it then reads why. */
 const PLACE_MS = HELD_MS - 1_000;
 
+export interface OpenWaysDeps extends Pick<OpenFrontDeps, 'options' | 'stores' | 'changes'> {
+  readonly channels: Channels;
+  readonly hostParts: Pick<HostParts, 'others'>;
+  readonly startQueue: Pick<StartQueue, 'start'>;
+}
+
+/** The way to each machine, for the proxy here and for those of other platform processes. */
+export function openWays({ options, stores, changes, channels, hostParts, startQueue }: OpenWaysDeps): MachineWays {
+  const { platforms, records } = hostParts.others ?? {};
+  const onFailure = ({ id }: { readonly id: string }, error: unknown) =>
+    options.log.warn(
+      { machine: id, why: toErrorMessage(error) },
+      'a machine could not be reached or started for a request',
+    );
+  return new MachineWays({
+    channels,
+    changes,
+    async ensureRunning({ id, sprite_id, machine_only }, signal) {
+      const sprite = machine_only ? undefined : await stores.sprites.find(sprite_id);
+      // Only callers that the organization knows come in at a URL that is not public.
+      const mayMakeRoom = sprite?.url_settings.auth === 'sprite';
+      await startQueue.start(id, { mayMakeRoom, signal, most_ms: PLACE_MS });
+    },
+    trustMachines: trustsMachines(options),
+    host: stores.host,
+    onFailure,
+    others:
+      platforms && records && new OtherHosts({ openPipe: platforms.openPipe, holderOf: records.holderOf, onFailure }),
+  });
+}
+
 /** Resolves when it listens; what it returns closes it. Throws what `openProxy` throws. */
 export async function openFront(deps: OpenFrontDeps): Promise<AsyncDisposable> {
-  const { options, stores, proxyAddresses: addresses, startQueue } = deps;
+  const { options, stores, proxyAddresses: addresses } = deps;
   const { proxy, publicUrl } = options;
   if (proxy === undefined || addresses === undefined) return { [Symbol.asyncDispose]: async () => undefined };
   return await openProxy({
@@ -48,13 +79,6 @@ export async function openFront(deps: OpenFrontDeps): Promise<AsyncDisposable> {
     options: proxy,
     addresses,
     users: deps.userParts.users,
-    async ensureRunning({ id, sprite_id, machine_only }, signal) {
-      const sprite = machine_only ? undefined : await stores.sprites.find(sprite_id);
-      // Only callers that the organization knows come in at a URL that is not public.
-      const mayMakeRoom = sprite?.url_settings.auth === 'sprite';
-      await startQueue.start(id, { mayMakeRoom, signal, most_ms: PLACE_MS });
-    },
-    trustMachines: trustsMachines(options),
     key: deps.vault.derive('URLs of sprites'),
     publicUrl,
     wrongTokens: options.wrongTokens,

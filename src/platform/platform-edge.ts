@@ -35,6 +35,8 @@ import { endPorts } from './port-notices/end-ports.ts';
 import { openPortWatches } from './port-notices/open-port-watches.ts';
 import { createNoticeHandlers } from './port-notices/port-notice-handlers.ts';
 import type { PortWatches } from './port-notices/port-watches.ts';
+import type { MachineWays } from './proxy/machine-ways.ts';
+import { createPipeHandlers } from './proxy/pipe-handlers.ts';
 import type { ProxyAddresses } from './proxy/proxy-addresses.ts';
 import { readCallback } from './proxy/read-callback.ts';
 import { createCheckpointHandlers } from './sprite-api/checkpoint-handlers.ts';
@@ -67,6 +69,7 @@ export interface PlatformEdgeDeps extends MachineParts, Pick<GatewayParts, 'conn
   readonly extensions: ExtensionParts;
   readonly hostParts: HostParts;
   readonly idle: IdleParts;
+  readonly ways: MachineWays;
   readonly costs: Pick<CostParts, 'handlers'>;
   readonly changes: Changes;
   readonly metrics: PlatformMetrics;
@@ -181,6 +184,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
     ...toHistoryHandlers(deps),
     ...createMachineSecretHandlers({ secrets, machines, incarnations, fencing }),
     ...createChannelHandlers({ channels: deps.channels, machines, incarnations, fencing, log }),
+    ...createPipeHandlers({ ways: deps.ways, traffic: deps.idle.traffic, machines }),
     ...createSpriteApiHandlers({
       reach: createReachMachine({ ...reaching, trustMachines: trustsMachines(options) }),
       others: deps.hostParts.others?.platforms,

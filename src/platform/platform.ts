@@ -18,7 +18,7 @@ import { createMetricsListener } from './observability/metrics-listener.ts';
 import { createPlatformMetrics } from './observability/platform-metrics.ts';
 import { openCosts } from './open-costs.ts';
 import { openExtensions } from './open-extensions.ts';
-import { openFront, toSurroundings } from './open-front.ts';
+import { openFront, openWays, toSurroundings } from './open-front.ts';
 import { openGateway } from './open-gateway.ts';
 import { openHosts } from './open-hosts.ts';
 import { openIdle } from './open-idle.ts';
@@ -85,6 +85,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const { records } = hostParts.others ?? {};
   const channels = stack.use(openChannels(stores.incarnations, changes, records, log, clock));
   const idle = openIdle({ options, stores, machineService, channels, changes, clock });
+  const ways = openWays({ options, stores, changes, channels, hostParts, startQueue: idle.startQueue });
   const userParts = openUsers({ ...stores, clock, passwordCost: options.passwordCost });
   const providers = createExtensionProviders({ sql: stores.storage, vault, clock });
   const calls = stack.use(openSignedCalls(providers, clock));
@@ -104,6 +105,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     channels,
     hostParts,
     idle,
+    ways,
     changes,
     ...machineParts,
     userParts,
@@ -131,12 +133,10 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
       stores,
       vault,
       changes,
-      channels,
-      hostParts,
+      ways,
       userParts,
       proxyAddresses,
       traffic: idle.traffic,
-      startQueue: idle.startQueue,
       metrics,
       platformUrl,
       clock,

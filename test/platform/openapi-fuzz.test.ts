@@ -260,6 +260,7 @@ test('every operation of the document, valid and with each place spoiled, has an
     'landOnSignIn',
     'openChannel',
     'openLane',
+    'openPipe',
     'provisionConnection',
     'proxyPort',
     'readLease',

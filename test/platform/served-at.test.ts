@@ -83,6 +83,7 @@ extendVolume 401:unauthorized served 403:forbidden 403:forbidden served 404:not_
 listVolumeSnapshots 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 openChannel 401:unauthorized 403:forbidden served served 403:forbidden 404:not_found
 openLane 401:unauthorized 403:forbidden served served 403:forbidden 404:not_found
+openPipe 401:unauthorized served 403:forbidden 403:forbidden 403:forbidden 404:not_found
 listServices 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 readService 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 putService 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found

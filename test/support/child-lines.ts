@@ -1,6 +1,6 @@
 // A child process that talks in lines: what it prints can be awaited, and it is gone when the test ends.
 import { type ChildProcess, spawn } from 'node:child_process';
-import { onTestFinished } from 'vitest';
+import { atEnd } from './at-end.ts';
 
 export interface LineChild {
   readonly process: ChildProcess;
@@ -22,7 +22,7 @@ export function startChild(
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {
     child.once('close', (code, signal) => resolve(code ?? signal));
   });
-  onTestFinished(async () => {
+  atEnd(async () => {
     child.kill('SIGKILL');
     await ended;
   });

@@ -1,7 +1,6 @@
 // From a request to one of the machines of an app: chosen by what is in flight, started where all are busy, replayed where one asks for it.
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Exchange } from '../../http/exchange.ts';
-import type { ChannelSession } from '../channels/channel-session.ts';
 import type { MachineRow } from '../machines/records/machine-row.ts';
 import type { CallerReader } from './caller-facts.ts';
 import { chooseMachine } from './choose-machine.ts';
@@ -9,6 +8,7 @@ import { forward } from './forward.ts';
 import { toGoneSignal } from './gone-signal.ts';
 import type { AppTarget } from './host-names.ts';
 import type { MachineCalls } from './machine-calls.ts';
+import type { MachineReach } from './machine-reach.ts';
 import type { MachineTraffic } from './machine-traffic.ts';
 import type { MachineWays } from './machine-ways.ts';
 import { PlaceQueue } from './place-queue.ts';
@@ -30,7 +30,7 @@ export interface AppRouteDeps {
 /** A request at a machine, counted there until it is let go. */
 interface Place {
   readonly machine: MachineRow;
-  readonly channel: ChannelSession;
+  readonly channel: MachineReach;
   readonly counted: Disposable;
 }
 

@@ -6,9 +6,9 @@ import { RemoraError } from '../../core/remora-error.ts';
 import { joinAnswerChunks } from '../../http/join-answer-chunks.ts';
 import { Pool } from '../../http/undici.ts';
 import { ConnectionsReplaced } from '../../http/upstream-error.ts';
-import type { ChannelSession } from '../channels/channel-session.ts';
 import { LanePlaces } from './lane-places.ts';
 import { LanedCalls } from './laned-calls.ts';
+import type { MachineReach } from './machine-reach.ts';
 
 /** Fewer than the streams of a channel, so that other calls find room. */
 export const CONNECTIONS_MAX = 224;
@@ -19,15 +19,20 @@ const POOLS_MAX = 64;
 
 /** Where a request goes. */
 export interface Way {
-  readonly channel: ChannelSession;
+  readonly channel: MachineReach;
   /** Undefined for the HTTP service of the sprite. */
   readonly port: number | undefined;
   /** Other machines may take the request when nothing listens there. */
   readonly isOneOfMany?: boolean;
 }
 
+/** All connections to one port of a machine. */
+interface PortCalls extends Pick<Dispatcher, 'dispatch'> {
+  close(): Promise<void>;
+}
+
 export class MachineCalls {
-  readonly #pools = new WeakMap<ChannelSession, Map<string, LanedCalls>>();
+  readonly #pools = new WeakMap<MachineReach, Map<string, PortCalls>>();
   readonly #places = new LanePlaces();
   readonly #now_ms: () => number;
 
@@ -37,19 +42,12 @@ export class MachineCalls {
   }
 
   dispatcher(way: Way): Pick<Dispatcher, 'dispatch'> {
-    const pools = this.#pools.get(way.channel) ?? new Map<string, LanedCalls>();
+    const pools = this.#pools.get(way.channel) ?? new Map<string, PortCalls>();
     const key = `${toAuthority(way.port)}${way.isOneOfMany === true ? ' of many' : ''}`;
     const known = pools.get(key);
     if (known !== undefined) return known;
     this.#pools.set(way.channel, pools);
-    const pool = new LanedCalls({
-      lanes: way.channel.lanes.ports,
-      authority: toAuthority(way.port),
-      streams: openPool(way),
-      places: this.#places,
-      idle_ms: KEEP_ALIVE_MS,
-      now_ms: this.#now_ms,
-    });
+    const pool = this.#open(way);
     pools.set(key, pool);
     const [oldest] = pools;
     if (pools.size > POOLS_MAX && oldest !== undefined) {
@@ -57,6 +55,20 @@ export class MachineCalls {
       oldest[1].close().catch(() => undefined);
     }
     return pool;
+  }
+
+  #open(way: Way): PortCalls {
+    const { lanes } = way.channel;
+    const streams = openPool(way);
+    if (lanes === undefined) return streams;
+    return new LanedCalls({
+      lanes: lanes.ports,
+      authority: toAuthority(way.port),
+      streams,
+      places: this.#places,
+      idle_ms: KEEP_ALIVE_MS,
+      now_ms: this.#now_ms,
+    });
   }
 }
 
@@ -71,7 +83,7 @@ export async function connectTo(way: Way, signal?: AbortSignal): Promise<Duplex>
   }
 }
 
-function toAuthority(port: number | undefined): string {
+export function toAuthority(port: number | undefined): string {
   return port === undefined ? HTTP_AUTHORITY : toPortAuthority(port);
 }
 

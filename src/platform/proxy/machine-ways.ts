@@ -2,10 +2,12 @@
 // start.
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Changes } from '../changes.ts';
-import type { ChannelSession } from '../channels/channel-session.ts';
 import type { Channels } from '../channels/channels.ts';
 import type { MachineRow } from '../machines/records/machine-row.ts';
 import { awaitListener } from './await-listener.ts';
+import { toAuthority } from './machine-calls.ts';
+import type { MachineReach } from './machine-reach.ts';
+import type { OtherHosts } from './other-hosts.ts';
 
 /** Makes sure that a machine runs. Throws what a start throws. */
 export type EnsureRunning = (machine: MachineRow, signal: AbortSignal) => Promise<void>;
@@ -20,6 +22,8 @@ export interface MachineWaysDeps {
   readonly host: string;
   /** Runs when a start failed: callers get no details of it. */
   readonly onFailure: (machine: MachineRow, error: unknown) => void;
+  /** The way to machines of other platform processes; undefined where there is one process only. */
+  readonly others: Pick<OtherHosts, 'holderOf' | 'reach'> | undefined;
   /** How long a request is held. */
   readonly held_ms?: number;
 }
@@ -27,7 +31,7 @@ export interface MachineWaysDeps {
 /** A machine on its way up, and a program in it at a port. */
 interface Opening {
   readonly machine_id: string;
-  readonly ready: Promise<ChannelSession>;
+  readonly ready: Promise<MachineReach>;
 }
 
 export const HELD_MAX = 512;
@@ -66,11 +70,28 @@ export class MachineWays {
     throw new RemoraError('not_isolated', message);
   }
 
-  /** Undefined unless the machine runs and is connected here, and is not on its way up. Ask after the request was counted as traffic. */
-  find({ id, sprite_id, state, config }: MachineRow, port: number | undefined): ChannelSession | undefined {
-    if (this.#asleep.has(sprite_id)) return undefined;
+  /**
+   * Undefined unless the machine runs and is connected here, or runs at another platform process, and is not on its way up. Ask after the
+   * request was counted as traffic.
+   */
+  find(machine: MachineRow, port: number | undefined): MachineReach | undefined {
+    const { id, sprite_id, state, config } = machine;
     if (this.#openings.size > 0 && this.#openings.has(toKey(id, port))) return undefined;
+    const elsewhere = this.#findElsewhere(machine);
+    // Should it sleep by now, its own process starts it.
+    if (elsewhere !== undefined) return state === 'running' ? elsewhere : undefined;
+    if (this.#asleep.has(sprite_id)) return undefined;
     return state === 'running' || config.external === true ? this.#deps.channels.find(id) : undefined;
+  }
+
+  /**
+   * Reaches a machine of this platform process, for a request that another one has passed on: here or nowhere, so that it never goes on to a
+   * third one or back. Throws `other_host`, and what `wake` throws.
+   */
+  async reachHere(machine: MachineRow, port: number | undefined, signal: AbortSignal): Promise<MachineReach> {
+    if (machine.config.external === true) return await this.#deps.channels.wait(machine.id, AWAY_MS);
+    if (machine.host !== this.#deps.host) throw new RemoraError('other_host', 'the machine is not at this process');
+    return this.find(machine, port) ?? (await this.wake(machine, port, signal));
   }
 
   isOpening(machine_id: string): boolean {
@@ -81,7 +102,7 @@ export class MachineWays {
    * Resolves with the channel once the machine runs and a program listens at the port, or none does for a while; however many ask, it is
    * started once. Throws `not_reachable` when more wait than may, when it takes too long, and when the start fails, and the reason of `signal`.
    */
-  async wake(machine: MachineRow, port: number | undefined, signal: AbortSignal): Promise<ChannelSession> {
+  async wake(machine: MachineRow, port: number | undefined, signal: AbortSignal): Promise<MachineReach> {
     const { id } = machine;
     const waiting = this.#waiting.get(id) ?? 0;
     if (waiting >= HELD_MAX) throw unavailable(`${HELD_MAX} requests wait for this machine already; try again`);
@@ -116,9 +137,11 @@ export class MachineWays {
     return opening;
   }
 
-  async #bringUp(machine: MachineRow, port: number | undefined): Promise<ChannelSession> {
+  async #bringUp(machine: MachineRow, port: number | undefined): Promise<MachineReach> {
     const { channels } = this.#deps;
-    if (machine.config.external === true) return await channels.wait(machine.id, AWAY_MS);
+    if (machine.config.external === true) return await this.#findExternal(machine);
+    const elsewhere = this.#findElsewhere(machine);
+    if (elsewhere !== undefined) return await wakeElsewhere(elsewhere, port);
     try {
       await this.#start(machine);
     } catch (error) {
@@ -127,6 +150,21 @@ export class MachineWays {
     const channel = await channels.wait(machine.id, CONNECT_MS);
     await awaitListener(channel, port);
     return channel;
+  }
+
+  #findElsewhere(machine: MachineRow): MachineReach | undefined {
+    const { others, host } = this.#deps;
+    if (others === undefined || machine.host === null || machine.host === host) return undefined;
+    return machine.config.external === true ? undefined : others.reach(machine.host, machine);
+  }
+
+  /** It is connected to one of the processes, or it is away. */
+  async #findExternal(machine: MachineRow): Promise<MachineReach> {
+    const { channels, others, host } = this.#deps;
+    const holder = await others?.holderOf(machine.id);
+    if (others === undefined || holder === undefined || holder === host)
+      return await channels.wait(machine.id, AWAY_MS);
+    return others.reach(holder, machine);
   }
 
   /** One start for all ports. */
@@ -141,7 +179,7 @@ export class MachineWays {
   /** What made a start fail is for the owner of the machine, not for its visitors. */
   #toRefusal(machine: MachineRow, error: unknown): unknown {
     if (error instanceof RemoraError && error.code === 'other_host') {
-      return new RemoraError('other_host', 'this machine is at another platform process, whose proxy leads to it');
+      return unavailable('the machine has just been started at another platform process; try again');
     }
     if (error instanceof RemoraError && shown.has(error.code)) return error;
     this.#deps.onFailure(machine, error);
@@ -151,6 +189,18 @@ export class MachineWays {
 
 const shown: ReadonlySet<string> = new Set(['concurrent_sprite_limit_exceeded', 'host_drained', 'shutting_down']);
 const never = new AbortController().signal;
+
+/** The process that has the machine starts it before it connects. Nothing else that a connection meets is looked at: the request meets it too. */
+async function wakeElsewhere(reach: MachineReach, port: number | undefined): Promise<MachineReach> {
+  try {
+    (await reach.connect(toAuthority(port))).on('error', () => undefined).destroy();
+  } catch (error) {
+    if (!(error instanceof RemoraError) || !ofPort.has(error.code)) throw error;
+  }
+  return reach;
+}
+
+const ofPort: ReadonlySet<string> = new Set(['not_found', 'service_stopped', 'upstream_failed']);
 
 function toKey(machine_id: string, port: number | undefined): string {
   return `${machine_id} ${port}`;

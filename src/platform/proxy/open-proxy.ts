@@ -3,7 +3,6 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../core/clock.ts';
 import { errorCode } from '../../core/error-code.ts';
-import { toErrorMessage } from '../../core/error-message.ts';
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { MapError } from '../../http/error-answer.ts';
@@ -11,7 +10,6 @@ import { listenOnTcp } from '../../http/listen-on-tcp.ts';
 import { Shutdown } from '../../http/shutdown.ts';
 import { createAppStore } from '../apps/app-store.ts';
 import type { Changes } from '../changes.ts';
-import type { Channels } from '../channels/channels.ts';
 import type { MachineStore } from '../machines/records/machine-store.ts';
 import type { OrganizationStore } from '../organizations/organization-store.ts';
 import { createCookies } from '../sign-on/cookies.ts';
@@ -29,7 +27,7 @@ import { CallerReader } from './caller-facts.ts';
 import { HostNames } from './host-names.ts';
 import { MachineCalls } from './machine-calls.ts';
 import type { MachineTraffic } from './machine-traffic.ts';
-import { type EnsureRunning, MachineWays } from './machine-ways.ts';
+import type { MachineWays } from './machine-ways.ts';
 import { OpenCalls } from './open-calls.ts';
 import { OwnPages } from './own-pages.ts';
 import { parseHost } from './parse-host.ts';
@@ -52,12 +50,9 @@ export interface OpenProxyDeps {
   readonly machines: Pick<MachineStore, 'findBySprite' | 'list' | 'find'>;
   readonly callers: Pick<CallerStore, 'find'>;
   readonly users: Pick<UserStore, 'roleIn'>;
-  readonly channels: Pick<Channels, 'find' | 'wait'>;
   readonly changes: Pick<Changes, 'subscribe'>;
   readonly traffic: MachineTraffic;
-  readonly ensureRunning: EnsureRunning;
-  readonly trustMachines: boolean;
-  readonly host: string;
+  readonly ways: MachineWays;
   /** The key of its cookies. */
   readonly key: Buffer;
   readonly platformUrl: () => string;
@@ -85,14 +80,8 @@ export async function openProxy(deps: OpenProxyDeps): Promise<AsyncDisposable> {
   );
   const shutdown = new Shutdown(() => undefined);
   const names = new HostNames({ ...deps, apps: createAppStore(deps.storage), now_ms });
-  const ways = new MachineWays({
-    ...deps,
-    onFailure({ id }, error) {
-      log.warn({ machine: id, why: toErrorMessage(error) }, 'a machine could not be started for a request');
-    },
-  });
   const callerReader = new CallerReader(options);
-  const routing = { ...deps, ways, calls: new MachineCalls(now_ms), callerReader };
+  const routing = { ...deps, calls: new MachineCalls(now_ms), callerReader };
   const addressOf = (request: IncomingMessage) => callerReader.addressOf(request);
   const requests = new RequestLog({ share: options.logShare ?? 0, log, addressOf, now_ms });
   deps.showRequests(() => requests.totals());

@@ -5,6 +5,7 @@ import { connect as connectTcp, isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import { PASSED_HEADER } from '../../contract/hosts.ts';
+import { SERVICE_WAIT_MS } from '../../core/channel-limits.ts';
 import { InnerHeaders } from '../../core/http/inner-headers.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { withoutQuery } from '../../core/without-query.ts';
@@ -17,7 +18,9 @@ import type { HostPasses } from '../hosts/host-passes.ts';
 import type { HostStore } from '../hosts/host-store.ts';
 import type { CallOwner, CallToOwner } from '../machines/access/machine-access.ts';
 import type { MachineRow } from '../machines/records/machine-row.ts';
+import { OPERATOR_TOKEN } from '../tokens/authenticate-operator.ts';
 import { isCaller, type Principal } from '../tokens/principal.ts';
+import { dialPipe } from './dial-pipe.ts';
 import { readPassedAnswer } from './read-passed-answer.ts';
 
 export interface OtherPlatforms extends AsyncDisposable {
@@ -27,9 +30,17 @@ export interface OtherPlatforms extends AsyncDisposable {
   exec(host: string, call: CallToPass, response: ServerResponse): Promise<number | undefined>;
   /** Has the process that has a machine answer a call about it. */
   readonly ask: CallOwner;
+  /**
+   * Has the process that has a machine connect this one to a target of it, after a start if need be, for a caller who was judged here. Throws
+   * `not_reachable`, `other_host`, and the error that is answered; one of these means that the process has the machine no more, and is
+   * `upstream_failed`.
+   */
+  openPipe(host: string, machine: MachineName, authority: string, signal?: AbortSignal): Promise<Duplex>;
   /** Has the process that runs the machine start it. Throws `not_reachable`, `other_host`, and what that process answers. */
   start(machine: MachineRow & { readonly host: string }, principal: Principal): Promise<void>;
 }
+
+type MachineName = Pick<MachineRow, 'id' | 'app' | 'organization_id'>;
 
 export interface CallToPass {
   readonly request: IncomingMessage;
@@ -48,6 +59,8 @@ const CONNECT_MS = 3_000;
 /** Longer than the longest deadline of a start. */
 const START_MS = 660_000;
 const RETRY_MS = 1_000;
+/** Longer than a start is waited for, and then a service. */
+const PIPE_MS = 60_000 + SERVICE_WAIT_MS;
 /** The process that gets the call has the limits. */
 const NO_CAP = Number.MAX_SAFE_INTEGER;
 
@@ -74,10 +87,14 @@ export function createOtherPlatforms({ hosts, passes, keyIds }: OtherPlatformsDe
 
   async function prepare(host: string, principal: Principal) {
     if (!isCaller(principal)) throw new RemoraError('unauthorized', 'send Authorization: Bearer and a token');
+    return await prepareFor(host, { token: principal.token.id, organization: principal.organization.id });
+  }
+
+  async function prepareFor(host: string, caller: { readonly token: string; readonly organization: string }) {
     const { address, key_ids } = await hosts.find(host);
     const key_id = keyIds.find((id) => key_ids.includes(id));
     if (address === null || key_id === undefined) throw toOtherHost(host);
-    const call = { to: host, token: principal.token.id, organization: principal.organization.id };
+    const call = { to: host, ...caller };
     const toProof = (method: string, target: string) => passes.make(key_id, call, { method, target });
     return { url: new URL(address), toProof };
   }
@@ -111,6 +128,27 @@ export function createOtherPlatforms({ hosts, passes, keyIds }: OtherPlatformsDe
         from: 'machine',
       });
     },
+    async openPipe(host, { id, app, organization_id }, authority, signal) {
+      const path = `/v1/apps/${encodeURIComponent(app)}/machines/${encodeURIComponent(id)}/pipe`;
+      const target = `${path}?to=${encodeURIComponent(authority)}`;
+      const { url, toProof } = await prepareFor(host, { token: OPERATOR_TOKEN.id, organization: organization_id });
+      const late = new AbortController();
+      const timer = setTimeout(() => late.abort(toAway(host)), PIPE_MS);
+      try {
+        return await dialPipe({
+          socket: await connectTo(url, host),
+          target,
+          headers: { host: url.host, [PASSED_HEADER]: toProof('GET', target) },
+          signal: signal === undefined ? late.signal : AbortSignal.any([late.signal, signal]),
+          toAway: () => toAway(host),
+        });
+      } catch (error) {
+        if (!(error instanceof RemoraError) || error.code !== 'other_host') throw error;
+        throw new RemoraError('upstream_failed', 'the machine is at that platform process no more', { cause: error });
+      } finally {
+        clearTimeout(timer);
+      }
+    },
     async start({ host, app, id }, principal) {
       const path = `/v1/apps/${encodeURIComponent(app)}/machines/${encodeURIComponent(id)}/start`;
       const { url, toProof } = await prepare(host, principal);
@@ -133,7 +171,7 @@ export function createOtherPlatforms({ hosts, passes, keyIds }: OtherPlatformsDe
 async function connectTo({ protocol, hostname, port }: URL, host: string): Promise<Duplex> {
   const isTls = protocol === 'https:';
   const name = hostname.replace(/^\[|\]$/g, '');
-  const at = { host: name, port: Number(port) || (isTls ? 443 : 80) };
+  const at = { host: name, port: Number(port) || (isTls ? 443 : 80), allowHalfOpen: true, noDelay: true };
   const socket = isTls ? connectTls({ ...at, ...(isIP(name) === 0 ? { servername: name } : {}) }) : connectTcp(at);
   try {
     await once(socket, isTls ? 'secureConnect' : 'connect', { signal: AbortSignal.timeout(CONNECT_MS) });

@@ -1,13 +1,18 @@
 // The answer of another platform process to a call about a machine: its value, or the error that it answered.
-import type { Dispatcher } from 'undici';
 import { type ErrorCode, errorBody, errorStatus } from '../../contract/errors.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 
 const CAP_BYTES = 16 * 1024 * 1024;
 const SECOND_MS = 1_000;
 
+export interface PassedAnswer {
+  readonly statusCode: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
 /** Undefined for an answer without a body. Throws the error, and what `toAway` makes for an answer that cannot be read. */
-export async function readPassedAnswer(answer: Dispatcher.ResponseData, toAway: () => RemoraError): Promise<unknown> {
+export async function readPassedAnswer(answer: PassedAnswer, toAway: () => RemoraError): Promise<unknown> {
   const value = parse(await readText(answer, toAway), toAway);
   if (answer.statusCode < 300) return value;
   const { success, data } = errorBody.safeParse(value);
@@ -19,7 +24,7 @@ export async function readPassedAnswer(answer: Dispatcher.ResponseData, toAway: 
   });
 }
 
-async function readText({ body }: Dispatcher.ResponseData, toAway: () => RemoraError): Promise<string> {
+async function readText({ body }: PassedAnswer, toAway: () => RemoraError): Promise<string> {
   const pieces: Buffer[] = [];
   let size = 0;
   for await (const piece of body) {

@@ -131,8 +131,9 @@ describe('a machine that is stopped', () => {
 });
 
 describe('how many wait, and how long', () => {
-  const machine = { id: 'm', sprite_id: 's', state: 'stopped', config: {} } as unknown as MachineRow;
+  const machine = { id: 'm', sprite_id: 's', host: null, state: 'stopped', config: {} } as unknown as MachineRow;
   const never = new AbortController().signal;
+  const elsewhere = { connect: async () => new PassThrough() };
   const open = (ensureRunning: () => Promise<void>, held_ms = 30_000) => {
     const failures: unknown[] = [];
     const ways = new MachineWays({
@@ -145,6 +146,7 @@ describe('how many wait, and how long', () => {
       trustMachines: true,
       host: 'local',
       onFailure: (_machine, error) => failures.push(error),
+      others: { holderOf: async () => 'third', reach: () => elsewhere },
       held_ms,
     });
     return { ways, failures };
@@ -185,7 +187,19 @@ describe('how many wait, and how long', () => {
     expect(String(error)).not.toContain('secret');
     expect(failures).toEqual([cause]);
     const foreign = new RemoraError('other_host', 'host-1 has it', { details: { host: 'host-1' } });
-    const elsewhere = open(() => Promise.reject(foreign)).ways.wake(machine, undefined, never);
-    await expect(elsewhere).rejects.toMatchObject({ code: 'other_host', details: undefined });
+    const started = open(() => Promise.reject(foreign)).ways.wake(machine, undefined, never);
+    await expect(started).rejects.toMatchObject({ code: 'not_reachable', details: undefined });
+  });
+
+  test('a machine of another process is reached there, and by a request that was passed on it is not', async () => {
+    const { ways } = open(() => Promise.reject(new Error('it was started here')));
+    const foreign = { ...machine, host: 'other', state: 'running' } as MachineRow;
+    expect(ways.find(foreign, 80)).toBe(elsewhere);
+    expect(ways.find({ ...foreign, state: 'suspended' }, 80)).toBeUndefined();
+    expect(await ways.wake({ ...foreign, state: 'suspended' }, 80, never)).toBe(elsewhere);
+    await expect(ways.reachHere(foreign, 80, never)).rejects.toMatchObject({ code: 'other_host' });
+    const external = { ...machine, config: { external: true } } as MachineRow;
+    expect(await ways.wake(external, 80, never)).toBe(elsewhere);
+    expect(await ways.reachHere(external, 80, never)).not.toBe(elsewhere);
   });
 });
