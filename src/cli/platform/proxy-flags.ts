@@ -22,6 +22,10 @@ export const proxyFlags: Readonly<Record<string, Flag>> = {
     value: 'CIDR',
     summary: 'networks whose x-forwarded-* are believed, with commas between them, such as 10.0.0.0/8 (none)',
   },
+  'proxy-protocol': {
+    type: 'boolean',
+    summary: 'these begin each connection with the PROXY protocol, version 1 or 2, and nobody else may connect',
+  },
   'proxy-tls-cert': {
     type: 'string',
     value: 'FILE',
@@ -38,11 +42,11 @@ export const proxyFlags: Readonly<Record<string, Flag>> = {
 const DOMAIN = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /** Empty without `--proxy-listen`. Throws UsageError. */
-export function readProxyFlags(text: Invocation['text']): { proxy?: ProxyOptions } {
+export function readProxyFlags({ text, has }: Pick<Invocation, 'text' | 'has'>): { proxy?: ProxyOptions } {
   const listen = text('proxy-listen');
   const [domain, trust, share] = [text('proxy-domain'), text('proxy-trust'), text('proxy-log')];
   if (listen === undefined) {
-    const given = Object.keys(proxyFlags).find((flag) => text(flag) !== undefined);
+    const given = Object.keys(proxyFlags).find((flag) => has(flag));
     if (given === undefined) return {};
     throw new UsageError(`platform: --${given} needs --proxy-listen`);
   }
@@ -50,11 +54,17 @@ export function readProxyFlags(text: Invocation['text']): { proxy?: ProxyOptions
   if ((cert === undefined) !== (key === undefined)) {
     throw new UsageError('platform: --proxy-tls-cert and --proxy-tls-key belong together');
   }
+  if (has('proxy-protocol') && trust === undefined) {
+    throw new UsageError(
+      'platform: --proxy-protocol needs --proxy-trust, the networks of those that may say who calls',
+    );
+  }
   return {
     proxy: {
       listen: parseListen('proxy-listen', listen),
       ...(domain === undefined ? {} : parseDomain(domain)),
       ...(trust === undefined ? {} : { trust: trust.split(',').map(parseCidr) }),
+      ...(has('proxy-protocol') ? { proxyProtocol: true } : {}),
       ...(cert === undefined || key === undefined ? {} : { tls: { cert, key } }),
       ...(share === undefined ? {} : { logShare: parseShare(share) }),
     },

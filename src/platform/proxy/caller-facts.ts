@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { randomHex } from '../../core/urandom.ts';
 import type { CallerFacts } from './proxy-headers.ts';
 import type { ProxyOptions } from './proxy-options.ts';
+import type { ProxySenders } from './proxy-senders.ts';
 import { TrustedPeers } from './trusted-peers.ts';
 
 const PROCESS_BYTES = 8;
@@ -27,10 +28,16 @@ function toRequestId(): string {
 export class CallerReader {
   readonly #front: ProxyOptions['origin'];
   readonly #trusted: TrustedPeers;
+  readonly #senders: Pick<ProxySenders, 'senderOf'> | undefined;
 
-  constructor({ origin, trust = [] }: Pick<ProxyOptions, 'origin' | 'trust'>) {
+  /** `senders`: who has connected to the balancer in front, where that says it. */
+  constructor(
+    { origin, trust = [] }: Pick<ProxyOptions, 'origin' | 'trust'>,
+    senders?: Pick<ProxySenders, 'senderOf'>,
+  ) {
     this.#front = origin;
     this.#trusted = new TrustedPeers(trust);
+    this.#senders = senders;
   }
 
   read(request: IncomingMessage): CallerFacts {
@@ -40,10 +47,10 @@ export class CallerReader {
         ? 'encrypted' in socket && socket.encrypted === true
         : this.#front.protocol === 'https:';
     const host = headers.host ?? '';
-    const chain = toAddress(socket.remoteAddress);
+    const { address: chain, isTrusted } = this.#peerOf(socket);
     const port = /:(\d{1,5})$/.exec(host)?.[1] ?? (isSecure ? '443' : '80');
     const own = { chain, protocol: isSecure ? 'https' : 'http', host, port };
-    if (!this.#trusted.has(chain)) return { ...own, request_id: toRequestId() };
+    if (!isTrusted) return { ...own, request_id: toRequestId() };
     const said = (name: string, form: RegExp) => {
       const value = headers[name];
       return typeof value === 'string' && form.test(value) ? value : undefined;
@@ -60,14 +67,24 @@ export class CallerReader {
 
   /** The caller itself, for limits and logs: behind trusted peers the last address that is none of them. */
   addressOf({ socket, headers }: IncomingMessage): string {
-    const peer = toAddress(socket.remoteAddress);
+    const { address: peer, isTrusted } = this.#peerOf(socket);
     const given = headers['x-forwarded-for'];
-    if (!this.#trusted.has(peer) || typeof given !== 'string' || !CHAIN.test(given)) return peer;
+    if (!isTrusted || typeof given !== 'string' || !CHAIN.test(given)) return peer;
     const chain = given.split(',').map((each) => each.trim());
     return chain.findLast((address) => !this.#trusted.has(address)) ?? peer;
   }
+
+  /** A balancer that passes bytes on says who has connected to it, and nothing of what that one says in headers is its own. */
+  #peerOf(socket: IncomingMessage['socket']): { readonly address: string; readonly isTrusted: boolean } {
+    const direct = toAddress(socket.remoteAddress);
+    const sender = this.#senders?.senderOf(socket) ?? 'local';
+    if (sender === 'unknown') return { address: direct, isTrusted: false };
+    const address = sender === 'local' ? direct : sender.address;
+    return { address, isTrusted: this.#trusted.has(address) };
+  }
 }
 
-function toAddress(address = ''): string {
+/** An address of version 4 has its own form also where the listener takes both versions. */
+export function toAddress(address = ''): string {
   return address.startsWith('::ffff:') ? address.slice(7) : address;
 }

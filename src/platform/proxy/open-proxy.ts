@@ -23,7 +23,7 @@ import type { CallerStore } from '../tokens/caller-store.ts';
 import { createWrongTokens, type WrongTokenRates } from '../tokens/wrong-tokens.ts';
 import type { UserStore } from '../users/user-store.ts';
 import { AppRoute } from './app-route.ts';
-import { CallerReader } from './caller-facts.ts';
+import { CallerReader, toAddress } from './caller-facts.ts';
 import { HostNames } from './host-names.ts';
 import { MachineCalls } from './machine-calls.ts';
 import type { MachineTraffic } from './machine-traffic.ts';
@@ -33,11 +33,13 @@ import { OwnPages } from './own-pages.ts';
 import { parseHost } from './parse-host.ts';
 import type { ProxyAddresses } from './proxy-addresses.ts';
 import type { ProxyOptions } from './proxy-options.ts';
+import { ProxySenders } from './proxy-senders.ts';
 import { createProxyServer } from './proxy-server.ts';
 import { RequestLog } from './request-log.ts';
 import { sharesSite } from './site.ts';
 import { SpriteRoute } from './sprite-route.ts';
 import { followTlsFiles, readTlsFiles } from './tls-files.ts';
+import { TrustedPeers } from './trusted-peers.ts';
 import { UrlAccess } from './url-access.ts';
 import { createUrlCookies } from './url-cookies.ts';
 
@@ -80,7 +82,8 @@ export async function openProxy(deps: OpenProxyDeps): Promise<AsyncDisposable> {
   );
   const shutdown = new Shutdown(() => undefined);
   const names = new HostNames({ ...deps, apps: createAppStore(deps.storage), now_ms });
-  const callerReader = new CallerReader(options);
+  const senders = createSenders(options, shutdown.signal, log);
+  const callerReader = new CallerReader(options, senders);
   const routing = { ...deps, calls: new MachineCalls(now_ms), callerReader };
   const addressOf = (request: IncomingMessage) => callerReader.addressOf(request);
   const requests = new RequestLog({ share: options.logShare ?? 0, log, addressOf, now_ms });
@@ -121,6 +124,7 @@ export async function openProxy(deps: OpenProxyDeps): Promise<AsyncDisposable> {
     mapError: deps.mapError,
     log,
   });
+  senders?.guard(server);
   const { port } = await listen(server, options.listen);
   addresses.listening(port);
   log.info({ domain: addresses.domain, host: options.listen.host, port }, 'proxy');
@@ -133,6 +137,14 @@ export async function openProxy(deps: OpenProxyDeps): Promise<AsyncDisposable> {
       await shutdown.drain(DRAIN_MS);
     },
   };
+}
+
+/** Undefined where each connection begins with a request. */
+function createSenders(options: ProxyOptions, signal: AbortSignal, log: Log): ProxySenders | undefined {
+  if (options.proxyProtocol !== true) return undefined;
+  const trusted = new TrustedPeers(options.trust ?? []);
+  const isTrusted = (address: string | undefined) => trusted.has(toAddress(address));
+  return new ProxySenders({ isTrusted, isSecure: options.tls !== undefined, log, signal });
 }
 
 async function listen(server: Server, { host, port, mayMove = false }: ProxyOptions['listen']): Promise<AddressInfo> {

@@ -9,6 +9,8 @@ export interface ProxyOptions {
   readonly domain?: string;
   /** The networks of what stands before it: who calls is what these say. */
   readonly trust?: readonly Cidr[];
+  /** These begin each connection with a header of the PROXY protocol, and nobody else may connect. */
+  readonly proxyProtocol?: boolean;
   /** It speaks TLS with this certificate; plain HTTP when absent. */
   readonly tls?: TlsFiles;
   /** Of which share of requests a line is logged, 0 to 1; none when absent. */

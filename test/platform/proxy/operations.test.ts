@@ -122,7 +122,8 @@ test.each([
   expect([peers.has(address), new TrustedPeers([]).has(address)]).toEqual([expected, false]);
 });
 
-const read = (flags: Record<string, string>) => readProxyFlags((name) => flags[name]);
+const read = (flags: Record<string, string>) =>
+  readProxyFlags({ text: (name) => flags[name], has: (name) => flags[name] !== undefined });
 const at = { 'proxy-listen': '127.0.0.1:4184' };
 const listen = { host: '127.0.0.1', port: 4184 };
 test.each([
@@ -146,6 +147,10 @@ test.each([
       },
     },
   ],
+  [
+    { ...at, 'proxy-trust': '::1', 'proxy-protocol': '' },
+    { proxy: { listen, trust: [{ address: '::1', prefix: 128 }], proxyProtocol: true } },
+  ],
 ])('%j', (flags, expected) => expect(read(flags)).toEqual(expected));
 
 test.each([
@@ -158,6 +163,8 @@ test.each([
   { ...at, 'proxy-trust': '10.0.0.0/33' },
   { ...at, 'proxy-trust': 'all' },
   { ...at, 'proxy-tls-cert': 'cert.pem' },
+  { ...at, 'proxy-protocol': '' },
+  { 'proxy-protocol': '' },
   { ...at, 'proxy-log': '2' },
   { ...at, 'proxy-log': 'x' },
   { 'proxy-listen': '4184' },
