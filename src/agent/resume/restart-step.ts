@@ -1,5 +1,6 @@
 // The step of a recovery that ends this process, so that the next one draws other random numbers in its TLS library than a copy of this
 // machine. Nothing goes out before it: the gate is closed, and the former connections are gone.
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { StepResult } from '../../contract/local/resume.ts';
 import { mayBeClone } from '../../core/resume/may-be-clone.ts';
 import type { Resume } from '../../core/resume/resume-record.ts';
@@ -31,6 +32,8 @@ export function toRestartSteps(
 ): readonly Step[] {
   if (restart?.isWanted() !== true) return [];
   const run = async () => {
+    // A process that was stopped is told so by SIGCONT, which is read in the next turn of the loop when a timer found the gap first.
+    await nextTurn();
     const noticed = resume();
     if (noticed === undefined || !mayBeClone(noticed.cause)) return;
     endCalls();
