@@ -87,8 +87,7 @@ export async function openDevStack(options: DevOptions): Promise<DevStack> {
   );
 
   const platformLog = join(path, 'platform.log');
-  const destination = pino.destination({ dest: platformLog, mode: 0o600, append: true, sync: true });
-  stack.defer(() => destination.end());
+  const destination = stack.adopt(openLogFile(platformLog), (file) => file.end());
   const platform = stack.use(
     await openPlatform({
       dir: join(path, 'platform'),
@@ -260,4 +259,19 @@ async function onPort<T>(base: number, offset: number, open: (port: number) => P
 
 function isTaken(error: unknown): boolean {
   return errorCode(error) === 'address_in_use';
+}
+
+/** What is logged after its end is dropped: the last connections of a platform close when it has ended. */
+function openLogFile(path: string) {
+  const file = pino.destination({ dest: path, mode: 0o600, append: true, sync: true });
+  let isOpen = true;
+  return {
+    write(line: string) {
+      if (isOpen) file.write(line);
+    },
+    end() {
+      isOpen = false;
+      file.end();
+    },
+  };
 }
