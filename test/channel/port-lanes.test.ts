@@ -48,11 +48,13 @@ async function openCalls({ answer = answerBytes, hasLanes = true, idle_ms = 10_0
   onTestFinished(() => server.closeAllConnections());
   const asked: string[] = [];
   const lanes = new Set<Socket>();
+  let most = 0;
   let counted = 0;
   /** Takes the lanes of the agent, each of which begins with its name. */
   const front = createTcpServer({ allowHalfOpen: true }, (socket) => {
     socket.once('data', (name) => {
       lanes.add(socket.pause());
+      most = Math.max(most, lanes.size);
       socket.once('close', () => lanes.delete(socket));
       pair.platform.lanes.take(String(name))?.(socket);
     });
@@ -118,7 +120,7 @@ async function openCalls({ answer = answerBytes, hasLanes = true, idle_ms = 10_0
     pair.platform.close('the test is over');
     await Promise.race([calls.close(), once(server, 'close')]);
   });
-  return { pair, asked, lanes, calls, free, port, counted: () => counted };
+  return { pair, asked, lanes, calls, free, port, counted: () => counted, most: () => most };
 }
 
 type Calls = Pick<LanedCalls, 'dispatch'>;
@@ -169,19 +171,18 @@ test('the first requests go over the channel, and many get a lane that carries b
   const before_bytes = pair.socket.bytesRead;
   for (let index = 0; index < 20; index += 1) expect(await get(calls, `/${MEGABYTE}`)).toBe(MEGABYTE);
   expect(pair.socket.bytesRead - before_bytes).toBeLessThan(MEGABYTE / 2);
-  expect(lanes.size).toBe(1);
-  // The connection of the stream, and that of the lane, which has no stream.
-  expect([counted(), pair.platform.streams]).toEqual([2, 1]);
+  // A lane counts as a connection to the port, and has no stream.
+  await eventually(() => lanes.size > 0 && counted() === pair.platform.streams + lanes.size);
 });
 
 test('many at once get as many lanes as may be, every answer is whole, and idle lanes are closed', async () => {
-  const { calls, asked, lanes, counted, free } = await openCalls({ idle_ms: 500 });
+  const { calls, lanes, counted, free, most } = await openCalls({ idle_ms: 1_000 });
   const drive = async () => {
     for (let index = 0; index < 40; index += 1) expect(await get(calls, '/3000')).toBe(3000);
   };
   await Promise.all(Array.from({ length: 48 }, drive));
-  expect(lanes.size).toBeGreaterThan(4);
-  expect(asked.length).toBeLessThanOrEqual(MAX_PORT_LANES);
+  expect(most()).toBeGreaterThan(4);
+  expect(most()).toBeLessThanOrEqual(MAX_PORT_LANES);
   await eventually(() => lanes.size === 0 && counted() === 0);
   await eventually(() => free.places === 100);
 });
@@ -191,7 +192,7 @@ test('an agent without such lanes is asked once, and the channel carries everyth
   await Promise.all(Array.from({ length: 40 }, async () => expect(await get(calls, '/10')).toBe(10)));
   await eventually(() => !pair.platform.lanes.ports.isOpen);
   for (let index = 0; index < 20; index += 1) expect(await get(calls, '/10')).toBe(10);
-  expect(counted()).toBe(pair.platform.streams);
+  await eventually(() => counted() === pair.platform.streams);
 });
 
 test('without a place no lane is asked for', async () => {
@@ -200,16 +201,21 @@ test('without a place no lane is asked for', async () => {
   expect(asked).toEqual([]);
 });
 
-test('a program that closes each connection costs one lane, and no answer', async () => {
+test('a program that closes each connection costs one lane in ten seconds, and no answer', async () => {
   const { calls, asked, lanes } = await openCalls({
     answer(request, response) {
       response.setHeader('connection', 'close');
       answerBytes(request, response);
     },
   });
-  for (let index = 0; index < 60; index += 1) expect(await get(calls, '/10')).toBe(10);
+  await eventually(async () => {
+    expect(await get(calls, '/10')).toBe(10);
+    return asked.length > 0;
+  });
+  const begun_ms = performance.now();
+  for (let index = 0; index < 30; index += 1) expect(await get(calls, '/10')).toBe(10);
   await eventually(() => lanes.size === 0);
-  expect(asked.length).toBe(1);
+  expect(asked.length).toBeLessThanOrEqual(1 + (performance.now() - begun_ms) / 10_000);
 });
 
 test('a switched connection is a stream of the channel', async () => {
@@ -233,7 +239,7 @@ test('a switched connection is a stream of the channel', async () => {
   const before_bytes = pair.socket.bytesRead;
   socket.write(Buffer.alloc(MEGABYTE));
   await eventually(() => pair.socket.bytesRead - before_bytes >= MEGABYTE);
-  expect(lanes.size).toBe(1);
+  expect(lanes.size).toBeGreaterThan(0);
   socket.destroy();
 });
 
@@ -255,7 +261,7 @@ test.for([
   const { calls, lanes, pair, counted } = opened;
   isHolding = true;
   const cut = expect(get(calls, '/10')).rejects.toThrow();
-  await eventually(() => held === 1 && lanes.size === 1);
+  await eventually(() => held === 1 && lanes.size > 0);
   if (end === 'platform') pair.platform.close('the test ends it');
   else pair.agent.destroy();
   await cut;
