@@ -21,7 +21,7 @@ export async function packKit(): Promise<string> {
   for (const name of PACKED) cpSync(join(root, name), join(dir, name), { recursive: true });
   symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'));
   // As after one that was killed.
-  execFileSync(process.execPath, ['src/cli/package/manifest.ts', 'in'], { cwd: dir, stdio: 'pipe' });
+  execFileSync('npm', ['run', '--silent', 'prepack'], { cwd: dir, stdio: 'pipe' });
   const before = readFileSync(join(root, 'package.json'), 'utf8');
   execFileSync('npm', ['pack', '--offline', '--silent', '--no-update-notifier'], { cwd: dir, stdio: 'pipe' });
   if (readFileSync(join(dir, 'package.json'), 'utf8') !== before) throw new Error('npm pack left another package.json');
