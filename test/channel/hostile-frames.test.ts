@@ -2,7 +2,8 @@
 // platform stays, and the calls of its neighbour are answered.
 import { expect, test } from 'vitest';
 import { type PlayedMachine, startChannelTenants } from '../support/channel-tenants.ts';
-import { dialAs, type HostileMachine, openHostileMachine } from '../support/hostile-machine.ts';
+import { dialAs } from '../support/dial-as.ts';
+import { type HostileMachine, openHostileMachine } from '../support/hostile-machine.ts';
 import {
   END_HEADERS,
   END_STREAM,

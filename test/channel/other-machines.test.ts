@@ -1,7 +1,8 @@
 // Whose channel a machine may open: its own, as the incarnation that is served. Calls for a sprite go to the machine of that sprite only.
 import { expect, test } from 'vitest';
 import { type PlayedMachine, startChannelTenants } from '../support/channel-tenants.ts';
-import { dialAs, openHostileMachine, reportMachine } from '../support/hostile-machine.ts';
+import { dialAs, reportMachine } from '../support/dial-as.ts';
+import { openHostileMachine } from '../support/hostile-machine.ts';
 import { openPlayedAgent } from '../support/played-agent.ts';
 
 async function openBoth() {

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
-import { dialAs, reportMachine } from './hostile-machine.ts';
+import { dialAs, reportMachine } from './dial-as.ts';
 import { ACK, END_HEADERS, frameTypes, readFrames, STATUS_HINTS, STATUS_OK, toFrame, toWord } from './http2-frames.ts';
 
 const machine = z.object({ sprite: z.string(), id: z.string(), app: z.string(), token: z.string() });

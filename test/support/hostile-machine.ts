@@ -1,9 +1,8 @@
 // A machine whose root speaks HTTP/2 to the platform by hand: it reports and dials as an agent does, and then sends what it likes.
 import type { Duplex } from 'node:stream';
 import { onTestFinished } from 'vitest';
-import { dialChannel } from '../../src/agent/channel/dial-channel.ts';
-import { randomHex } from '../../src/core/urandom.ts';
 import type { PlayedMachine } from './channel-tenants.ts';
+import { dialAs, reportMachine } from './dial-as.ts';
 import { ACK, END_HEADERS, type Frame, frameTypes, readFrames, STATUS_OK, toFrame } from './http2-frames.ts';
 
 export interface HostileMachine {
@@ -21,31 +20,6 @@ export interface HostileMachine {
 }
 
 const POUR_BYTES = 64 * 1024 * 1024;
-
-/** The headers with which this machine may dial: those of an incarnation that it has just reported. */
-export async function reportMachine(url: string, { app, id, token }: PlayedMachine, generation = 1) {
-  const incarnation = randomHex(16);
-  const identity = { 'remora-generation': String(generation), 'remora-incarnation': incarnation };
-  const answer = await fetch(`${url}/v1/apps/${app}/machines/${id}/resumed`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...identity },
-    body: JSON.stringify({ generation, incarnation, reason: 'restore', gap_ms: 1, wall_skew_ms: 1, holds: [] }),
-  });
-  const { nonce } = (await answer.json()) as { nonce: string };
-  return { ...identity, 'remora-nonce': nonce };
-}
-
-export async function dialAs(url: string, { app, id, token }: PlayedMachine, identity: Record<string, string>) {
-  return await dialChannel({
-    baseUrl: url,
-    app,
-    machine: id,
-    headers: { ...identity, authorization: `Bearer ${token}` },
-    deadline_ms: 10_000,
-    mayHandshake: () => true,
-    signal: new AbortController().signal,
-  });
-}
 
 export async function openHostileMachine(url: string, machine: PlayedMachine): Promise<HostileMachine> {
   const identity = await reportMachine(url, machine);

@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest';
 import { toServerTarget } from '../../src/agent/channel/channel-target.ts';
 import { serveChannel } from '../../src/agent/channel/serve-channel.ts';
 import type { PlayedMachine } from './channel-tenants.ts';
-import { dialAs, reportMachine } from './hostile-machine.ts';
+import { dialAs, reportMachine } from './dial-as.ts';
 
 export async function openPlayedAgent(url: string, machine: PlayedMachine): Promise<void> {
   const server = createServer((request, response) => {
