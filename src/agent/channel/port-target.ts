@@ -33,8 +33,6 @@ const OK = 200;
 const FORBIDDEN = 403;
 const NOT_FOUND = 404;
 const BAD_GATEWAY = 502;
-/** CONNECT_ERROR of RFC 9113, section 7. */
-const CONNECT_ERROR = 10;
 
 export function createPortTarget(options: PortTargetOptions): ChannelTarget {
   const { find, isOwn, begin, waitForService } = options;
@@ -87,7 +85,7 @@ function join(stream: ServerHttp2Stream, port: number, host: string, onRefused: 
     socket.off('error', giveUp).off('timeout', giveUp).setTimeout(0).setNoDelay(true);
     stream.respond({ ':status': OK });
     const near = toStreamSocket(stream);
-    socket.on('error', () => stream.close(CONNECT_ERROR));
+    // What breaks destroys the other one, and only that resets the stream: `close` would first let it be destroyed without a word.
     pipeline(near, socket, ignore);
     pipeline(socket, near, ignore);
   });
