@@ -13,8 +13,6 @@ import type { Channels } from './channels/channels.ts';
 import { createSignOn } from './create-sign-on.ts';
 import type { Fencing } from './fencing/fencing.ts';
 import { defaultGatewayLimits } from './gateway/gateway-limits.ts';
-import type { StartQueue } from './idle/start-queue.ts';
-import type { Place } from './machines/access/place.ts';
 import { createEventFollowers } from './machines/event-followers.ts';
 import { createHistoryHandlers } from './machines/machine-history-handlers.ts';
 import { createResumeReportHandlers } from './machines/resume-report-handlers.ts';
@@ -126,11 +124,11 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
   const watches = openPortWatches({ notices, changes: deps.changes, isShared });
   const apps = createAppService({ storage, clock });
   const secrets = createAppSecrets({ storage, vault: deps.vault, changes: deps.changes, clock });
-  const placed = toPlaced(deps.idle.startQueue);
+  const start = (id: string, signal: AbortSignal) => deps.idle.startQueue.start(id, { mayMakeRoom: true, signal });
   const reaching = {
     sprites: spriteService,
     machines,
-    start: placed.start,
+    start,
     arriving: deps.idle.arriving,
     channels: deps.channels,
     others: deps.hostParts.others,
@@ -153,7 +151,6 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       sprites: spriteService,
       machines,
       machineService,
-      place: placed.place,
       channels: deps.channels,
       host,
       clock,
@@ -175,7 +172,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       sprites: spriteService,
       volumeService,
       service: machineService,
-      ...placed,
+      start,
       explainIdle: deps.idle.explainIdle,
       rates: options.machineRates,
       defaults: deps.defaults,
@@ -241,13 +238,6 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
 
 function toReadUrl(addresses: ProxyAddresses | undefined) {
   return addresses && ((redirect_uri: string) => readCallback(redirect_uri, addresses));
-}
-
-/** Moves for callers whom the organization knows. */
-function toPlaced(queue: Pick<StartQueue, 'start' | 'place'>) {
-  const start = (id: string, signal: AbortSignal) => queue.start(id, { mayMakeRoom: true, signal });
-  const place: Place = (id, signal, move) => queue.place(id, { mayMakeRoom: true, signal }, move);
-  return { start, place };
 }
 
 /** A virtual machine shares neither kernel nor files with the platform. */

@@ -13,13 +13,19 @@ export function isWithoutHaproxy(): boolean {
   return loudly(PROGRAM === undefined, 'no haproxy: the PROXY protocol is not tried with another implementation');
 }
 
-/** `sections`: what follows the defaults, for bytes of TCP. `ports`: where it listens then. Resolves once it does. */
-export async function startHaproxy(sections: string, ports: readonly number[]): Promise<void> {
+/** `sections`: what follows the defaults, for bytes of TCP. */
+export function toHaproxyCommand(sections: string): { readonly command: string; readonly args: string[] } {
   if (PROGRAM === undefined) throw new Error('there is no haproxy');
   const file = join(tempDir(), 'haproxy.cfg');
   const defaults = ['mode tcp', 'timeout connect 5s', 'timeout client 60s', 'timeout server 60s'];
   writeFileSync(file, `global\n  maxconn 64\ndefaults\n  ${defaults.join('\n  ')}\n${sections}\n`);
-  startChild(PROGRAM, ['-db', '-q', '-f', file]);
+  return { command: PROGRAM, args: ['-db', '-q', '-f', file] };
+}
+
+/** `ports`: where it listens then. Resolves once it does. */
+export async function startHaproxy(sections: string, ports: readonly number[]): Promise<void> {
+  const { command, args } = toHaproxyCommand(sections);
+  startChild(command, args);
   for (const port of ports) await eventually(() => isListening(port));
 }
 

@@ -26,6 +26,7 @@ export interface ProxyAnswer {
 }
 
 const webPath = new URL('./web-child.ts', import.meta.url).pathname;
+const tcpPath = new URL('./tcp-child.ts', import.meta.url).pathname;
 export const SPRITE_HOST = 'dev-1.acme.localhost';
 
 export function askProxy(port: number, question: ProxyQuestion): Promise<ProxyAnswer> {
@@ -57,9 +58,20 @@ export function askProxy(port: number, question: ProxyQuestion): Promise<ProxyAn
   });
 }
 
+type Caller = {
+  call(call: { method: string; path: string; body: unknown }): Promise<{ status: number; text: string }>;
+};
+
+/** Starts a program as a service of a sprite, or of a machine by its id. Throws unless it was started. */
+export async function startProgram(platform: Caller, sprite: string, name: string, body: object): Promise<void> {
+  const path = `/v1/sprites/${sprite}/services/${name}?duration=0s`;
+  const made = await platform.call({ method: 'PUT', path, body: { needs: [], ...body } });
+  if (made.status !== 200) throw new Error(made.text);
+}
+
 /** Starts the web server of the tests as a service of a sprite. Resolves with its port. */
 export async function startWeb(
-  platform: { call(call: { method: string; path: string; body: unknown }): Promise<{ status: number; text: string }> },
+  platform: Caller,
   {
     sprite = 'dev-1',
     name = 'web',
@@ -68,15 +80,19 @@ export async function startWeb(
   }: { sprite?: string; name?: string; isHttp?: boolean; port?: number } = {},
 ): Promise<number> {
   const port = given ?? (await openFreePort());
-  const body = {
-    cmd: process.execPath,
-    args: [webPath, String(port)],
-    needs: [],
-    ...(isHttp ? { http_port: port } : {}),
-  };
-  const made = await platform.call({ method: 'PUT', path: `/v1/sprites/${sprite}/services/${name}?duration=0s`, body });
-  if (made.status !== 200) throw new Error(made.text);
+  const http = isHttp ? { http_port: port } : {};
+  await startProgram(platform, sprite, name, { cmd: process.execPath, args: [webPath, String(port)], ...http });
   return port;
+}
+
+/** Starts `tcp-child.ts` in a machine, which serves each of these at its port. */
+export async function startTcp(
+  platform: Caller,
+  machine: string,
+  ports: Readonly<Record<string, number>>,
+): Promise<void> {
+  const words = Object.entries(ports).map(([what, port]) => `${what}:${port}`);
+  await startProgram(platform, machine, 'tcp', { cmd: process.execPath, args: [tcpPath, ...words] });
 }
 
 /** A platform with a proxy and the sprite `dev-1`, whose URL is public and whose web server answers. */

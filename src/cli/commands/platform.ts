@@ -66,7 +66,7 @@ export async function run(invocation: Invocation): Promise<number> {
     ...(qemu === undefined ? {} : { qemu }),
     ...readLimitFlags(text),
     metrics: metrics.access,
-    ...readProxyFlags({ text, has }),
+    ...readProxyFlags(invocation),
     ...readMailFlags(invocation),
     ...readSignInFlags(text),
     ...(environmentVersion === undefined ? {} : { environmentVersion }),

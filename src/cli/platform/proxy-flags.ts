@@ -26,6 +26,12 @@ export const proxyFlags: Readonly<Record<string, Flag>> = {
     type: 'boolean',
     summary: 'these begin each connection with the PROXY protocol, version 1 or 2, and nobody else may connect',
   },
+  'proxy-tcp': {
+    type: 'string',
+    value: 'APP=ADDRESS',
+    summary: 'listen at this address of the computer for the TCP services of an app; may be given several times',
+    multiple: true,
+  },
   'proxy-tls-cert': {
     type: 'string',
     value: 'FILE',
@@ -42,7 +48,9 @@ export const proxyFlags: Readonly<Record<string, Flag>> = {
 const DOMAIN = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /** Empty without `--proxy-listen`. Throws UsageError. */
-export function readProxyFlags({ text, has }: Pick<Invocation, 'text' | 'has'>): { proxy?: ProxyOptions } {
+export function readProxyFlags({ text, texts, has }: Pick<Invocation, 'text' | 'texts' | 'has'>): {
+  proxy?: ProxyOptions;
+} {
   const listen = text('proxy-listen');
   const [domain, trust, share] = [text('proxy-domain'), text('proxy-trust'), text('proxy-log')];
   if (listen === undefined) {
@@ -65,6 +73,7 @@ export function readProxyFlags({ text, has }: Pick<Invocation, 'text' | 'has'>):
       ...(domain === undefined ? {} : parseDomain(domain)),
       ...(trust === undefined ? {} : { trust: trust.split(',').map(parseCidr) }),
       ...(has('proxy-protocol') ? { proxyProtocol: true } : {}),
+      ...(has('proxy-tcp') ? { tcp: parseTcp(texts('proxy-tcp')) } : {}),
       ...(cert === undefined || key === undefined ? {} : { tls: { cert, key } }),
       ...(share === undefined ? {} : { logShare: parseShare(share) }),
     },
@@ -77,6 +86,16 @@ function parseCidr(text: string): Cidr {
   const prefix = digits === undefined ? most : Number(digits);
   if (isIP(address) !== 0 && prefix <= most) return { address, prefix };
   throw new UsageError(`platform: --proxy-trust takes networks such as 10.0.0.0/8,fd00::/8, not ${text}`);
+}
+
+function parseTcp(texts: readonly string[]): NonNullable<ProxyOptions['tcp']> {
+  const all = texts.map((text) => {
+    const [, app = '', host = ''] = /^([a-z0-9][a-z0-9-]{0,62})=(.+)$/.exec(text) ?? [];
+    if (isIP(host) !== 0) return { app, host };
+    throw new UsageError(`platform: --proxy-tcp takes an app and an address such as shop=10.0.0.7, not ${text}`);
+  });
+  if (new Set(all.map(({ app }) => app)).size === all.length) return all;
+  throw new UsageError('platform: --proxy-tcp takes one address for each app');
 }
 
 function parseShare(text: string): number {

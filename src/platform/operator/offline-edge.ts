@@ -97,7 +97,6 @@ export function createOfflineEdge(deps: OfflineEdgeDeps): Edge {
         incarnations: createIncarnationStore(deps.storage),
         explainIdle: undefined,
         start: (id) => machineService.start(id),
-        place: (_id, _signal, move) => move(),
         clock: deps.clock,
         host: undefined,
         machinesDir: deps.machinesDir,

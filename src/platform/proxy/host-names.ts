@@ -88,10 +88,15 @@ export class HostNames {
     return (await this.#findApp(app)).machines;
   }
 
-  async #findApp(app: string): Promise<AppTarget> {
+  /** All machines of an app, as the database has them now. */
+  async findAllMachines(app: string): Promise<readonly MachineRow[]> {
     const row = await this.#deps.apps.find(app);
     const page = { after: '', limit: MACHINES_OF_APP };
-    const all = row === undefined ? [] : await this.#deps.machines.list(row.organization_id, app, page);
+    return row === undefined ? [] : await this.#deps.machines.list(row.organization_id, app, page);
+  }
+
+  async #findApp(app: string): Promise<AppTarget> {
+    const all = await this.findAllMachines(app);
     return { type: 'app', app, machines: all.filter(({ config }) => config.http_service !== undefined) };
   }
 

@@ -22,6 +22,7 @@ import type { Storage } from '../storage/storage.ts';
 import type { CallerStore } from '../tokens/caller-store.ts';
 import { createWrongTokens, type WrongTokenRates } from '../tokens/wrong-tokens.ts';
 import type { UserStore } from '../users/user-store.ts';
+import { AppPlaces } from './app-places.ts';
 import { AppRoute } from './app-route.ts';
 import { CallerReader, toAddress } from './caller-facts.ts';
 import { HostNames } from './host-names.ts';
@@ -38,6 +39,7 @@ import { createProxyServer } from './proxy-server.ts';
 import { RequestLog } from './request-log.ts';
 import { sharesSite } from './site.ts';
 import { SpriteRoute } from './sprite-route.ts';
+import { TcpServices } from './tcp-services.ts';
 import { followTlsFiles, readTlsFiles } from './tls-files.ts';
 import { TrustedPeers } from './trusted-peers.ts';
 import { UrlAccess } from './url-access.ts';
@@ -84,7 +86,8 @@ export async function openProxy(deps: OpenProxyDeps): Promise<AsyncDisposable> {
   const names = new HostNames({ ...deps, apps: createAppStore(deps.storage), now_ms });
   const senders = createSenders(options, shutdown.signal, log);
   const callerReader = new CallerReader(options, senders);
-  const routing = { ...deps, calls: new MachineCalls(now_ms), callerReader };
+  const places = new AppPlaces(deps);
+  const routing = { ...deps, places, calls: new MachineCalls(now_ms), callerReader };
   const addressOf = (request: IncomingMessage) => callerReader.addressOf(request);
   const requests = new RequestLog({ share: options.logShare ?? 0, log, addressOf, now_ms });
   deps.showRequests(() => requests.totals());
@@ -128,12 +131,16 @@ export async function openProxy(deps: OpenProxyDeps): Promise<AsyncDisposable> {
   const { port } = await listen(server, options.listen);
   addresses.listening(port);
   log.info({ domain: addresses.domain, host: options.listen.host, port }, 'proxy');
+  const findMachines = (app: string) => names.findAllMachines(app);
+  const services = new TcpServices({ addresses: options.tcp ?? [], findMachines, places, log });
+  services.start();
   using stack = new DisposableStack();
   if (options.tls !== undefined) stack.use(followTlsFiles(options.tls, server, log));
   const following = stack.move();
   return {
     async [Symbol.asyncDispose]() {
       following.dispose();
+      await services[Symbol.asyncDispose]();
       await shutdown.drain(DRAIN_MS);
     },
   };

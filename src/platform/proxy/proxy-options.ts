@@ -1,4 +1,5 @@
 // What the proxy in front is opened with.
+import type { TcpAddress } from './tcp-services.ts';
 import type { TlsFiles } from './tls-files.ts';
 import type { Cidr } from './trusted-peers.ts';
 
@@ -13,6 +14,8 @@ export interface ProxyOptions {
   readonly proxyProtocol?: boolean;
   /** It speaks TLS with this certificate; plain HTTP when absent. */
   readonly tls?: TlsFiles;
+  /** Where the TCP services of apps are reached; those of other apps are not. */
+  readonly tcp?: readonly TcpAddress[];
   /** Of which share of requests a line is logged, 0 to 1; none when absent. */
   readonly logShare?: number;
   /** Where browsers reach it, when something else stands before it; the scheme and the port of the listener when absent. */

@@ -3,6 +3,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Log } from '../../core/log.ts';
+import { BoundedLines } from './bounded-lines.ts';
 import { type ProxySource, parseProxyHeader } from './parse-proxy-header.ts';
 
 export interface ProxySendersOptions {
@@ -20,19 +21,21 @@ export interface ProxySendersOptions {
 export type ProxySender = ProxySource | 'local' | 'unknown';
 
 const DEADLINE_MS = 5_000;
-/** One line a minute says how many were refused: anybody may connect. */
-const LOG_MS = 60_000;
 
 export class ProxySenders {
   readonly #options: ProxySendersOptions;
   readonly #senders = new WeakMap<Socket, ProxySender>();
   /** By address and port of the balancer, which the socket that speaks TLS over the connection has as well. */
   readonly #open = new Map<string, ProxySender>();
-  #refused = 0;
-  #logging: NodeJS.Timeout | undefined;
+  readonly #refusals: BoundedLines;
 
   constructor(options: ProxySendersOptions) {
     this.#options = options;
+    this.#refusals = new BoundedLines({
+      log: options.log,
+      first: 'a connection to the proxy was refused: it must begin with a PROXY header',
+      all: 'connections without a PROXY header were refused',
+    });
   }
 
   /** Comes between the listener and all that has been told of its connections so far. */
@@ -105,19 +108,7 @@ export class ProxySenders {
 
   #refuse(socket: Socket, why: string): void {
     socket.on('error', ignore).resetAndDestroy();
-    this.#refused += 1;
-    if (this.#logging !== undefined) return;
-    const address = socket.remoteAddress;
-    this.#options.log.warn(
-      { address, why },
-      'a connection to the proxy was refused: it must begin with a PROXY header',
-    );
-    this.#logging = setTimeout(() => {
-      this.#logging = undefined;
-      if (this.#refused > 1)
-        this.#options.log.warn({ refused: this.#refused }, 'connections without a PROXY header were refused');
-      this.#refused = 0;
-    }, LOG_MS).unref();
+    this.#refusals.note({ address: socket.remoteAddress, why });
   }
 }
 

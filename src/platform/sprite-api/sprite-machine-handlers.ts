@@ -2,7 +2,6 @@
 import type { spriteMachineOperations } from '../../contract/sprite-machine.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
-import type { Place } from '../machines/access/place.ts';
 import type { MachineService } from '../machines/moves/machine-service.ts';
 import type { MachineStore } from '../machines/records/machine-store.ts';
 import type { SpriteService } from '../sprites/sprite-service.ts';
@@ -13,7 +12,6 @@ export interface SpriteMachineDeps extends CheckSpriteDeps {
   readonly sprites: Pick<SpriteService, 'findFor'>;
   readonly machines: Pick<MachineStore, 'findBySprite'>;
   readonly machineService: Pick<MachineService, 'restart'>;
-  readonly place: Place;
   /** The id of this platform process. */
   readonly host: string;
 }
@@ -29,9 +27,9 @@ export function createSpriteMachineHandlers(
   }
 
   return {
-    async restartSprite({ principal, params, signal }) {
+    async restartSprite({ principal, params }) {
       const { sprite, machine } = await findFor(principal, params.name);
-      await deps.place(machine.id, signal, () => deps.machineService.restart(machine.id));
+      await deps.machineService.restart(machine.id);
       return { sprite_name: sprite.name, machine_id: machine.id, message: 'the machine was restarted' };
     },
     async checkSprite({ principal, params }) {

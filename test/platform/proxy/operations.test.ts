@@ -123,7 +123,11 @@ test.each([
 });
 
 const read = (flags: Record<string, string>) =>
-  readProxyFlags({ text: (name) => flags[name], has: (name) => flags[name] !== undefined });
+  readProxyFlags({
+    text: (name) => flags[name],
+    texts: (name) => [flags[name] ?? ''],
+    has: (name) => flags[name] !== undefined,
+  });
 const at = { 'proxy-listen': '127.0.0.1:4184' };
 const listen = { host: '127.0.0.1', port: 4184 };
 test.each([
@@ -151,6 +155,7 @@ test.each([
     { ...at, 'proxy-trust': '::1', 'proxy-protocol': '' },
     { proxy: { listen, trust: [{ address: '::1', prefix: 128 }], proxyProtocol: true } },
   ],
+  [{ ...at, 'proxy-tcp': 'shop=::1' }, { proxy: { listen, tcp: [{ app: 'shop', host: '::1' }] } }],
 ])('%j', (flags, expected) => expect(read(flags)).toEqual(expected));
 
 test.each([
@@ -164,6 +169,8 @@ test.each([
   { ...at, 'proxy-trust': 'all' },
   { ...at, 'proxy-tls-cert': 'cert.pem' },
   { ...at, 'proxy-protocol': '' },
+  { ...at, 'proxy-tcp': 'shop' },
+  { ...at, 'proxy-tcp': 'shop=example.com' },
   { 'proxy-protocol': '' },
   { ...at, 'proxy-log': '2' },
   { ...at, 'proxy-log': 'x' },

@@ -1,18 +1,20 @@
 // Two platform processes on one PostgreSQL database, each with a proxy: a request reaches its machine wherever it comes in.
 import { request } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { PASSED_HEADER } from '../../../src/contract/hosts.ts';
 import { PIPE_PROTOCOL } from '../../../src/contract/pipes.ts';
-import { openPostgresStorage } from '../../../src/platform/storage/postgres-storage.ts';
-import { forgetRunningKeys } from '../../../src/platform/vault/running-keys.ts';
 import { atEnd, openOnce } from '../../support/at-end.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openFreePort } from '../../support/free-port.ts';
 import { openPlatformPair, type PairedPlatform } from '../../support/platform-pair.ts';
 import { isWithoutPostgres, openPostgresServer } from '../../support/postgres-server.ts';
-import { askProxy, type ProxyQuestion, SPRITE_HOST, startWeb } from '../../support/proxied-machine.ts';
+import { askProxy, type ProxyQuestion, SPRITE_HOST, startTcp, startWeb } from '../../support/proxied-machine.ts';
 import { openRaw } from '../../support/raw-http.ts';
+
+const TCP_HOST = '127.0.0.9';
 
 async function openPair() {
   const server = await openPostgresServer();
@@ -22,8 +24,8 @@ async function openPair() {
     ...['--port', String(port), '--host-address', `http://127.0.0.1:${port}`],
     ...['--proxy-listen', '127.0.0.1:0', '--trust-machines'],
   ];
-  const database = await server.createDatabase();
-  const pair = await openPlatformPair(database, [], [toWords(ports[0]), toWords(ports[1])]);
+  const guestWords = [...toWords(ports[1]), '--proxy-tcp', `tcp=${TCP_HOST}`];
+  const pair = await openPlatformPair(await server.createDatabase(), [], [toWords(ports[0]), guestWords]);
   const [owner, guest] = pair.platforms;
   // With their machines, which a kill would leave.
   for (const { child } of pair.platforms) {
@@ -42,7 +44,7 @@ async function openPair() {
   const [ownerProxy, guestProxy] = [await proxyPort(owner), await proxyPort(guest)];
   const ask = (question: ProxyQuestion) => askProxy(guestProxy, question);
   await eventually(async () => (await ask({})).status === 200);
-  return { database, owner, guest, id: id as string, path, webPort, ownerProxy, guestProxy, ask };
+  return { owner, guest, id: id as string, path, webPort, ownerProxy, guestProxy, ask };
 }
 
 /** Asks for a pipe to the machine by hand. Resolves with the status. */
@@ -211,9 +213,34 @@ describe.skipIf(isWithoutPostgres())('a request that comes in at another platfor
     }
   });
 
+  test('a connection to a TCP service reaches the machine, which learns who has connected', async () => {
+    const { owner } = opened();
+    const [inside, at] = [await openFreePort(), await openFreePort()];
+    const service = { internal_port: inside, ports: [{ port: at, handlers: ['proxy_proto'] }] };
+    await owner.call({ method: 'POST', path: '/v1/apps', body: { name: 'tcp', organization: 'acme' } });
+    const body = { config: { services: [service] } };
+    const { id } = (await owner.call({ method: 'POST', path: '/v1/apps/tcp/machines', body })).json;
+    await eventually(() =>
+      startTcp(owner, id, { count: inside }).then(
+        () => true,
+        () => false,
+      ),
+    );
+    const said = await eventually(async () => {
+      const socket = connect({ host: TCP_HOST, port: at, localAddress: '127.0.0.5', allowHalfOpen: true });
+      socket.end('b'.repeat(3_000_000));
+      // The port is not open at once, and the agent sees the program a moment later.
+      return (await text(socket).catch(() => '')) || undefined;
+    });
+    const { bytes, head } = JSON.parse(said);
+    const [line = ''] = Buffer.from(head, 'base64').toString('latin1').split('\r\n');
+    expect(line).toMatch(new RegExp(`^PROXY TCP4 127\\.0\\.0\\.5 ${TCP_HOST} \\d+ ${at}$`));
+    expect(bytes).toBe(3_000_000 + line.length + 2);
+  });
+
   test('a process that is gone is 503, and is named to no visitor', async () => {
-    const { ask, owner, database, id } = opened();
-    for (const app of ['acme', 'shop']) {
+    const { ask, owner } = opened();
+    for (const app of ['acme', 'shop', 'tcp']) {
       const list = `/v1/apps/${app}/machines`;
       for (const { id } of (await owner.call({ path: list })).json) {
         await owner.call({ method: 'POST', path: `${list}/${id}/stop` });
@@ -222,22 +249,11 @@ describe.skipIf(isWithoutPostgres())('a request that comes in at another platfor
     }
     owner.child.process.kill('SIGKILL');
     await owner.child.ended;
-    const isAway = async () => {
-      const answer = await eventually(async () => {
-        const got = await ask({});
-        return got.status === 503 ? got : undefined;
-      });
-      expect([answer.json.error, answer.json.details]).toEqual(['not_reachable', undefined]);
-      expect(answer.headers['retry-after']).toBe('5');
-    };
-    await isAway();
-    // One that ends well does this last.
-    await using storage = await openPostgresStorage(database);
-    const [{ host } = { host: '' }] = await storage.all<{ host: string }>(
-      'SELECT DISTINCT host FROM machines WHERE id = $1',
-      [id],
-    );
-    await forgetRunningKeys(storage, host);
-    await isAway();
+    const answer = await eventually(async () => {
+      const got = await ask({});
+      return got.status === 503 ? got : undefined;
+    });
+    expect([answer.json.error, answer.json.details]).toEqual(['not_reachable', undefined]);
+    expect(answer.headers['retry-after']).toBe('5');
   });
 });
