@@ -239,6 +239,45 @@ describe('the log', () => {
       cause: { message: 'inner' },
     });
   });
+
+  test.each([
+    'authorization',
+    'api_key',
+    'access_token',
+    'refresh_token',
+    'client_secret',
+    'cookie',
+    'headers',
+    'body',
+  ])('prints no %s at the top and two levels below, whatever else the line has', (name) => {
+    const lines: string[] = [];
+    const written = createPlatformLog('info', { write: (line) => void lines.push(line) });
+    const secrets = ['hunter2', 2_222_222, true, ['hunter2'], { some: 'hunter2' }];
+    for (const secret of secrets) {
+      for (const fields of [{ [name]: secret }, { one: { [name]: secret } }, { one: { two: { [name]: secret } } }]) {
+        written.info(fields, 'alone');
+        written.warn({ status: 200, path: '/v1/x', nothing: null, ...fields, last: undefined }, 'beside others');
+      }
+    }
+    expect(lines.length).toBe(6 * secrets.length);
+    for (const line of lines) expect(line).toContain(`"${name}":"[secret]"`);
+    expect(lines.join('')).not.toMatch(/hunter2|2222222|true/);
+  });
+
+  test('a line of texts and numbers is the same as one that was redacted', () => {
+    const lines: string[] = [];
+    const written = createPlatformLog('debug', { write: (line) => void lines.push(line), isTimed: true });
+    const fields = { text: 'a "b"\n', number: 1.5, odd: Number.NaN, flag: false, none: null, absent: undefined };
+    written.info(fields, 'say "it"');
+    written.info({ ...fields, object: {} }, 'say "it"');
+    const expected = '"text":"a \\"b\\"\\n","number":1.5,"odd":null,"flag":false,"none":null';
+    expect(lines[0]).toBe(`{"level":30,${expected},"msg":"say \\"it\\""}\n`);
+    expect(lines[1]).toBe(`{"level":30,${expected},"object":{},"msg":"say \\"it\\""}\n`);
+    written.level = 'error';
+    written.warn(fields, 'not shown');
+    written.warn({ object: {} }, 'not shown');
+    expect([written.level, lines.length]).toEqual(['error', 2]);
+  });
 });
 
 test('no file of the platform has a credential in the clear after all of this', async () => {
