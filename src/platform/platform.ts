@@ -84,6 +84,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const hostParts = stack.use(await openHosts({ options, stores, vault, clock, capacity: machineService.capacity }));
   const { records } = hostParts.others ?? {};
   const channels = stack.use(openChannels(stores.incarnations, changes, records, log, clock));
+  metrics.showChannels(() => channels.counts());
   const idle = openIdle({ options, stores, machineService, channels, changes, clock });
   const ways = openWays({ options, stores, changes, channels, hostParts, startQueue: idle.startQueue });
   const userParts = openUsers({ ...stores, clock, passwordCost: options.passwordCost });

@@ -1,22 +1,15 @@
 // The page of the Extensions API: what it says is served and tested is there, and no field and no endpoint of the contract is left out.
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { extensionsRows } from '../../src/cli/docs/extensions-rows.ts';
 import { extensionResource, extensionWebhook } from '../../src/contract/extension-webhooks.ts';
 import { providerOperations, provisioningRequest, provisioningResponse } from '../../src/contract/extensions.ts';
 import { platformOperations } from '../../src/contract/platform-operations.ts';
 import { tokenInfo } from '../../src/contract/sign-on.ts';
+import { hasTest } from '../support/has-test.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 const rowsOf = (section: string) => extensionsRows.filter((each) => each.section === section).map(({ row }) => row);
-
-/** Whether a call of `test` or `it` in the file has this title. */
-function hasTest(file: string, title: string): boolean {
-  const text = readFileSync(`${root}test/${file}`, 'utf8');
-  return ["'", '`', '"'].some(
-    (quote) => text.includes(`(${quote}${title}${quote},`) || text.includes(`${quote}${title}${quote},`),
-  );
-}
 
 test('each row that is done names a test that exists', () => {
   const missing = extensionsRows.filter(

@@ -8,6 +8,7 @@ import { type ServedChannel, serveChannel } from '../../src/agent/channel/serve-
 import { CHANNEL_PROTOCOL } from '../../src/contract/channel.ts';
 import { HELD_BYTES } from '../../src/core/channel-limits.ts';
 import { type ChannelSession, openChannelSession } from '../../src/platform/channels/channel-session.ts';
+import { createLaneCounts } from '../../src/platform/channels/lane-counts.ts';
 
 export interface ChannelPair {
   readonly platform: ChannelSession;
@@ -62,6 +63,7 @@ export async function openChannelPair({
     incarnation: { generation: 1, incarnation: 'ab'.repeat(16) },
     socket,
     ...pings,
+    laneCounts: createLaneCounts(),
     isFull: (session) => session.held_bytes > heldCap_bytes,
     onClose(_session, reason) {
       closed.platform = reason;

@@ -25,6 +25,7 @@ import { toStreamSocket } from '../../http/stream-socket.ts';
 import { Pool } from '../../http/undici.ts';
 import { HeldBytes } from './held-bytes.ts';
 import { overLane } from './lane-calls.ts';
+import type { LaneCounts } from './lane-counts.ts';
 import { createLanes, type Lanes } from './lanes.ts';
 import { meterConnection } from './metered-connection.ts';
 import { toServiceRefusal } from './service-refusal.ts';
@@ -60,6 +61,8 @@ export interface ChannelSessionOptions {
   readonly pingInterval_ms?: number | undefined;
   /** Whether so much waits for readers that nothing more may be read for now. */
   readonly isFull: (session: ChannelSession) => boolean;
+  /** Counts its lanes. */
+  readonly laneCounts: LaneCounts;
   /** Runs once, when nothing can be opened any more. `isFault`: for what came over it, which no agent sends. */
   readonly onClose: (session: ChannelSession, reason: string, isFault: boolean) => void;
 }
@@ -157,7 +160,7 @@ export function openChannelSession(options: ChannelSessionOptions): ChannelSessi
     keepAliveTimeout: KEEP_ALIVE_MS,
     allowH2: false,
   });
-  const lanes = createLanes({ connect, now_ms: () => performance.now() });
+  const lanes = createLanes({ connect, counts: options.laneCounts, now_ms: () => performance.now() });
   const opened: ChannelSession = {
     machine_id,
     sprite_id,

@@ -9,6 +9,7 @@ import { RemoraError } from '../../core/remora-error.ts';
 import type { ChannelRecords } from './channel-records.ts';
 import { type ChannelSession, openChannelSession } from './channel-session.ts';
 import { DialLimit } from './dial-limit.ts';
+import { createLaneCounts, type LaneCounts } from './lane-counts.ts';
 
 export interface NewChannel {
   readonly machine_id: string;
@@ -30,8 +31,8 @@ export interface Channels extends AsyncDisposable {
   closeOf(sprite_id: string, reason: string): void;
   /** Closes those of one sprite, or of all, whose incarnation is not served any more. Never throws. */
   recheck(sprite_id?: string): Promise<void>;
-  /** How many channels and streams are open. */
-  counts(): { readonly channels: number; readonly streams: number };
+  /** How many channels, streams and lanes are open, and how many lanes were. */
+  counts(): { readonly channels: number; readonly streams: number; readonly lanes: LaneCounts };
 }
 
 export interface ChannelsOptions {
@@ -53,6 +54,7 @@ export function createChannels(options: ChannelsOptions): Channels {
   const waiting = new Map<string, Set<(channel: ChannelSession) => void>>();
 
   const dials = new DialLimit(now_ms);
+  const laneCounts = createLaneCounts();
 
   /** One that holds more than its share waits, and the others do not. */
   function isFull(channel: ChannelSession): boolean {
@@ -99,6 +101,7 @@ export function createChannels(options: ChannelsOptions): Channels {
         socket,
         pingInterval_ms,
         isFull,
+        laneCounts,
         onClose,
       });
       open.set(machine_id, channel);
@@ -133,7 +136,11 @@ export function createChannels(options: ChannelsOptions): Channels {
     },
     counts() {
       const all = [...open.values()];
-      return { channels: all.length, streams: all.reduce((sum, channel) => sum + channel.streams, 0) };
+      return {
+        channels: all.length,
+        streams: all.reduce((sum, channel) => sum + channel.streams, 0),
+        lanes: laneCounts,
+      };
     },
     async [Symbol.asyncDispose]() {
       for (const channel of open.values()) channel.close('the platform is stopping');

@@ -6,6 +6,7 @@ import { type LaneOperation, toLaneAuthority, toPortLaneAuthority } from '../../
 import { RemoraError } from '../../core/remora-error.ts';
 import { randomHex } from '../../core/urandom.ts';
 import { boundPieces } from './bound-pieces.ts';
+import type { LaneCount, LaneCounts } from './lane-counts.ts';
 
 /** Each holds a little memory at both ends. */
 const MAX_LANES = 8;
@@ -40,6 +41,8 @@ export interface PortLanes {
 export interface LanesOptions {
   /** Opens a stream of the channel; see `ChannelSession.connect`. */
   readonly connect: (authority: string, signal: AbortSignal) => Promise<Duplex>;
+  /** Of all channels, for the metrics. */
+  readonly counts: LaneCounts;
   /** Monotonic milliseconds. */
   readonly now_ms: () => number;
 }
@@ -48,7 +51,7 @@ interface Expected {
   socket?: Socket;
 }
 
-export function createLanes({ connect, now_ms }: LanesOptions): Lanes {
+export function createLanes({ connect, counts, now_ms }: LanesOptions): Lanes {
   const expected = new Map<string, Expected>();
   const toPorts = new Set<Socket>();
   let isOver = false;
@@ -75,7 +78,7 @@ export function createLanes({ connect, now_ms }: LanesOptions): Lanes {
   }
 
   /** Lanes of one kind, which do not take the room of the other kind. `bind` gets each that is open. */
-  function createKind(max: number, bind: (lane: Socket, control: Duplex) => void) {
+  function createKind(max: number, count: LaneCount, bind: (lane: Socket, control: Duplex) => void) {
     let open = 0;
     let notBefore_ms = 0;
     return {
@@ -86,14 +89,18 @@ export function createLanes({ connect, now_ms }: LanesOptions): Lanes {
         open += 1;
         try {
           const { control, lane } = await ask(toAuthority);
+          count.open += 1;
+          count.opened += 1;
           lane.once('close', () => {
             open -= 1;
+            count.open -= 1;
             control.destroy();
           });
           bind(lane, control.on('error', ignore).resume());
           return lane;
         } catch (error) {
           open -= 1;
+          count.failed += 1;
           notBefore_ms = now_ms() + AFTER_FAILURE_MS;
           throw error;
         }
@@ -101,12 +108,12 @@ export function createLanes({ connect, now_ms }: LanesOptions): Lanes {
     };
   }
 
-  const files = createKind(MAX_LANES, (lane, control) => {
+  const files = createKind(MAX_LANES, counts.files, (lane, control) => {
     // Either end of the channel ends its lanes with itself.
     control.once('close', () => lane.destroy());
     if (control.destroyed) lane.destroy();
   });
-  const ports = createKind(MAX_PORT_LANES, (lane, control) => {
+  const ports = createKind(MAX_PORT_LANES, counts.ports, (lane, control) => {
     // They may be many, and the streams of the channel are for calls.
     control.end();
     toPorts.add(lane);

@@ -4,6 +4,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { type Hold, LoopWatch } from '../../http/loop-watch.ts';
 import type { RefreshOutcome } from '../connectors/renewals.ts';
 import { type Storage, StorageFailure } from '../storage/storage.ts';
+import { addChannelMetrics, type ChannelCounts } from './channel-metrics.ts';
 
 export interface PlatformMetrics extends Disposable {
   /** The watch of the event loop; `enter` says which operation runs. */
@@ -13,6 +14,8 @@ export interface PlatformMetrics extends Disposable {
   countRefresh(outcome: RefreshOutcome): void;
   /** Shows the requests that came through the proxy: app, kind of answer, count. */
   showRequests(totals: () => Iterable<readonly [app: string, kind: string, count: number]>): void;
+  /** Shows the channels of machines, with their streams and lanes. */
+  showChannels(read: () => ChannelCounts): void;
   /** Prometheus text format 0.0.4. While the database cannot be asked, only the metrics that do not need it. */
   toText(): Promise<string>;
 }
@@ -97,6 +100,7 @@ export function createPlatformMetrics(
         },
       });
     },
+    showChannels: (read) => addChannelMetrics(registers, read),
     async toText() {
       up.set((await fromDatabase.refresh()) ? 1 : 0);
       return await registry.metrics();

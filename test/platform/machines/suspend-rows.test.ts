@@ -1,7 +1,6 @@
 // Suspend and Replication, its tables of machines: each row of the reference page that is done, by its name, through the real door.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { suspendRows } from '../../../src/cli/docs/suspend-rows.ts';
@@ -9,6 +8,7 @@ import type { MachineConfig } from '../../../src/contract/machine-config.ts';
 import { openSqliteStorage } from '../../../src/platform/storage/sqlite-storage.ts';
 import { openAgentMachine } from '../../support/agent-machine.ts';
 import { openOnce } from '../../support/at-end.ts';
+import { hasTest } from '../../support/has-test.ts';
 import { loudly } from '../../support/loudly.ts';
 import { machineOf } from '../../support/machine-of.ts';
 import { machineCommand, openTestPlatform } from '../../support/open-platform.ts';
@@ -100,14 +100,20 @@ const proofs: Readonly<Record<string, () => Promise<void>>> = {
   },
 };
 
-/** These need agents in the machines, and the proofs are in tests of their own. */
+/** These need agents in the machines, and the proofs are in tests of their own: a file, and the title of a test in it. */
 const SOCKET = 'a suspend through the local socket';
-const elsewhere: Readonly<Record<string, string>> = {
-  [SOCKET]: 'machines/suspend-rows.test.ts',
-  auto_stop_machines: 'idle/apps.test.ts',
-  auto_start_machines: 'proxy/apps.test.ts',
-  'concurrency type': 'proxy/apps.test.ts',
-  'concurrency soft_limit': 'proxy/apps.test.ts',
+const elsewhere: Readonly<Record<string, readonly [file: string, title: string]>> = {
+  [SOCKET]: ['machines/suspend-rows.test.ts', 'a suspend through the local socket, by the line that people paste'],
+  auto_stop_machines: [
+    'idle/apps.test.ts',
+    'one of two machines sleeps, the other is the fewest that may run, and says so',
+  ],
+  auto_start_machines: ['proxy/apps.test.ts', 'asleep, and not to be started by requests'],
+  'concurrency type': ['proxy/apps.test.ts', 'a WebSocket counts as a request while it is open'],
+  'concurrency soft_limit': [
+    'proxy/apps.test.ts',
+    'one more is started when those that run are busy, and the request does not wait for it',
+  ],
 };
 const done = suspendRows.filter(([, row, state]) => state === 'done' && elsewhere[row] === undefined);
 
@@ -117,10 +123,11 @@ test('every row that is done has a proof, and no other', () => {
 
 test('a proof elsewhere is of a row that is done', () => {
   const rows = suspendRows.filter(([, , state]) => state === 'done').map(([, row]) => row);
-  for (const [row, path] of Object.entries(elsewhere)) {
+  for (const [row, [file, title]] of Object.entries(elsewhere)) {
     expect(rows).toContain(row);
-    expect(existsSync(new URL(`../${path}`, import.meta.url)), path).toBe(true);
+    expect(hasTest(`platform/${file}`, title), `${file}: ${title}`).toBe(true);
   }
+  expect(hasTest('platform/proxy/apps.test.ts', 'no such title')).toBe(false);
 });
 
 test.each(done.map(([table, row]) => [table, row] as const))('%s: %s', async (_, row) => {
@@ -132,7 +139,7 @@ const isWithoutCurl = () => loudly(spawnSync('curl', ['--version']).error !== un
 /** The line that people paste, with another socket. */
 const LINE = 'curl --unix-socket "$SOCKET" -X POST http://flaps/v1/apps/$FLY_APP_NAME/machines/$FLY_MACHINE_ID/suspend';
 
-test.skipIf(isWithoutCurl())(`Machines API: ${SOCKET}, by the line that people paste`, async () => {
+test.skipIf(isWithoutCurl())('a suspend through the local socket, by the line that people paste', async () => {
   const machine = await openAgentMachine();
   await machine.channel();
   const env = {

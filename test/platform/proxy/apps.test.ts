@@ -1,5 +1,7 @@
 // An app with several machines: which one gets a request, when one more is started, who waits, who is left out, and replays.
-import { describe, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { WebSocket } from 'ws';
 import type { MachineRow } from '../../../src/platform/machines/records/machine-row.ts';
 import { type Candidate, chooseMachine } from '../../../src/platform/proxy/choose-machine.ts';
 import { Refusals } from '../../../src/platform/proxy/refusals.ts';
@@ -51,11 +53,16 @@ const opened = openOnce(async () => {
     (typeof machines)[0],
     (typeof machines)[0],
   ];
-  return { platform, post, one, other, ask, at };
+  return { platform, post, one, other, ask, at, proxyPort };
 });
 
 const heldAt = async (machine: { port: number }): Promise<number> =>
   JSON.parse(await opened().at(machine, '/arrivals')).open.held;
+
+const isConnected = async (machine: { port: number }): Promise<boolean> =>
+  JSON.parse(await opened().at(machine, '/arrivals')).arrivals.some(
+    ({ method }: { method: string }) => method === 'WEBSOCKET',
+  );
 
 test('an app that is not there, and one without a service, is 404', async () => {
   expect((await opened().ask({ host: 'nothing.apps.localhost' })).json.error).toBe('not_found');
@@ -80,6 +87,19 @@ test('requests go where the fewest are; at the hard limit they wait until one is
   expect((await waits).text).toBe(`hello from ${one.port}`);
   await at(other, '/let-go');
   expect((await Promise.all(held)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+});
+
+test('a WebSocket counts as a request while it is open', async () => {
+  const { ask, at, one, other, proxyPort } = opened();
+  const socket = new WebSocket(`ws://127.0.0.1:${proxyPort}/socket`, { headers: { host: HOST } });
+  onTestFinished(() => socket.terminate());
+  await once(socket, 'open');
+  const [held, free] = (await isConnected(one)) ? [one, other] : [other, one];
+  const asked = ask({ path: '/hold' });
+  await eventually(async () => (await heldAt(free)) === 1);
+  expect(await heldAt(held)).toBe(0);
+  await at(free, '/let-go');
+  expect((await asked).status).toBe(200);
 });
 
 test('one more is started when those that run are busy, and the request does not wait for it', async () => {
@@ -203,6 +223,11 @@ describe('which machine', () => {
       return `use ${choice.machine.id}${choice.start === undefined ? '' : `, start ${choice.start.id}`}`;
     return choice.type === 'start' ? `start ${choice.machine.id}` : choice.type;
   };
+  const closed = (id: string): Candidate => {
+    const candidate = toCandidate(id);
+    const config = { http_service: { auto_start_machines: false } };
+    return { ...candidate, machine: { ...candidate.machine, config } };
+  };
   const leased = { lease_nonce: 'n', lease_expires_at: 2_000 };
   test.each([
     ['the idlest', [up('a', 1), up('b', 0)], 'use b'],
@@ -222,6 +247,8 @@ describe('which machine', () => {
     ['leased and asleep', [toCandidate('a', {}, leased)], 'none'],
     ['leased a while ago', [toCandidate('a', {}, { ...leased, lease_expires_at: 500 })], 'start a'],
     ['leased and awake', [toCandidate('a', { isUp: true }, { ...leased, state: 'running' })], 'use a'],
+    ['asleep, and not to be started by requests', [closed('a')], 'none'],
+    ['awake, beside one that is not to be started', [up('a', 3), closed('b')], 'wait'],
     ['destroyed', [toCandidate('a', {}, { state: 'destroyed' })], 'none'],
     ['none', [], 'none'],
   ] as const)('%s', (_what, candidates, expected) => expect(choose(...candidates)).toBe(expected));

@@ -21,6 +21,17 @@ async function makeBusy(): Promise<void> {
 test('requests to a busy port take no streams of the channel, and a stop of the machine ends them', async () => {
   const { ask, machine } = opened();
   const streams = async () => (await machine.status()).details.channel.streams as number;
+  const open = 'remora_platform_lanes{kind="ports"}';
+  const openings = 'remora_platform_lane_openings_total{kind="ports",result="opened"}';
+  const figure = async (name: string) => {
+    const { text } = await machine.platform.call({ path: '/metrics', token: undefined });
+    return Number(
+      text
+        .split('\n')
+        .find((line) => line.startsWith(`${name} `))
+        ?.split(' ')[1],
+    );
+  };
   const held = await eventually(async () => {
     await makeBusy();
     const answers = Array.from({ length: HELD }, () =>
@@ -40,8 +51,15 @@ test('requests to a busy port take no streams of the channel, and a stop of the 
       return undefined;
     }
   }, 40_000);
+  const lanes = await figure(open);
+  expect(lanes).toBeGreaterThan(0);
+  expect(await figure(openings)).toBeGreaterThanOrEqual(lanes);
+  expect(await figure('remora_platform_lanes{kind="files"}')).toBe(0);
+  expect(await figure('remora_platform_channels')).toBe(1);
   expect((await machine.post('stop')).status).toBe(200);
   for (const answer of await Promise.all(held)) expect(answer).toMatch(/^(?:50[234] |broken off$)/);
+  await eventually(async () => (await figure(open)) === 0);
+  expect(await figure(openings)).toBeGreaterThanOrEqual(lanes);
   await eventually(async () => (await ask({})).status === 200);
   await makeBusy();
 });
