@@ -14,7 +14,7 @@ import type { CallerReader } from './caller-facts.ts';
 import type { SpriteTarget } from './host-names.ts';
 import { KeptAnswers } from './kept-answers.ts';
 import { toOriginFault } from './same-origin.ts';
-import type { UrlCookies, UrlSession } from './url-cookies.ts';
+import type { ReadUrlSession, UrlCookies } from './url-cookies.ts';
 
 /** `sign_on`: nobody is known, and signing on may help. */
 export type AccessVerdict = 'allowed' | 'sign_on';
@@ -23,7 +23,7 @@ export interface UrlAccessDeps {
   readonly callers: Pick<CallerStore, 'find'>;
   readonly sessions: Pick<SessionStore, 'findUserByHash'>;
   readonly users: Pick<UserStore, 'roleIn'>;
-  readonly cookies: Pick<UrlCookies, 'readSession' | 'readText'>;
+  readonly cookies: Pick<UrlCookies, 'readSession' | 'readTexts'>;
   /** The origin of a name, as browsers write it. */
   readonly toOrigin: (name: string) => string;
   readonly wrongTokens: WrongTokens;
@@ -38,11 +38,13 @@ type Caller = Exclude<Principal, { type: 'anonymous' | 'operator' }>;
 const BEARER = /^bearer (remora_[\x21-\x7e]{1,505})$/i;
 /** What was revoked is refused after so long. */
 const KEPT_MS = 2_000;
+/** How long a session without access is taken for the one with which this browser has just signed on. */
+const FRESH_MS = 60_000;
 
 export class UrlAccess {
   readonly #deps: UrlAccessDeps;
   readonly #tokens: KeptAnswers<Caller>;
-  readonly #sessions: KeptAnswers<UrlSession>;
+  readonly #sessions: KeptAnswers<ReadUrlSession>;
   readonly #roles: KeptAnswers<'admin' | 'member'>;
 
   constructor(deps: UrlAccessDeps) {
@@ -62,9 +64,9 @@ export class UrlAccess {
     if (found?.sprite.url_settings.auth === 'public') return 'allowed';
     const token = BEARER.exec(request.headers.authorization ?? '')?.[1];
     if (token !== undefined) return this.#judgeToken(request, token, found);
-    const text = this.#deps.cookies.readText(request);
-    if (text === undefined) return 'sign_on';
-    return this.#judgeCookie(request, name, text, found);
+    const texts = this.#deps.cookies.readTexts(request);
+    if (texts.length === 0) return 'sign_on';
+    return this.#judgeCookies(request, name, texts, found);
   }
 
   async #judgeToken(request: IncomingMessage, token: string, found: Found | undefined): Promise<AccessVerdict> {
@@ -85,28 +87,39 @@ export class UrlAccess {
     return caller;
   }
 
-  async #judgeCookie(
+  /** One of them is the browser's own, and another one must not keep it from counting. */
+  async #judgeCookies(
     request: IncomingMessage,
     name: string,
-    text: string,
+    texts: readonly string[],
     found: Found | undefined,
   ): Promise<AccessVerdict> {
-    const session = await this.#findSession(request, name, text);
-    if (session === undefined) return 'sign_on';
-    const fault = toOriginFault(request, this.#deps.toOrigin(name));
+    const sessions: ReadUrlSession[] = [];
+    for (const text of texts) {
+      const session = await this.#findSession(name, text);
+      if (session !== undefined) sessions.push(session);
+    }
+    if (sessions.length === 0) return 'sign_on';
+    const origin = this.#deps.toOrigin(name);
+    const fault = toOriginFault(request, origin);
     if (fault !== undefined) throw new RemoraError('forbidden', fault);
-    const organization_id = found?.organization.id ?? '';
-    const role = await this.#findRole(organization_id, session.user_id);
-    if (found === undefined || role === undefined || !mayVisit(role, found.sprite.url_settings)) throw notFound();
-    return 'allowed';
+    for (const { user_id } of sessions) {
+      const role = await this.#findRole(found?.organization.id ?? '', user_id);
+      if (found !== undefined && role !== undefined && mayVisit(role, found.sprite.url_settings)) return 'allowed';
+    }
+    const fresh_ms = this.#deps.clock.wall_ms() - FRESH_MS;
+    const isOwn = origin.startsWith('https:') || sessions.some(({ since_ms }) => since_ms >= fresh_ms);
+    // Somebody else may have set it here, which would keep this browser from signing on.
+    if (!isOwn) return 'sign_on';
+    throw notFound();
   }
 
-  async #findSession(request: IncomingMessage, name: string, text: string): Promise<UrlSession | undefined> {
+  async #findSession(name: string, text: string): Promise<ReadUrlSession | undefined> {
     const key = `${name} ${text}`;
     const known = this.#sessions.get(key);
     if (known !== undefined) return known;
     const { cookies, sessions, clock } = this.#deps;
-    const read = cookies.readSession(request, name);
+    const read = cookies.readSession(text, name);
     const user = read === undefined ? undefined : await sessions.findUserByHash(read.session_hash, clock.wall_ms());
     if (read === undefined || user?.id !== read.user_id) return undefined;
     this.#sessions.keep(key, read);

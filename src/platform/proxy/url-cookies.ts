@@ -14,13 +14,20 @@ export interface UrlSession {
   readonly session_hash: string;
 }
 
+/** A session as a cookie has it. */
+export interface ReadUrlSession extends UrlSession {
+  /** When it was begun, in Unix milliseconds. */
+  readonly since_ms: number;
+}
+
 const stored = z.object({ u: z.string(), s: z.string(), e: z.int() });
 
+/** Over plain HTTP a neighbour on the same site can set a second cookie of the same name, so that each value is tried. */
 export interface UrlCookies {
-  /** Undefined without a session that is good for this name. */
-  readSession(request: IncomingMessage, name: string): UrlSession | undefined;
-  /** The cookie as it came; the same text means the same session. */
-  readText(request: IncomingMessage): string | undefined;
+  /** The cookies as they came; the same text means the same session. */
+  readTexts(request: IncomingMessage): readonly string[];
+  /** Undefined for a text that is no session, or none of this name. */
+  readSession(text: string, name: string): ReadUrlSession | undefined;
   toSession(name: string, session: UrlSession): string;
   readonly endSession: () => string;
   /** A way to sign-on that begins in this browser, and leads back to `path`. */
@@ -51,13 +58,13 @@ export function createUrlCookies(cookies: Cookies, tokens: FormTokens, wall_ms: 
     tokens.create(kept, ['verifier of a URL', name, state]);
 
   return {
-    readText: (request) => cookies.read(request, 'url')?.reveal(),
-    readSession(request, name) {
-      const [text = '', seal = ''] = cookies.read(request, 'url')?.reveal().split('.') ?? [];
+    readTexts: (request) => cookies.readAll(request, 'url').map((value) => value.reveal()),
+    readSession(value, name) {
+      const [text = '', seal = ''] = value.split('.');
       if (!tokens.check(seal, new Secret(text), ['session of a URL', name])) return undefined;
       const read = stored.safeParse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))).data;
       if (read === undefined || read.e <= wall_ms()) return undefined;
-      return { user_id: read.u, session_hash: read.s };
+      return { user_id: read.u, session_hash: read.s, since_ms: read.e - SESSION_MS };
     },
     toSession(name, { user_id, session_hash }) {
       const content = { u: user_id, s: session_hash, e: wall_ms() + SESSION_MS };
@@ -67,18 +74,24 @@ export function createUrlCookies(cookies: Cookies, tokens: FormTokens, wall_ms: 
     },
     endSession: () => cookies.write('url', undefined, 0),
     beginWay(request, name, path) {
-      const known = cookies.read(request, 'url-way');
-      const kept = known ?? drawSecret();
+      // Several pages of one browser may be on their way at once. Browsers send what was set for one path only first.
+      const kept = cookies.readAll(request, 'url-way').at(-1) ?? drawSecret();
       const text = Buffer.from(path.length > PATH_MAX ? '/' : path).toString('base64url');
       const state = toState(kept, name, text);
-      // Several pages of one browser may be on their way at once.
-      const written = known === undefined ? [cookies.write('url-way', kept, WAY_MS)] : [];
-      return { verifier: toVerifier(kept, name, state), state, path, cookies: written };
+      // Also one that came: it may have been set for this path only, and does not come with the way back.
+      return {
+        verifier: toVerifier(kept, name, state),
+        state,
+        path,
+        cookies: [cookies.write('url-way', kept, WAY_MS)],
+      };
     },
     readWay(request, name, state) {
-      const kept = cookies.read(request, 'url-way');
       const [text = '', mac = ''] = state.split('.');
-      if (kept === undefined || !tokens.check(mac, kept, ['state of a URL', name, text])) return undefined;
+      const kept = cookies
+        .readAll(request, 'url-way')
+        .find((each) => tokens.check(mac, each, ['state of a URL', name, text]));
+      if (kept === undefined) return undefined;
       return { verifier: toVerifier(kept, name, state), path: Buffer.from(text, 'base64url').toString('utf8') };
     },
   };

@@ -1,7 +1,14 @@
 // Who may open the URL of a sprite: by token, by signing on, and what pages of other sprites can do with the cookie.
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, test } from 'vitest';
+import type { RemoraError } from '../../../src/core/remora-error.ts';
 import { toOriginFault } from '../../../src/platform/proxy/same-origin.ts';
+import { UrlAccess } from '../../../src/platform/proxy/url-access.ts';
+import { createUrlCookies } from '../../../src/platform/proxy/url-cookies.ts';
+import { createCookies } from '../../../src/platform/sign-on/cookies.ts';
+import { createFormTokens } from '../../../src/platform/sign-on/form-tokens.ts';
+import { createWrongTokens } from '../../../src/platform/tokens/wrong-tokens.ts';
+import type { User } from '../../../src/platform/users/user-store.ts';
 import { openOnce } from '../../support/at-end.ts';
 import { openTestPlatform } from '../../support/open-platform.ts';
 import { openProxiedMachine, SPRITE_HOST } from '../../support/proxied-machine.ts';
@@ -36,6 +43,39 @@ const opened = openOnce(async () => {
   const otherToken = await platform.admin.createToken({ organization: 'other' });
   return { ...proxied, operate, admin, member, stranger, otherToken };
 });
+
+/** A session of somebody without access, at this origin. */
+function openAccess(origin: string) {
+  const clock = { now: Date.UTC(2026, 0, 1) };
+  const now_ms = () => clock.now;
+  const cookies = createUrlCookies(
+    createCookies(() => origin),
+    createFormTokens(Buffer.alloc(32, 1)),
+    now_ms,
+  );
+  const user = { id: 'u1' } as unknown as User;
+  const access = new UrlAccess({
+    callers: { find: async () => undefined },
+    sessions: { findUserByHash: async () => user },
+    users: { roleIn: async () => undefined },
+    cookies,
+    toOrigin: () => origin,
+    wrongTokens: createWrongTokens(now_ms),
+    callerReader: { addressOf: () => '' },
+    clock: { wall_ms: now_ms, mono_ms: now_ms },
+  });
+  const cookie = cookies.toSession(SPRITE_HOST, { user_id: 'u1', session_hash: 'h' }).split(';')[0];
+  const request = { method: 'GET', headers: { cookie } } as unknown as IncomingMessage;
+  const target = { type: 'sprite', port: undefined, found: undefined } as const;
+  const judge = async () => {
+    try {
+      return await access.judge(request, SPRITE_HOST, target);
+    } catch (error) {
+      return (error as RemoraError).code;
+    }
+  };
+  return { clock, judge };
+}
 
 /** The names at which a stranger may see no difference. */
 const closed = [SPRITE_HOST, `8080--${SPRITE_HOST}`, 'nobody.acme.localhost', 'dev-1.nobody.localhost'];
@@ -184,6 +224,42 @@ describe('signing on', () => {
     expect((await ask({ headers: { cookie: inside.cookie } })).status).toBe(404);
     await setUrl({ auth: 'sprite', private_access: 'organization' });
     expect((await ask({ headers: { cookie: inside.cookie } })).status).toBe(200);
+  });
+
+  test('a second cookie of the same name, set by a neighbour, neither signs on nor locks out', async () => {
+    const { ask, member, stranger, platform, proxyPort } = opened();
+    const own = (await toCookie(member)).cookie;
+    const ofStranger = (await toCookie(stranger)).cookie;
+    const planted = [`remora-url=${'a'.repeat(80)}.${'b'.repeat(43)}`, 'remora-url=', ofStranger, `${own}x`];
+    const get = async (...cookies: string[]) =>
+      (await ask({ path: '/describe', headers: { ...asPage, cookie: cookies.join('; ') } })).status;
+    for (const other of planted) {
+      expect([await get(other, own), await get(own, other)], other).toEqual([200, 200]);
+      expect(await get(other)).toBe(other === ofStranger ? 404 : 302);
+    }
+    expect(await get(...planted, own)).toBe(200);
+
+    // The way to sign-on too: whatever came first, what the browser gets for all paths leads back.
+    const way = `remora-url-way=${'p'.repeat(43)}`;
+    const begun = await ask({ path: '/describe', headers: { ...asPage, cookie: `${way}; ${way.replace('p', 'q')}` } });
+    const kept = String(begun.headers['set-cookie']).split(';')[0] ?? '';
+    const asked = new URL(String(begun.headers.location));
+    const back = new URL((await new TestBrowser(platform.url).signOn(asked.pathname + asked.search, member)).location);
+    expect(back.port).toBe(String(proxyPort));
+    const path = back.pathname + back.search;
+    expect((await ask({ path, headers: { ...asPage, cookie: `remora-url-way=${'z'.repeat(43)}` } })).status).toBe(403);
+    const landed = await ask({ path, headers: { ...asPage, cookie: `remora-url-way=${'z'.repeat(43)}; ${kept}` } });
+    expect([landed.status, String(landed.headers.location).endsWith('/describe')]).toEqual([302, true]);
+  });
+
+  test('over plain HTTP a session without access leads to sign-on again once it is no longer new', async () => {
+    const plain = openAccess('http://dev-1.acme.localhost');
+    expect(await plain.judge()).toBe('not_found');
+    plain.clock.now += 61_000;
+    expect(await plain.judge()).toBe('sign_on');
+    const secure = openAccess('https://dev-1.acme.localhost');
+    secure.clock.now += 61_000;
+    expect(await secure.judge()).toBe('not_found');
   });
 
   test('who signs out, and who is no member any more, is out within two seconds', async () => {
