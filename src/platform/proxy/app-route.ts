@@ -1,4 +1,5 @@
 // From a request to one of the machines of an app: chosen by what is in flight, started where all are busy, replayed where one asks for it.
+import type { IncomingMessage } from 'node:http';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import type { MachineRow } from '../machines/records/machine-row.ts';
@@ -9,7 +10,7 @@ import { toGoneSignal } from './gone-signal.ts';
 import type { AppTarget } from './host-names.ts';
 import type { MachineCalls } from './machine-calls.ts';
 import { ProxyHeaders } from './proxy-headers.ts';
-import { answerWaiting } from './proxy-pages.ts';
+import { answerMoved, answerWaiting } from './proxy-pages.ts';
 import { withReplay } from './replay.ts';
 import { withPatience } from './with-patience.ts';
 
@@ -18,6 +19,8 @@ export interface AppRouteDeps {
   readonly calls: MachineCalls;
   readonly callerReader: CallerReader;
   readonly findMachines: (app: string) => Promise<readonly MachineRow[]>;
+  /** Where browsers reach the host of an app over TLS; undefined where nothing speaks it. */
+  readonly toSecureOrigin: (app: string) => string | undefined;
 }
 
 export class AppRoute {
@@ -33,6 +36,8 @@ export class AppRoute {
       throw new RemoraError('not_found', 'there is no such app, or none of its machines has an http_service');
     }
     const { request, response } = exchange;
+    const secure = this.#toSecure(request, app, machines);
+    if (secure !== undefined) return answerMoved(response, secure);
     const { places: all, findMachines } = this.#deps;
     const { refusals } = all;
     const seeker = { app, findMachines: () => findMachines(app), gone: toGoneSignal(response) };
@@ -55,6 +60,15 @@ export class AppRoute {
       for (const { counted } of places) counted[Symbol.dispose]();
       all.release(app);
     }
+  }
+
+  /** Where a request that came without TLS is to go instead. */
+  #toSecure(request: IncomingMessage, app: string, machines: readonly MachineRow[]): string | undefined {
+    if (!machines.some(({ config }) => config.http_service?.force_https === true)) return undefined;
+    const { toSecureOrigin, callerReader } = this.#deps;
+    const origin = toSecureOrigin(app);
+    if (origin === undefined || callerReader.read(request).protocol === 'https') return undefined;
+    return `${origin}${request.url ?? '/'}`;
   }
 
   /** `places`: where the request is; the last one is the one that counts. */

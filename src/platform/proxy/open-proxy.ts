@@ -31,7 +31,7 @@ import type { MachineTraffic } from './machine-traffic.ts';
 import type { MachineWays } from './machine-ways.ts';
 import { OpenCalls } from './open-calls.ts';
 import { OwnPages } from './own-pages.ts';
-import { parseHost } from './parse-host.ts';
+import { parseHost, toAppHost } from './parse-host.ts';
 import type { ProxyAddresses } from './proxy-addresses.ts';
 import type { ProxyOptions } from './proxy-options.ts';
 import { ProxySenders } from './proxy-senders.ts';
@@ -119,7 +119,11 @@ export async function openProxy(deps: OpenProxyDeps): Promise<AsyncDisposable> {
       platformUrl: deps.platformUrl,
     }),
     sprites: new SpriteRoute(routing),
-    apps: new AppRoute({ ...routing, findMachines: (app) => names.findMachines(app) }),
+    apps: new AppRoute({
+      ...routing,
+      findMachines: (app) => names.findMachines(app),
+      toSecureOrigin: (app) => (addresses.isSecure ? addresses.toOrigin(toAppHost(app, addresses.domain)) : undefined),
+    }),
     open,
     requests,
     tls: options.tls && readTlsFiles(options.tls),

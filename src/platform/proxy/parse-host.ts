@@ -40,6 +40,11 @@ export function parseHost(name: string, domain: string): NamedHost | undefined {
   return { type: 'sprite', organization: second, sprite, port };
 }
 
+/** The name at which an app is served. */
+export function toAppHost(app: string, domain: string): string {
+  return `${app}.${APPS_LABEL}.${domain}`;
+}
+
 /** Whether the URL of every port of the sprite fits into a label of DNS. */
 export function hasPortNames(sprite: string): boolean {
   return `${PORT_MAX}--${sprite}`.length <= LABEL_BYTES;

@@ -32,6 +32,15 @@ export function answerError(
   sendPage(response, { status, html: toMessagePage(title, body.message) });
 }
 
+/** The method and the body stay what they were, also where browsers make a GET of a POST that was answered with 301. */
+export function answerMoved(response: ServerResponse, location: string): void {
+  const { method = '' } = response.req;
+  const isRead = method === 'GET' || method === 'HEAD';
+  // The service may not ask for it any more by tomorrow.
+  response.writeHead(isRead ? 301 : 308, { location, 'content-length': 0, 'cache-control': 'no-store' });
+  response.end();
+}
+
 /** Loads itself again, without a script. */
 export function answerWaiting(response: ServerResponse): void {
   response.setHeader('refresh', String(RELOAD_S));

@@ -5,7 +5,8 @@ import { readProxyFlags } from '../../../src/cli/platform/proxy-flags.ts';
 import { TrustedPeers } from '../../../src/platform/proxy/trusted-peers.ts';
 import { openOnce } from '../../support/at-end.ts';
 import { eventually } from '../../support/eventually.ts';
-import { openProxiedMachine, SPRITE_HOST } from '../../support/proxied-machine.ts';
+import { openTestPlatform } from '../../support/open-platform.ts';
+import { askProxy, openProxiedMachine, SPRITE_HOST } from '../../support/proxied-machine.ts';
 
 const loopback = { address: '127.0.0.0', prefix: 8 };
 const opened = openOnce(() =>
@@ -77,6 +78,39 @@ test('a line of the log has no query, no header and no token', async () => {
     },
   ]);
   expect(JSON.stringify(platform.log)).not.toMatch(/secret=1|x-secret/);
+});
+
+test('an app that wants TLS has requests without it sent there, where something speaks it', async () => {
+  async function openShops(origin: object) {
+    const proxy = { listen: { host: '127.0.0.1', port: 0 }, trust: [loopback], ...origin };
+    const platform = await openTestPlatform({ proxy });
+    const port = Number(platform.log.find(({ message }) => message === 'proxy')?.port);
+    for (const [name, force_https] of [
+      ['secure', true],
+      ['plain', false],
+    ] as const) {
+      await platform.call({ method: 'POST', path: '/v1/apps', body: { name, organization: 'acme' } });
+      const config = { http_service: { internal_port: 8080, auto_start_machines: false, force_https } };
+      const body = { config, skip_launch: true };
+      const made = await platform.call({ method: 'POST', path: `/v1/apps/${name}/machines`, body });
+      expect(made.status).toBe(200);
+    }
+    return async (app: string, protocol: string, method = 'GET') => {
+      const headers = { 'x-forwarded-proto': protocol };
+      const answer = await askProxy(port, { host: `${app}.apps.localhost`, path: '//a?b=c', method, headers });
+      return [answer.status, answer.headers.location];
+    };
+  }
+  const ask = await openShops({ origin: { protocol: 'https:', port: 443 } });
+  const location = 'https://secure.apps.localhost//a?b=c';
+  expect(await ask('secure', 'http')).toEqual([301, location]);
+  expect(await ask('secure', 'http', 'HEAD')).toEqual([301, location]);
+  expect(await ask('secure', 'http', 'POST')).toEqual([308, location]);
+  // Nothing runs there, which is what a request reads that was let through.
+  const through = [503, undefined];
+  expect([await ask('secure', 'https'), await ask('plain', 'http')]).toEqual([through, through]);
+  const askPlain = await openShops({});
+  expect(await askPlain('secure', 'http')).toEqual(through);
 });
 
 test('requests are counted by app and kind of answer', async () => {
