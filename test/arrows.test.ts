@@ -37,6 +37,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'core/ports': ['core/connections'],
   'core/http': [],
   'core/gateway': ['core/http'],
+  'core/network-policy/presets': [],
+  'core/network-policy': ['core/network-policy/presets'],
   'core/websocket': [],
   'core/holds': [],
   'core/machine': [],

@@ -3,7 +3,10 @@ import { z } from 'zod';
 import { definePlatformOperation } from './operation.ts';
 import { spriteParams } from './sprites.ts';
 
-/** Sandbox API, NetworkPolicyRule: all fields are optional. `domain` may begin with `*.`; `include` names a preset. */
+/**
+ * Sandbox API, NetworkPolicyRule: all fields are optional in the record; a rule has either `include`, or both `action` and `domain`.
+ * `domain` is a name, `*.` and a name, or `*`; `include` names a preset.
+ */
 export const networkPolicyRule = z.object({
   action: z.enum(['allow', 'deny']).optional(),
   domain: z.string().optional(),
@@ -12,7 +15,7 @@ export const networkPolicyRule = z.object({
 export type NetworkPolicyRule = z.infer<typeof networkPolicyRule>;
 
 /** Sandbox API, NetworkPolicyRequest. No rules = no restriction. */
-export const networkPolicyRequest = z.object({ rules: z.array(networkPolicyRule).max(1_000) });
+export const networkPolicyRequest = z.object({ rules: z.array(networkPolicyRule).max(10_000) });
 export type NetworkPolicyRequest = z.infer<typeof networkPolicyRequest>;
 
 const tag = 'Network policy';

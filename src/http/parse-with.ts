@@ -1,8 +1,7 @@
 // Parses a part of a request with the schema of its operation; errors name the failing fields.
 import type { z } from 'zod';
 import { toFieldProblem } from '../contract/field-problem.ts';
-import { refuseField } from '../core/refuse-field.ts';
-import { RemoraError } from '../core/remora-error.ts';
+import { refuseField, refuseFields } from '../core/refuse-field.ts';
 
 /**
  * The most fields that an answer names, and the longest text for each: a list of a thousand entries may have a thousand errors.
@@ -20,7 +19,5 @@ export function parseWith<S extends z.ZodType>(schema: S, value: unknown, where:
     field: [where, ...issue.path].join('.').slice(0, TEXT_SHOWN),
     message: issue.message.slice(0, TEXT_SHOWN),
   }));
-  const more = issues.length > FIELDS_SHOWN ? `; and ${issues.length - FIELDS_SHOWN} more` : '';
-  const message = fields.map((field) => `${field.field}: ${field.message}`).join('; ') + more;
-  throw new RemoraError('invalid_request', message, { details: { fields } });
+  throw refuseFields(fields, issues.length);
 }

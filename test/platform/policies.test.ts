@@ -51,6 +51,24 @@ test.each([
   expect([answer.status, answer.json.error]).toEqual([400, 'invalid_request']);
 });
 
+test('a rule of the network that covers no name is refused with its field and what to write', async () => {
+  const { post } = await openSprite();
+  const rules = [
+    { action: 'allow', domain: 'https://example.com' },
+    { include: 'everything' },
+    { include: 'defaults' },
+  ];
+  expect((await post('network', { rules })).json).toMatchObject({
+    error: 'invalid_request',
+    details: {
+      fields: [
+        { field: 'body.rules.0.domain', message: expect.stringContaining('write a name such as example.com') },
+        { field: 'body.rules.1.include', message: expect.stringContaining('there are defaults, ') },
+      ],
+    },
+  });
+});
+
 test('a sprite reads its own and sets none, and of another organization there is nothing', async () => {
   const { platform } = await openSprite();
   const own = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });

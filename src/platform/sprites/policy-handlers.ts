@@ -1,7 +1,8 @@
 // The policies of sprites. Nothing here can enforce one yet, so that none is kept: a policy that restricts nothing is what holds, and
 // every other one is refused.
-import type { NetworkPolicyRule, networkPolicyOperations } from '../../contract/network-policy.ts';
+import type { networkPolicyOperations } from '../../contract/network-policy.ts';
 import type { spritePolicyOperations } from '../../contract/sprite-policies.ts';
+import { checkRules } from '../../core/network-policy/check-rules.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { Principal } from '../tokens/principal.ts';
@@ -21,7 +22,7 @@ export function createPolicyHandlers({ findFor }: Pick<SpriteService, 'findFor'>
     },
     async setNetworkPolicy(call) {
       await check(call);
-      call.body.rules.forEach(checkRule);
+      await checkRules(call.body.rules, 'body.rules');
       if (call.body.rules.length > 0) throw notEnforced('network', 'a network of its own and a resolver');
     },
     async readPrivilegesPolicy(call) {
@@ -45,16 +46,6 @@ export function createPolicyHandlers({ findFor }: Pick<SpriteService, 'findFor'>
     },
     deleteResourcesPolicy: check,
   };
-}
-
-/** Throws `invalid_request` for a rule that says too little or too much. */
-function checkRule({ action, domain, include }: NetworkPolicyRule, index: number): void {
-  const isPreset = include !== undefined && action === undefined && domain === undefined;
-  const isOwn = include === undefined && action !== undefined && domain !== undefined;
-  if (isPreset || isOwn) return;
-  const field = `body.rules.${index}`;
-  const message = 'expected either include, or both action and domain';
-  throw new RemoraError('invalid_request', `${field}: ${message}`, { details: { fields: [{ field, message }] } });
 }
 
 function notEnforced(kind: string, missing: string): RemoraError {

@@ -1,0 +1,140 @@
+// Random policies against a model that knows no table: it sorts all rules by how specific they are and takes the first that covers the
+// name. The seed is printed; REMORA_FUZZ_SEED runs it again.
+import { expect, onTestFailed, test } from 'vitest';
+import type { NetworkPolicyRule } from '../../../src/contract/network-policy.ts';
+import { compilePolicy } from '../../../src/core/network-policy/compile-policy.ts';
+import type { NetworkPreset } from '../../../src/core/network-policy/presets/network-preset.ts';
+import { randomHex } from '../../../src/core/urandom.ts';
+import { createDice, type Dice } from '../../support/dice.ts';
+import { watchTurns } from '../../support/longest-turn.ts';
+import { threadTime_ms } from '../../support/thread-time.ts';
+
+const POLICIES = 400;
+const NAMES = 25;
+const MANY = 10_000;
+const LONGEST_TURN_MS = 20;
+
+interface Covered {
+  readonly labels: readonly string[];
+  readonly isWild: boolean;
+  readonly isOwn: boolean;
+  readonly action: 'allow' | 'deny';
+}
+
+/** Few labels, so that patterns and names meet often. */
+const labels = ['a', 'b', 'c', 'xn--bcher-kva'] as const;
+
+function toName(dice: Dice): string {
+  return Array.from({ length: 1 + dice.below(4) }, () => dice.pick(labels)).join('.');
+}
+
+/** The same name, written in another way. */
+function disguise(dice: Dice, name: string): string {
+  const letters = [...name].map((letter) => (dice.chance(20) ? letter.toUpperCase() : letter)).join('');
+  const script = dice.chance(20) ? letters.replaceAll(/xn--bcher-kva/gi, 'BÜcher') : letters;
+  return dice.chance(20) ? `${script}.` : script;
+}
+
+function toDomain(dice: Dice): string {
+  if (dice.chance(8)) return '*';
+  return dice.chance(45) ? `*.${disguise(dice, toName(dice))}` : disguise(dice, toName(dice));
+}
+
+function toRule(dice: Dice): NetworkPolicyRule {
+  if (dice.chance(15)) return { include: dice.pick(['one', 'two']) };
+  return { action: dice.pick(['allow', 'deny']), domain: toDomain(dice) };
+}
+
+const toPlain = (domain: string) =>
+  domain.toLowerCase().replaceAll('bücher', 'xn--bcher-kva').replace(/\.$/, '').split('.');
+
+function judgeNaively(rules: readonly NetworkPolicyRule[], presets: ReadonlyMap<string, NetworkPreset>, name: string) {
+  if (rules.length === 0) return 'allow';
+  const all = rules.flatMap(({ action, domain, include }): Covered[] => {
+    const domains = include === undefined ? [domain ?? ''] : (presets.get(include)?.domains ?? []);
+    return domains.map((each) => {
+      const isWild = each.startsWith('*');
+      const parts = toPlain(each).slice(isWild ? 1 : 0);
+      return { labels: parts, isWild, isOwn: include === undefined, action: action ?? 'allow' };
+    });
+  });
+  const asked = toPlain(name);
+  const covering = all.filter((each) => {
+    const end = asked.slice(asked.length - each.labels.length);
+    if (each.labels.length > asked.length || end.join('.') !== each.labels.join('.')) return false;
+    return each.isWild ? asked.length > each.labels.length : asked.length === each.labels.length;
+  });
+  const weigh = (each: Covered) => [
+    each.isWild ? 0 : 1,
+    each.labels.length,
+    each.isOwn ? 1 : 0,
+    each.action === 'deny' ? 1 : 0,
+  ];
+  covering.sort((one, other) => {
+    const [left, right] = [weigh(one), weigh(other)];
+    const at = left.findIndex((value, index) => value !== right[index]);
+    return at === -1 ? 0 : (right[at] ?? 0) - (left[at] ?? 0);
+  });
+  return covering[0]?.action ?? 'deny';
+}
+
+test('random policies judge as the model does', async () => {
+  const seed = process.env.REMORA_FUZZ_SEED ?? randomHex(4);
+  onTestFailed(() => void process.stderr.write(`\nREMORA_FUZZ_SEED=${seed}\n`));
+  const dice = createDice(seed);
+  const seen = new Set<string>();
+  for (let round = 0; round < POLICIES; round += 1) {
+    const presets = new Map(
+      ['one', 'two'].map((name) => {
+        const domains = Array.from({ length: dice.below(4) }, () => toDomain(dice));
+        return [name, { name, date: '2026-01-31', about: name, domains }];
+      }),
+    );
+    const rules = Array.from({ length: dice.below(13) }, () => toRule(dice));
+    const policy = await compilePolicy(rules, presets);
+    for (let asked = 0; asked < NAMES; asked += 1) {
+      const name = disguise(dice, toName(dice));
+      const expected = judgeNaively(rules, presets, name);
+      seen.add(`${expected} by ${policy.judgeName(name).rule === undefined ? 'no rule' : 'a rule'}`);
+      expect(policy.judgeName(name).verdict, `${seed}: ${name} of ${JSON.stringify([rules, [...presets]])}`).toBe(
+        expected,
+      );
+    }
+  }
+  expect([...seen].sort()).toEqual(['allow by a rule', 'allow by no rule', 'deny by a rule', 'deny by no rule']);
+});
+
+const many = (toText: (index: number) => string) =>
+  Array.from({ length: MANY }, (_, index): NetworkPolicyRule => ({ action: 'allow', domain: toText(index) }));
+
+test('with ten thousand rules a name costs as much as with ten', async () => {
+  const rules = many((index) => `*.tenant-${index}.example.com`);
+  const large = await compilePolicy(rules);
+  const small = await compilePolicy(rules.slice(0, 10));
+  // The dearest name there is: every label is looked up, and none is found.
+  const dearest = `${'a.'.repeat(126)}b`;
+  const judge = (policy: typeof large) => {
+    for (let at = 0; at < 1_000; at += 1) policy.judgeName(dearest);
+  };
+  let ratio = Number.POSITIVE_INFINITY;
+  for (let run = 0; run < 20 && ratio > 3; run += 1) {
+    ratio = Math.min(ratio, threadTime_ms(() => judge(large)) / threadTime_ms(() => judge(small)));
+  }
+  expect(ratio).toBeLessThan(3);
+  expect(large.judgeName('x.tenant-9999.example.com').rule?.index).toBe(MANY - 1);
+});
+
+test.each<[string, NetworkPolicyRule[]]>([
+  ['names', many((index) => `*.tenant-${index}.example.com`)],
+  ['long names in another script', many((index) => `${'ü'.repeat(40)}.${'ä'.repeat(40)}${index}.example`)],
+  ['names that are none', many(() => 'ü'.repeat(250))],
+  ['one preset', Array.from({ length: MANY }, () => ({ include: 'defaults' }))],
+])('ten thousand rules of %s hold nobody up', async (_, rules) => {
+  let least_ms = Number.POSITIVE_INFINITY;
+  for (let run = 0; run < 5 && least_ms > LONGEST_TURN_MS; run += 1) {
+    const longest_ms = watchTurns();
+    await compilePolicy(rules).catch(() => undefined);
+    least_ms = Math.min(least_ms, longest_ms());
+  }
+  expect(least_ms).toBeLessThan(LONGEST_TURN_MS);
+});
