@@ -1,6 +1,7 @@
 // The parts of the agent, each made after those that it needs. Nothing runs until agent.ts starts it. What a part needs only where the
 // settings ask for it is loaded here and not at its first use: after a resume the disk may be slow.
 import { dirname, join } from 'node:path';
+import { withDeadline } from '../core/with-deadline.ts';
 import { createKernel, type Kernel } from '../linux/kernel/kernel.ts';
 import type { AgentBase, AgentBaseOptions } from './agent-base.ts';
 import { createChannel } from './channel/channel.ts';
@@ -30,6 +31,10 @@ import { createSupervisorPart, type SupervisorPart } from './supervisor/supervis
 import { readNewestVersion } from './upgrade/newest-version.ts';
 import { createUpgrade } from './upgrade/upgrade.ts';
 
+/** How long what nobody waits for is put off after a resume: for the answer of the platform that calls wait for, and for theirs. */
+const REPORT_MS = 1_000;
+const CALL_MS = 250;
+
 export interface AgentPartsOptions extends AgentBaseOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly version: string;
@@ -54,12 +59,13 @@ export async function createAgentParts(base: AgentBase, options: AgentPartsOptio
   const { config, restartState } = options;
   const common = { clock, random, hub, upstream, log };
 
-  const resume = stack.use(
+  const resume: ResumePart = stack.use(
     createResume({
       ...common,
       kernel: options.kernel ?? createKernel(),
       part: board.part('resume'),
       incarnation,
+      callersAnswered: () => callersAnswered(resumeReports, gateway),
       ...toResumeRestart(options),
     }),
   );
@@ -76,7 +82,7 @@ export async function createAgentParts(base: AgentBase, options: AgentPartsOptio
     identity: config,
     hasApi: config.machinesApi !== undefined,
   });
-  const resumeReports = stack.use(
+  const resumeReports: ResumeReports = stack.use(
     createResumeReports({
       ...common,
       config,
@@ -84,12 +90,13 @@ export async function createAgentParts(base: AgentBase, options: AgentPartsOptio
       holds: () => holds.inForce().map((hold) => hold.name),
       spreadStore: store.reconnectSpread,
       version: options.version,
+      callersFirst: () => gateway.answered(CALL_MS),
       onFence: (reason) => onFence(reason, machineStatus, supervisor),
       onAdopted: writeGeneration,
     }),
   );
   const { channel, supervisor, ownSprite, gate } = createInside(base, options, { resume, resumeReports, stack });
-  const gateway = stack.use(
+  const gateway: Gateway = stack.use(
     await createGateway({
       ...common,
       part: board.part('gateway'),
@@ -148,22 +155,19 @@ export async function createAgentParts(base: AgentBase, options: AgentPartsOptio
   stack.use(idle);
   return {
     ...{ resume, staleSockets, generationPath, generationFile, writeGeneration, holds, machineStatus, resumeReports },
-    ...{
-      channel,
-      ownSprite,
-      gateway,
-      ports,
-      hooks,
-      progress,
-      replication,
-      interlock,
-      machine,
-      idle,
-      sleep,
-      supervisor,
-    },
+    ...{ channel, ownSprite, gateway, ports, hooks, progress, replication },
+    ...{ interlock, machine, idle, sleep, supervisor },
     upgrade: createUpgradeOf(options, gateway, supervisor),
   };
+}
+
+/** Resolves when the calls that a resume has held up are answered, or have waited long: for the platform, and then for their answers. */
+async function callersAnswered(
+  { mayCall }: Pick<ResumeReports, 'mayCall'>,
+  gateway: Pick<Gateway, 'answered'>,
+): Promise<void> {
+  await withDeadline(REPORT_MS, mayCall()).catch(() => undefined);
+  await gateway.answered(CALL_MS);
 }
 
 /** A machine that is refused starts nothing with the secrets of its app, and gets them back when it is served again. */

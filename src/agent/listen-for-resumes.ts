@@ -6,9 +6,10 @@ import type { LastResume } from './resume/last-resume.ts';
 
 /** Registers them in the order in which they run. One that throws is logged and keeps none of the others from running. */
 export function listenForResumes(parts: AgentParts, runClock: RunClock): void {
-  const { resume, staleSockets, resumeReports, channel, holds, idle, machine } = parts;
+  const { resume, staleSockets, resumeReports, gateway, channel, holds, idle, machine } = parts;
   resume.onResumed(() => staleSockets.onResumed());
   resume.onResumed(() => resumeReports.onResumed());
+  resume.onResumed(() => gateway.onResumed());
   resume.onResumed(() => resume.afterCallers(channel.onResumed()));
   resume.onResumed(() => resume.afterCallers(parts.writeGeneration));
   // The clock of a process that goes on with a recovery has begun after the gap.

@@ -39,6 +39,7 @@ export interface ReportAgentOptions {
   readonly nonce?: string | undefined;
   readonly spread?: { ms: number };
   readonly upstream?: Upstream;
+  readonly callersFirst?: () => Promise<void>;
 }
 
 export function createReportAgent(options: ReportAgentOptions): ReportAgent {
@@ -92,6 +93,7 @@ export function createReportAgent(options: ReportAgentOptions): ReportAgent {
               generation: current.generation,
             },
     },
+    ...(options.callersFirst === undefined ? {} : { callersFirst: options.callersFirst }),
     holds: () => ['build'],
     version: '1.2.3',
     spreadStore: {

@@ -8,6 +8,7 @@ import type { CallMetrics } from './call-metrics.ts';
 import { createForwarder, type Forward } from './forwarder.ts';
 import type { GatewayOptions } from './gateway-options.ts';
 import type { GatewayPlatform } from './gateway-platform.ts';
+import { HeldCalls } from './held-calls.ts';
 import { type CallTally, createOpenCalls } from './open-calls.ts';
 import type { Target } from './policies/judge-call.ts';
 import type { Verdicts } from './policies/verdicts.ts';
@@ -28,6 +29,7 @@ export interface CallsOptions extends Omit<GatewayOptions, 'gate'>, Verdicts {
 
 export interface Calls extends Disposable {
   readonly forward: Forward;
+  readonly held: HeldCalls;
   /** Ends the open calls that changed policies no longer allow. */
   readonly recheck: Recheck;
   /** Ends the WebSockets, because their other ends are gone after a resume. */
@@ -48,7 +50,8 @@ export function createCalls(options: CallsOptions): Calls {
     now_ms: clock.mono_ms,
   });
   const recheck = createRecheck({ openCalls, now_ms: clock.mono_ms, onTurn: options.onTurn });
-  const forward = createForwarder({ ...options, settings: config, openCalls, limits });
+  const heldCalls = new HeldCalls();
+  const forward = createForwarder({ ...options, settings: config, openCalls, heldCalls, limits });
   /** Calls that have no record yet. */
   let unrecorded = 0;
 
@@ -67,6 +70,7 @@ export function createCalls(options: CallsOptions): Calls {
         unrecorded -= 1;
       }
     },
+    held: heldCalls,
     recheck,
     endTunnels() {
       openCalls.endTunnels(new RemoraError('resuming', 'the machine was resumed; connect again'));

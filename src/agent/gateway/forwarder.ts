@@ -23,6 +23,7 @@ import type { AuditEntry } from './audit/audit-request.ts';
 import { toEmptyEntry } from './audit/empty-audit-entry.ts';
 import type { CallMetrics } from './call-metrics.ts';
 import type { GatewayConfig } from './gateway-options.ts';
+import type { HeldCall, HeldCalls } from './held-calls.ts';
 import type { OpenCalls } from './open-calls.ts';
 import type { Verdict } from './policies/judge-call.ts';
 import type { Verdicts } from './policies/verdicts.ts';
@@ -44,6 +45,7 @@ export interface ForwarderOptions extends Verdicts {
   readonly audit: AuditLog;
   readonly metrics: CallMetrics;
   readonly openCalls: OpenCalls;
+  readonly heldCalls: HeldCalls;
   readonly limits: CallLimits;
   readonly platform: { readonly baseUrl: string; readonly token: Secret };
   readonly settings: ForwarderSettings;
@@ -85,7 +87,7 @@ export function createForwarder(options: ForwarderOptions): Forward {
     return headers;
   }
 
-  async function verdict(request: IncomingMessage): Promise<Verdict> {
+  async function verdict(request: IncomingMessage, held: HeldCall): Promise<Verdict> {
     const target = parseGatewayTarget(request.method ?? '', request.url ?? '', request.rawHeaders);
     if (target.type === 'reject') return target;
     if ((request.url ?? '').length > options.settings.targetCap_bytes) return tooLong(options.settings.targetCap_bytes);
@@ -96,6 +98,7 @@ export function createForwarder(options: ForwarderOptions): Forward {
       });
     }
     await options.gate();
+    held.pass();
     return await options.verdictOn(target);
   }
 
@@ -147,8 +150,9 @@ export function createForwarder(options: ForwarderOptions): Forward {
   return async (request, response, upgrade, until) => {
     const started_ms = options.clock.mono_ms();
     const entry = toEmptyEntry(request);
+    using held = options.heldCalls.begin();
     try {
-      const found = options.confirm(await verdict(request));
+      const found = options.confirm(await verdict(request, held));
       describe(found, entry);
       if (found.type !== 'allow') throw toRefusal(found);
       await stream(request, response, upgrade, until, found, entry);

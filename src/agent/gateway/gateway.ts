@@ -20,6 +20,10 @@ export interface Gateway extends AsyncDisposable {
   readonly handlers: Handlers<typeof gatewayOperations, GatewayCaller | undefined>;
   /** Reads the stored policies and fetches newer ones until `signal`. `loopback` is `host:port` of the loopback listener, if there is one. */
   start(signal: AbortSignal, loopback?: string): void;
+  /** Call it when a resume was noticed. */
+  onResumed(): void;
+  /** Resolves when the calls that a recovery has held up are over, and after `limit_ms` at the latest. */
+  answered(limit_ms: number): Promise<void>;
   /** Fetches the policies again; resolves when the fetch has ended, whatever came of it. */
   recover(): Promise<void>;
   /** Called before the machine is suspended: writes the log and ends its thread, because a snapshot holds all memory in use. */
@@ -86,6 +90,10 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       }
       working.status.show();
       working.policies.start(signal);
+    },
+    onResumed: () => working?.calls.held.forgetPassed(),
+    async answered(limit_ms) {
+      await working?.calls.held.answered(limit_ms);
     },
     async recover() {
       tokens.expire();

@@ -32,6 +32,8 @@ export interface ReportSenderOptions {
   readonly report: () => ResumeReport;
   /** Called when the platform accepted the report of `incarnation`. The answer must be stored before anything else is sent. */
   readonly onAnswer: (incarnation: string, answer: ResumeReportResponse) => void;
+  /** Awaited between the answer and the call that confirms it. A call of a local program confirms it too. */
+  readonly callersFirst: () => Promise<void>;
 }
 
 const operations = { ...resumeReportOperations, readMachine: machineOperations.readMachine } as const;
@@ -64,7 +66,10 @@ export function createReportSender(options: ReportSenderOptions): ReportSender {
       });
       options.onAnswer(body.incarnation, answer);
       // When machines are equal to the last byte, the platform serves the one whose nonce comes back first.
-      if (answer.nonce !== undefined) await client.call('readMachine', { params, headers: headers(), signal });
+      if (answer.nonce !== undefined) {
+        await options.callersFirst();
+        await client.call('readMachine', { params, headers: headers(), signal });
+      }
       return { reconnect_spread_ms: answer.reconnect_spread_ms, clock: offset };
     },
   };

@@ -35,7 +35,9 @@ export interface ResumeReporter extends AsyncDisposable {
   hold(): void;
   /** Asks for a report because another call was refused for its incarnation: the answer shows whether this machine is refused. */
   doubt(): void;
-  /** Resolves when the report of this incarnation has ended, accepted or not, and at most two seconds after the incarnation began. */
+  /** Call it when this incarnation has its nonce: what waits for that goes on, while the answer to the report is still to be confirmed. */
+  noteNonce(): void;
+  /** Resolves at `noteNonce`, when the report of this incarnation has ended, and at most two seconds after the incarnation began. */
   settled(): Promise<void>;
   status(): Omit<z.infer<typeof resumeReporterStatus>, 'nonce'>;
 }
@@ -138,6 +140,7 @@ export function createResumeReporter(options: ResumeReporterOptions): ResumeRepo
       settling.end();
       settling = createSettling();
     },
+    noteNonce: () => settling.end(),
     settled: () => settling.over,
     doubt() {
       if (held || fenced !== undefined || flight !== undefined || timer !== undefined || stop.signal.aborted) return;

@@ -36,6 +36,8 @@ export interface ResumeReportsOptions {
     ResumePart,
     'generation' | 'incarnation' | 'identityHeaders' | 'lastResume' | 'accept' | 'hasNonce' | 'isNewInstallation'
   >;
+  /** Resolves when the local callers that a resume has held up are answered, or have waited long; absent = at once. */
+  readonly callersFirst?: () => Promise<void>;
   /** Called when this machine took over from another copy: it is in another generation then. */
   readonly onAdopted: () => void;
   /** Names of the holds in force. */
@@ -59,7 +61,7 @@ export interface ResumeReports extends AsyncDisposable {
   readonly isHeldBack: boolean;
   /**
    * Resolves when random values drawn here differ from those that a copy of this machine draws: when the platform has answered, or two
-   * seconds after the start or the resume; at once without a platform.
+   * seconds after the start or the resume; at once without a platform. A call with the nonce of the answer confirms it.
    */
   mayDraw(): Promise<void>;
   /** The `mayDraw` of calls by local programs, which do not wait for this machine's time in the spread. */
@@ -77,8 +79,9 @@ export function createResumeReports(options: ResumeReportsOptions): ResumeReport
   const running = new AsyncDisposableStack();
   const spread = running.use(createSpreadWait(options.clock, config.machine ?? '', options.spreadStore));
   let servedPorts: string | null | undefined;
-  const reporter = open(options, spread, ({ port_address }) => {
+  const reporter: ResumeReporter | undefined = open(options, spread, ({ port_address }) => {
     servedPorts = port_address;
+    if (resume.hasNonce()) reporter?.noteNonce();
   });
   if (reporter !== undefined) running.use(reporter);
 
@@ -97,7 +100,7 @@ export function createResumeReports(options: ResumeReportsOptions): ResumeReport
       if (reporter === undefined) return [];
       const wait: Step = { name: 'spread', deadline_ms: spread.spread_ms + SPREAD_MARGIN_MS, run: spread.wait };
       const report: Step = { name: 'report', deadline_ms: REPORT_LIMIT_MS, run: reporter.report };
-      return spread.spread_ms > 0 ? [wait, report] : [report];
+      return spread.spread_ms > 0 ? [wait, report] : [{ ...report, isForCallers: true }];
     },
     mayGoOut: spread.wait,
     get isHeldBack() {
@@ -136,6 +139,7 @@ function open(
     app,
     machine,
     identity: resume.identityHeaders,
+    callersFirst: options.callersFirst ?? (async () => undefined),
     report: () => toResumeReport(options),
     onAnswer(incarnation, answer) {
       const before = resume.generation();

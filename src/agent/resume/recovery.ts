@@ -20,8 +20,10 @@ export interface RecoveryOptions {
   readonly renew: ImmediateStep;
   /** The other steps before the gate opens, in order. Called for each attempt, after `renew`. */
   readonly gated: () => readonly Step[];
-  /** The steps after the gate, in order. Called for each attempt once the callers have had their turn. */
+  /** The steps after the gate, in order, but that those for callers come first. Called for each attempt once the gate is open. */
   readonly afterwards: () => readonly Step[];
+  /** Resolves when the callers that wait for these are answered, or have waited long; absent = at once. */
+  readonly callersAnswered?: (() => Promise<void>) | undefined;
   readonly onDone: (results: readonly StepResult[]) => void;
 }
 
@@ -30,7 +32,7 @@ export interface Recovery extends AsyncDisposable {
   begin(): void;
   /** Goes on with the steps after the gate, where a process that is no more has done the ones before. */
   goOn(done: readonly StepResult[]): void;
-  /** `run` runs once the callers that waited at the gate have had their turn, whichever attempt that is; it never throws. */
+  /** `run` runs once the callers that a resume has held up are answered, whichever attempt that is; it never throws. */
   afterCallers(run: () => void): void;
   /** Runs now what waits for that. */
   flush(): void;
@@ -56,12 +58,16 @@ export function createRecovery(options: RecoveryOptions): Recovery {
     if (signal.aborted) return;
     gate.open('resuming');
     for (let turn = 0; turn < TURNS_FOR_CALLERS; turn += 1) await nextTurn();
+    if (signal.aborted) return;
+    const { forCallers = [], others = [] } = Object.groupBy(options.afterwards(), toKind);
+    const begun = runAll(forCallers, signal);
+    await options.callersAnswered?.();
     while (!signal.aborted && later.length > 0) {
       later.shift()?.();
       await nextTurn();
     }
-    if (signal.aborted) return;
-    await runAll(options.afterwards(), signal);
+    await begun;
+    await runAll(others, signal);
     if (signal.aborted) return;
     isRunning = false;
     options.onDone(results);
@@ -117,4 +123,8 @@ export function createRecovery(options: RecoveryOptions): Recovery {
       await latest;
     },
   };
+}
+
+function toKind({ isForCallers }: Step): 'forCallers' | 'others' {
+  return isForCallers === true ? 'forCallers' : 'others';
 }

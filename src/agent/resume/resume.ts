@@ -47,6 +47,8 @@ export interface ResumeOptions {
   readonly before?: FormerProcess | undefined;
   /** Absent where this process is never ended for a resume. */
   readonly restart?: ResumeRestart | undefined;
+  /** Resolves when the local callers that a resume has held up are answered, or have waited long; absent = at once. */
+  readonly callersAnswered?: () => Promise<void>;
 }
 
 export interface ResumePart extends AsyncDisposable {
@@ -79,7 +81,7 @@ export interface ResumePart extends AsyncDisposable {
    * An error that it throws is logged, and the next listener is called.
    */
   onResumed(listener: () => void): void;
-  /** Calls `run` once, when the callers that wait at the gate have had their turn. An error that it throws is logged. */
+  /** Calls `run` once, when the callers that a resume has held up are answered. An error that it throws is logged. */
   afterCallers(run: () => void): void;
   /** Calls `listener` when every step has ended, after `resumed` was published. An error that it throws is logged. */
   onRecovered(listener: () => void): void;
@@ -109,13 +111,12 @@ export function createResume(options: ResumeOptions): ResumePart {
   const gate = running.use(createGate({ check: oncePerTick.run }));
   const recovery: Recovery = running.use(
     createRecovery({
-      clock,
-      gate,
+      ...{ clock, gate, onDone },
       check: watch.check,
       renew: { name: 'gate', deadline_ms: 5, run: () => incarnation.renew() },
       gated: () => toGatedSteps(options, { resume: () => current.resume, afterCallers, flush: recovery.flush }),
       afterwards: () => recoverySteps(),
-      onDone,
+      callersAnswered: options.callersAnswered,
     }),
   );
 

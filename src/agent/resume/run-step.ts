@@ -7,6 +7,8 @@ import { toErrorMessage } from '../../core/error-message.ts';
 export interface Step {
   readonly name: string;
   readonly deadline_ms: number;
+  /** Local callers wait for it. */
+  readonly isForCallers?: boolean;
   /** Aborted at the deadline, and when a second resume starts the recovery over. */
   run(signal: AbortSignal): Promise<void> | void;
 }

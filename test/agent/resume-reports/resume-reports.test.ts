@@ -148,6 +148,22 @@ describe('a resume', () => {
     expect(agent.incarnation.generation).toBe(1);
   });
 
+  test('lets callers go on with the nonce of its answer, which one of their calls confirms before it does', async () => {
+    const served = Promise.withResolvers<void>();
+    const { agent, clone, platform } = await open({}, { callersFirst: () => served.promise });
+    const other = clone();
+    const resuming = agent.resume();
+    await agent.report.mayCall();
+    expect(agent.headers).toHaveProperty('remora-nonce');
+    expect(agent.report.status().ok).toBeNull();
+    expect(await call(agent, platform)).toBe(200);
+    expect(await other.resume()).toMatchObject([{ name: 'report', ok: false }]);
+    expect(await call(other, platform)).toBe(409);
+    served.resolve();
+    expect(await resuming).toMatchObject([{ name: 'report', ok: true }]);
+    expect(agent.report.status()).toMatchObject({ ok: true, nonce: true });
+  });
+
   test('with a platform that hangs ends within the deadline, and is reported later', async () => {
     let hang = true;
     const server = createServer((_request, response) => {

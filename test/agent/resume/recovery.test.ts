@@ -28,10 +28,11 @@ interface RigOptions {
   readonly clock?: Clock;
   readonly check?: () => void;
   readonly renew?: () => void;
+  readonly callersAnswered?: () => Promise<void>;
 }
 
 function rig(gated: readonly Step[], afterwards: readonly Step[] = [], options: RigOptions = {}): Rig {
-  const { clock = STILL, check = () => undefined, renew = () => undefined } = options;
+  const { clock = STILL, check = () => undefined, renew = () => undefined, callersAnswered } = options;
   const gate = createGate({ check: () => undefined });
   const done: StepResult[][] = [];
   const waiting: ((reports: StepResult[]) => void)[] = [];
@@ -42,6 +43,7 @@ function rig(gated: readonly Step[], afterwards: readonly Step[] = [], options: 
     renew: { name: 'renew', deadline_ms: 1_000, run: renew },
     gated: () => gated,
     afterwards: () => afterwards,
+    callersAnswered,
     onDone([renewed, ...reports]) {
       expect(renewed?.name).toBe('renew');
       done.push(reports);
@@ -80,6 +82,29 @@ test('what may wait runs once after the gate has opened, before the later steps,
   recovery.afterCallers(() => order.push('second'));
   await ended();
   expect(order).toEqual(['open', 'second', 'late']);
+});
+
+test('steps that callers wait for begin first; what may wait, and the other steps, come when the callers are answered', async () => {
+  const order: string[] = [];
+  const answered = Promise.withResolvers<void>();
+  const confirmed = Promise.withResolvers<void>();
+  const run = () => {
+    order.push('report');
+    return confirmed.promise;
+  };
+  const report = { ...step('report', run), isForCallers: true };
+  const other = step('other', () => void order.push('other'));
+  const { recovery, ended } = rig([], [other, report], { callersAnswered: () => answered.promise });
+  recovery.begin();
+  recovery.afterCallers(() => order.push('later'));
+  await expect.poll(() => order).toEqual(['report']);
+  await sleep(20);
+  expect(order).toEqual(['report']);
+  answered.resolve();
+  await expect.poll(() => order).toEqual(['report', 'later']);
+  confirmed.resolve();
+  expect((await ended()).map(({ name }) => name)).toEqual(['report', 'other']);
+  expect(order).toEqual(['report', 'later', 'other']);
 });
 
 test('what may wait runs at the end when a recovery ends before it', async () => {
