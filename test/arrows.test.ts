@@ -410,7 +410,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
 
 const packages: Readonly<Record<string, readonly string[]>> = {
   contract: ['zod'],
-  core: ['zod'],
+  core: ['zod', 'ipaddr.js'],
   linux: ['split2'],
   http: ['zod', 'undici', 'rou3', 'ws'],
   sqlite: ['better-sqlite3'],
@@ -424,7 +424,6 @@ const packages: Readonly<Record<string, readonly string[]>> = {
     'postgres',
     'prom-client',
     'smol-toml',
-    'ipaddr.js',
     'oauth4webapi',
     '@node-oauth/oauth2-server',
     'nodemailer',

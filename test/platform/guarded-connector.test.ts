@@ -30,6 +30,8 @@ test.each([
   ['::ffff:127.0.0.1', false],
   ['::ffff:8.8.8.8', false],
   ['64:ff9b::7f00:1', false],
+  ['64:ff9b::808:808', true],
+  ['64:ff9b:1::808:808', false],
   ['2002:7f00:1::', false],
   ['2001:0:7f00:1::', false],
   ['fe80::1', false],

@@ -1,17 +1,8 @@
 // The rules of a machine's way out, for nftables: those in its own network namespace say what it reaches, those of the host translate its
 // address and keep it from the host and from other machines. Pure.
+import { blockedRanges } from '../../../../../core/network-policy/blocked-addresses.ts';
 import { GUEST_ADDRESS, HOST_ADDRESS, PLATFORM_PORT } from '../guest/guest-network.ts';
 import { CABLES, LINK_RANGE, TAP, UPLINK } from './egress-addresses.ts';
-
-/**
- * Every range that is not of the public internet (RFC 6890), and the address at which the hosts of Azure answer their machines. The
- * addresses of providers' metadata are in 169.254.0.0/16.
- */
-export const closedRanges = [
-  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12'],
-  ...['192.0.0.0/24', '192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24'],
-  ...['203.0.113.0/24', '224.0.0.0/3', '168.63.129.16'],
-];
 
 /** Of one machine: more would fill the host's table of connections. */
 const CONNECTIONS = 4_096;
@@ -20,7 +11,7 @@ const CONNECTIONS = 4_096;
 export function toMachineRules(own: readonly string[]): string {
   return `
 table ip remora {
-  set closed { type ipv4_addr; flags interval; auto-merge; elements = { ${[...closedRanges, ...own].join(', ')} } }
+  set closed { type ipv4_addr; flags interval; auto-merge; elements = { ${[...blockedRanges.ipv4, ...own].join(', ')} } }
   chain source {
     type filter hook prerouting priority raw; policy accept;
     iifname "${TAP}" ip saddr != ${GUEST_ADDRESS} drop
