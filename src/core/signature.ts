@@ -1,7 +1,8 @@
 // The signature of signed requests (Extensions API, Request signing): HMAC with SHA-256 over the raw bytes, with a shared
 // secret. The specification shows no encoding: lower-case hex is emitted; hex in any case, `sha256=` before it, and base64 are
 // accepted.
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
+import { hmacSha256 } from './hmac-sha256.ts';
 import type { Secret } from './secret.ts';
 
 /** 64 lower-case hex digits. */
@@ -16,7 +17,7 @@ export function matchesSignature(secret: Secret, content: string | Uint8Array, g
 }
 
 function toDigest(secret: Secret, content: string | Uint8Array): Buffer {
-  return createHmac('sha256', secret.reveal()).update(content).digest();
+  return hmacSha256(secret.reveal(), content);
 }
 
 function toBytes(text: string): Buffer | undefined {

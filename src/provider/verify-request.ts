@@ -58,12 +58,9 @@ export function createRequestVerifier(options: VerifierOptions): RequestVerifier
     return mono_ms >= steady_ms;
   }
 
-  async function useNonce(nonce: string, now_ms: number): Promise<boolean> {
-    if (Math.abs(now_ms - forgotten_ms) >= FORGET_EVERY_MS) {
-      forgotten_ms = now_ms;
-      if (isSteady(now_ms)) await nonces.forget(now_ms - NONCE_KEPT_MS);
-    }
-    return await nonces.use(nonce, now_ms);
+  async function forgetOldNonces(now_ms: number): Promise<void> {
+    forgotten_ms = now_ms;
+    if (isSteady(now_ms)) await nonces.forget(now_ms - NONCE_KEPT_MS);
   }
 
   return async (request) => {
@@ -74,12 +71,16 @@ export function createRequestVerifier(options: VerifierOptions): RequestVerifier
     const fields = signed ? readFields(request, content) : undefined;
     const { success, data: parameters } = signedQuery.safeParse(fields);
     const now_ms = clock.wall_ms();
-    const believed =
+    const isMeant =
       success &&
       Math.abs(now_ms - parameters.timestamp * 1_000) <= TIMESTAMP_WINDOW_MS &&
-      withoutQuery(parameters.url) === base + withoutQuery(request.target) &&
-      (await useNonce(parameters.nonce, now_ms));
-    if (!believed) throw new RemoraError('unauthorized', UNSIGNED);
+      withoutQuery(parameters.url) === base + withoutQuery(request.target);
+    if (!isMeant) throw new RemoraError('unauthorized', UNSIGNED);
+    if (Math.abs(now_ms - forgotten_ms) >= FORGET_EVERY_MS) await forgetOldNonces(now_ms);
+    const used = nonces.use(parameters.nonce, now_ms);
+    // A book in memory has answered already.
+    const isFirst = typeof used === 'boolean' ? used : await used;
+    if (!isFirst) throw new RemoraError('unauthorized', UNSIGNED);
     return fields;
   };
 }
@@ -92,8 +93,13 @@ function toContent({ method, target, body }: SignedRequest): string | Uint8Array
 }
 
 function readFields({ method }: SignedRequest, content: string | Uint8Array): unknown {
-  const text = typeof content === 'string' ? content : Buffer.from(content).toString('utf8');
+  const text = typeof content === 'string' ? content : toBuffer(content).toString('utf8');
   return method === 'GET' || method === 'DELETE'
     ? Object.fromEntries(new URLSearchParams(text))
     : readBoundedJson(text);
+}
+
+/** Without a copy of the bytes. */
+function toBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
