@@ -27,6 +27,14 @@ export interface AskProvider {
   remove(provider: ExtensionProvider, row: ExtensionRow, signal: AbortSignal): Promise<StepOutcome>;
 }
 
+/** A request that says what an extension is to be. */
+interface Telling {
+  readonly method: 'POST' | 'PATCH';
+  readonly path: string;
+  readonly body: ProvisioningParameters;
+  readonly signal: AbortSignal;
+}
+
 const COLLECTION = '/extensions';
 /** A provider that does not serve the request at all. */
 const NOT_SERVED = [404, 405, 410, 501];
@@ -46,21 +54,24 @@ export function createAskProvider({ call, times, clock }: AskProviderDeps): AskP
     }
   }
 
+  async function tell(
+    provider: ExtensionProvider,
+    request: Telling,
+    read: (text: string) => StepOutcome | { readonly problem: string },
+  ): Promise<StepOutcome> {
+    const verdict = await ask(provider, { ...request, deadline_ms: times.provision_ms });
+    if (verdict.type !== 'done') return verdict;
+    if (verdict.text === undefined) return toInvalid(TOO_LONG);
+    const outcome = read(verdict.text);
+    return 'problem' in outcome ? toInvalid(outcome.problem) : outcome;
+  }
+
   return {
-    async provision(provider, parameters, signal) {
-      const asked = {
-        method: 'POST',
-        path: COLLECTION,
-        body: parameters,
-        deadline_ms: times.provision_ms,
-        signal,
-      } as const;
-      const verdict = await ask(provider, asked);
-      if (verdict.type !== 'done') return verdict;
-      if (verdict.text === undefined) return toInvalid(TOO_LONG);
-      const answer = readProvisionAnswer(verdict.text);
-      return 'problem' in answer ? toInvalid(answer.problem) : { type: 'provisioned', answer };
-    },
+    provision: (provider, body, signal) =>
+      tell(provider, { method: 'POST', path: COLLECTION, body, signal }, (text) => {
+        const answer = readProvisionAnswer(text);
+        return 'problem' in answer ? answer : { type: 'provisioned', answer };
+      }),
     async read(provider, row, signal) {
       const asked_at = clock.wall_ms();
       const verdict = await ask(provider, { method: 'GET', path: pathOf(row), deadline_ms: times.call_ms, signal });
@@ -71,20 +82,11 @@ export function createAskProvider({ call, times, clock }: AskProviderDeps): AskP
       const resource = readResourceAnswer(verdict.text, row.provider_id ?? row.id);
       return resource === undefined ? toInvalid('it is no resource record') : { type: 'read', resource, asked_at };
     },
-    async update(provider, row, parameters, signal) {
-      const asked = {
-        method: 'PATCH',
-        path: pathOf(row),
-        body: parameters,
-        deadline_ms: times.provision_ms,
-        signal,
-      } as const;
-      const verdict = await ask(provider, asked);
-      if (verdict.type !== 'done') return verdict;
-      if (verdict.text === undefined) return toInvalid(TOO_LONG);
-      const answer = readUpdateAnswer(verdict.text);
-      return 'problem' in answer ? toInvalid(answer.problem) : { type: 'updated', answer };
-    },
+    update: (provider, row, body, signal) =>
+      tell(provider, { method: 'PATCH', path: pathOf(row), body, signal }, (text) => {
+        const answer = readUpdateAnswer(text);
+        return 'problem' in answer ? answer : { type: 'updated', answer };
+      }),
     async remove(provider, row, signal) {
       const verdict = await ask(provider, { method: 'DELETE', path: pathOf(row), deadline_ms: times.call_ms, signal });
       if (verdict.type === 'refused' && GONE.includes(verdict.status)) return { type: 'deleted' };
