@@ -40,10 +40,21 @@ async function openConnection() {
   return { port, talker, id };
 }
 
-/** Does something again and again until the test ends. */
+/** Does something again and again until the test ends. What is under way then is waited for: whom it talks to ends after it. */
 function keepOn(work: () => unknown): void {
-  const timer = setInterval(work, 100);
-  onTestFinished(() => clearInterval(timer));
+  const over = new AbortController();
+  async function goOn(): Promise<void> {
+    while (!over.signal.aborted) {
+      await work();
+      await sleep(100, undefined, { signal: over.signal }).catch(() => undefined);
+    }
+  }
+  const going = goOn();
+  going.catch(() => undefined);
+  onTestFinished(() => {
+    over.abort();
+    return going;
+  });
 }
 
 describe('a machine without work', () => {
