@@ -1,12 +1,10 @@
 // Waits until the agent of a started machine has sent its first resume report. It is read from the record, because any platform process
 // may have received it.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { RemoraError } from '../../../core/remora-error.ts';
 import { StorageFailure } from '../../storage/storage.ts';
 import type { MachineRow } from '../records/machine-row.ts';
 import type { MachineStore } from '../records/machine-store.ts';
 
-const LOOK_MS = 25;
 /** How many lines of the log the message quotes; the details of the error have more. */
 const LINES_TOLD = 5;
 
@@ -15,10 +13,11 @@ export interface FirstReportOptions {
   readonly id: string;
   readonly instance_id: string;
   readonly deadline_ms: number;
-  readonly signal: AbortSignal;
+  /** Waits until the record is to be read again. Rejects when nobody waits any more. */
+  readonly pause: () => Promise<void>;
 }
 
-/** `ended`: the machine ended first. `late`: it still runs after the deadline. Rejects when `signal` is aborted. */
+/** `ended`: the machine ended first. `late`: it still runs after the deadline. Rejects with what `pause` throws. */
 export async function awaitFirstReport(options: FirstReportOptions): Promise<'reported' | 'ended' | 'late'> {
   const end_ms = performance.now() + options.deadline_ms;
   for (;;) {
@@ -26,11 +25,14 @@ export async function awaitFirstReport(options: FirstReportOptions): Promise<'re
     if (row === 'gone' || (row !== 'unknown' && row.instance_id !== options.instance_id)) return 'ended';
     if (row !== 'unknown' && row.state !== 'starting') return row.state === 'stopped' ? 'ended' : 'reported';
     if (performance.now() >= end_ms) return 'late';
-    await sleep(LOOK_MS, undefined, { signal: options.signal });
+    await options.pause();
   }
 }
 
-async function readRecord({ machines, id }: FirstReportOptions): Promise<MachineRow | 'gone' | 'unknown'> {
+async function readRecord({
+  machines,
+  id,
+}: Pick<FirstReportOptions, 'machines' | 'id'>): Promise<MachineRow | 'gone' | 'unknown'> {
   try {
     return (await machines.find(id)) ?? 'gone';
   } catch (error) {
@@ -40,7 +42,11 @@ async function readRecord({ machines, id }: FirstReportOptions): Promise<Machine
 }
 
 /** Whether a stop was requested after the start. */
-export async function isStopRequested({ machines, id, instance_id }: FirstReportOptions): Promise<boolean> {
+export async function isStopRequested({
+  machines,
+  id,
+  instance_id,
+}: Pick<FirstReportOptions, 'machines' | 'id' | 'instance_id'>): Promise<boolean> {
   const row = await machines.find(id);
   return row === undefined || row.instance_id !== instance_id || row.last_exit?.requested === true;
 }

@@ -110,7 +110,8 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
   const mutex = createKeyedMutex();
   const closing = new AbortController();
   const { signal } = closing;
-  const records = createMachineRecords({ ...deps, waiters });
+  const onMove: OnMove = (move) => deps.onMove(move).then(() => pendingStarts.moved(move.machine_id));
+  const records = createMachineRecords({ ...deps, onMove, waiters });
   const restarts = createRestarts({ clock, random, boot: (id) => starts.startAgain(id) });
   const pendingStarts = createPendingStarts({
     ...deps,
@@ -173,7 +174,7 @@ export function createMachineService(deps: MachineServiceDeps): MachineService {
     signal,
   });
   const reconciliation = createReconciliation({ host, machines, driver, records });
-  const recordReport = createReportRecorder({ ...deps, pendingStarts, waiters });
+  const recordReport = createReportRecorder({ ...deps, onMove, pendingStarts, waiters });
   const destroy = (id: string) => checkpoints.without(id, () => stops.destroy(id));
   const discardSnapshot = toDiscardSnapshot(mutex, records, snapshots);
   const upkeep = createUpkeep({

@@ -1,5 +1,6 @@
 // Machines that were started and whose agent has not reported yet: callers that wait for the first report, and the end of a machine
 // that does not report in time.
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../../../core/log.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import type { MachineDriver, StopOptions } from '../drivers/machine-driver.ts';
@@ -35,6 +36,8 @@ export interface PendingStarts {
   isAwaited(id: string): boolean;
   /** Call it when the first report was recorded here: the start has succeeded, even where the machine ends at once. */
   reported(id: string, instance_id: string): void;
+  /** Call it after a machine has moved: who waits for its start looks at once. */
+  moved(id: string): void;
   /** Resolves when the agent has reported, or at once when no report is expected. Rejects with `start_failed`, with `invalid_state` when
    * the machine was stopped meanwhile, or with the reason of the signal. */
   ready(id: string): Promise<void>;
@@ -49,8 +52,16 @@ interface PendingStart {
   readonly instance_id: string;
   readonly isAwaited: boolean;
   hasReported: boolean;
+  /** The machine has moved since its record was read. */
+  hasMoved: boolean;
+  /** Ends the pause between two looks. */
+  wake: () => void;
   ready: Promise<void>;
 }
+
+/** How often a record is read: another platform process may have got the report. With many starts at once each is read more rarely. */
+const LOOK_MS = 25;
+const LOOK_OF_EACH_MS = 5;
 
 export function createPendingStarts(options: PendingStartsOptions): PendingStarts {
   const { driver, machines, deadline_ms, signal } = options;
@@ -74,8 +85,20 @@ export function createPendingStarts(options: PendingStartsOptions): PendingStart
     }
   }
 
+  /** Rejects with the reason of the signal. */
+  async function pause(pending: PendingStart): Promise<void> {
+    const woken = new AbortController();
+    pending.wake = () => woken.abort();
+    const look_ms = Math.max(LOOK_MS, byMachine.size * LOOK_OF_EACH_MS);
+    if (!pending.hasMoved) {
+      await sleep(look_ms, undefined, { signal: AbortSignal.any([signal, woken.signal]) }).catch(() => undefined);
+    }
+    signal.throwIfAborted();
+    pending.hasMoved = false;
+  }
+
   async function follow(id: string, instance_id: string, pending: PendingStart): Promise<void> {
-    const asked = { machines, id, instance_id, deadline_ms, signal };
+    const asked = { machines, id, instance_id, deadline_ms, pause: () => pause(pending) };
     try {
       const outcome = await awaitOutcome(asked);
       if (outcome === 'reported' || pending.hasReported) return options.onReported(id, instance_id);
@@ -90,7 +113,14 @@ export function createPendingStarts(options: PendingStartsOptions): PendingStart
 
   return {
     expect(id, instance_id, isAwaited) {
-      const pending: PendingStart = { instance_id, isAwaited, hasReported: false, ready: Promise.resolve() };
+      const pending: PendingStart = {
+        instance_id,
+        isAwaited,
+        hasReported: false,
+        hasMoved: false,
+        wake: () => undefined,
+        ready: Promise.resolve(),
+      };
       byMachine.set(id, pending);
       return {
         follow() {
@@ -108,6 +138,12 @@ export function createPendingStarts(options: PendingStartsOptions): PendingStart
     reported(id, instance_id) {
       const pending = byMachine.get(id);
       if (pending?.instance_id === instance_id) pending.hasReported = true;
+    },
+    moved(id) {
+      const pending = byMachine.get(id);
+      if (pending === undefined) return;
+      pending.hasMoved = true;
+      pending.wake();
     },
     ready: async (id) => await byMachine.get(id)?.ready,
   };
