@@ -36,8 +36,8 @@ interface Opening {
 
 export const HELD_MAX = 512;
 export const HELD_MS = 30_000;
-/** How long the agent of a machine that runs may take to connect. */
-const CONNECT_MS = 15_000;
+/** How long the agent of a machine that runs may take to connect: who waits for it is held as long. */
+const CONNECT_MS = HELD_MS;
 /** A machine that is run elsewhere is connected, or it is away. */
 const AWAY_MS = 1_000;
 const RETRY_MS = 5_000;
