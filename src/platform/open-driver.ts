@@ -22,6 +22,7 @@ export async function openDriver({
   addresses,
   createToken,
 }: OpenDriverDeps): Promise<MachineDriver> {
+  if (options.driver !== undefined) return options.driver(createToken);
   const dir = dirname(machinesDir);
   const common = {
     dir: machinesDir,

@@ -8,6 +8,7 @@ import type { StepTimes } from './extensions/step-times.ts';
 import type { GatewayLimits } from './gateway/gateway-limits.ts';
 import type { IdleSettings } from './idle/idle-settings.ts';
 import type { MachineRateOptions } from './machines/access/machine-rates.ts';
+import type { MachineDriver } from './machines/drivers/machine-driver.ts';
 import type { AgentCommand } from './machines/drivers/process/spawn-machine.ts';
 import type { QemuSettings } from './machines/drivers/qemu/qemu-settings.ts';
 import type { MailOptions } from './mail/mail-options.ts';
@@ -36,6 +37,8 @@ export interface PlatformOptions {
   readonly agentCommand?: AgentCommand;
   /** Machines are virtual machines, as these settings say; processes of this host when absent. */
   readonly qemu?: QemuSettings;
+  /** What runs the machines in place of a driver of this folder, for tests. It gets what makes the token of a machine. */
+  readonly driver?: (createToken: (machine_id: string) => Promise<Secret>) => MachineDriver;
   /** The address of the database node, handed to machines. */
   readonly nodeUrl?: string;
   /** The proxy in front, which serves the URLs of sprites and apps; nothing serves them when absent. */
