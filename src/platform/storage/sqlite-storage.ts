@@ -107,11 +107,15 @@ function openFile(path: string): Sqlite {
   }
 }
 
+/**
+ * SQLite may plan by what is bound to a bare placeholder, and then compiles the statement again at each call, which takes ten times as
+ * long as most calls. It does not look behind a plus, which changes no value.
+ */
 function prepare(db: Sqlite, text: string): Prepared {
   const order: number[] = [];
   const positional = text.replaceAll(/\$(\d+)/g, (_, place: string) => {
     order.push(Number(place) - 1);
-    return '?';
+    return '+?';
   });
   const isPlain = order.every((index, place) => index === place);
   return { statement: prepareText(db, positional), order: isPlain ? undefined : order };
