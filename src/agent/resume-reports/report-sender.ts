@@ -36,7 +36,9 @@ export interface ReportSenderOptions {
   readonly callersFirst: () => Promise<void>;
 }
 
-const operations = { ...resumeReportOperations, readMachine: machineOperations.readMachine } as const;
+/** What confirms an answer is that the call is served: nothing of the machine that it shows is used. */
+const confirm = { ...machineOperations.readMachine, answer: { kind: 'empty', status: 200 } } as const;
+const operations = { ...resumeReportOperations, confirm } as const;
 
 export function createReportSender(options: ReportSenderOptions): ReportSender {
   const { clock, upstream, token } = options;
@@ -68,7 +70,7 @@ export function createReportSender(options: ReportSenderOptions): ReportSender {
       // When machines are equal to the last byte, the platform serves the one whose nonce comes back first.
       if (answer.nonce !== undefined) {
         await options.callersFirst();
-        await client.call('readMachine', { params, headers: headers(), signal });
+        await client.call('confirm', { params, headers: headers(), signal });
       }
       return { reconnect_spread_ms: answer.reconnect_spread_ms, clock: offset };
     },

@@ -38,7 +38,8 @@ export function createSpreadWait(clock: Clock, machine: string, store: SpreadSto
       store.save(next_ms);
     },
     begin(generation) {
-      due_mono_ms = clock.mono_ms() + toReconnectDelay(machine, generation, spread_ms);
+      due_mono_ms =
+        spread_ms > 0 ? clock.mono_ms() + toReconnectDelay(machine, generation, spread_ms) : Number.NEGATIVE_INFINITY;
     },
     get isWaiting() {
       return left_ms() > 0;

@@ -96,8 +96,10 @@ export function createRecovery(options: RecoveryOptions): Recovery {
     begin() {
       if (disposed) return;
       gate.close('resuming');
-      abort.abort();
-      abort = new AbortController();
+      if (isRunning) {
+        abort.abort();
+        abort = new AbortController();
+      }
       const renewed = runImmediately(options.renew, clock);
       attempt([renewed], options.gated());
     },

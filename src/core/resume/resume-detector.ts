@@ -40,6 +40,9 @@ export interface ResumeDetector {
   signals(): { live: SourceName[]; missing: SourceName[]; blind_spots: string[] };
 }
 
+/** Within this time after a resume, in which signs are about that one, the ticks read the generation and the clocks only. */
+const CALLERS_FIRST_MS = 1_000;
+
 const nothing: readonly Finding[] = [];
 
 /** Takes its baselines now, except those that `before` has. Reads nothing but `sources`. */
@@ -99,8 +102,8 @@ export function createResumeDetector(sources: ResumeSources, before?: DetectorMe
     check: detect,
     tick() {
       const found = detect();
-      // What waits for the recovery goes first: the sources that are due are read at the next tick.
-      if (found.length > 0) return found;
+      // What waits for the recovery goes first: the sources that are due are read a second after it began.
+      if (found.length > 0 || judge.since_ms(last.mono_ms) < CALLERS_FIRST_MS) return found;
       conclude(last, reader.readDue(last));
       return drain();
     },

@@ -205,6 +205,16 @@ describe('the generation counter', () => {
     expect(resumes(run(5_000))).toMatchObject([{ type: 'resume', restores: 3 }]);
   });
 
+  test('that shows a restore keeps the ticks from all slower sources for a second, in which callers are answered', () => {
+    const { kernel, run } = watch();
+    kernel.restore();
+    const before = kernel.interruptReads;
+    expect(resumes(run(1_000))).toHaveLength(1);
+    expect(kernel.interruptReads).toBe(before);
+    run(500);
+    expect(kernel.interruptReads).toBeGreaterThan(before);
+  });
+
   test('restores further apart are resumes of their own', () => {
     const { kernel, run } = watch();
     kernel.restore();
