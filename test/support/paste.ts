@@ -13,7 +13,7 @@ export async function paste(command: string, lines = Number.POSITIVE_INFINITY): 
   });
   let output = '';
   let errors = '';
-  const count = () => output.split('\n').filter((line) => line !== '').length;
+  const count = () => toWholeLines(output).length;
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output += text;
     if (count() >= lines) child.kill('SIGTERM');
@@ -31,10 +31,15 @@ export async function pasteJson(command: string): Promise<Json> {
 }
 
 export async function pasteLines(command: string, lines: number): Promise<Json[]> {
-  const output = await paste(command, lines);
-  return output
-    .split('\n')
-    .filter((line) => line !== '')
+  return toWholeLines(await paste(command, lines))
     .slice(0, lines)
     .map((line) => JSON.parse(line));
+}
+
+/** What comes of a long line at first is not one yet. */
+function toWholeLines(output: string): readonly string[] {
+  return output
+    .split('\n')
+    .slice(0, -1)
+    .filter((line) => line !== '');
 }
