@@ -2,6 +2,7 @@
 // each an attack that replaces the one before it, and says "attacking" once the first flood is under way. A machine whose channel was
 // cut has to wait before it gets the next one, so that the attack goes on with another machine.
 import { once } from 'node:events';
+import { flushCompileCache } from 'node:module';
 import { createInterface } from 'node:readline';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
@@ -104,4 +105,6 @@ createInterface({ input: process.stdin }).on('line', (text) => {
   if (chosen === undefined) process.stdout.write('attacking\n');
   else void attack(given, chosen);
 });
+// It is killed, and would compile all of this at each start.
+flushCompileCache();
 process.stdout.write('ready\n');

@@ -3,6 +3,7 @@
 // `hold STEP` has every change wait at that step, `go` lets them go on, `tell STATUS` sends a webhook of each resource.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { flushCompileCache } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -26,6 +27,8 @@ const settings = z.object({
 
 const say = (line: string) => void process.stdout.write(`${line}\n`);
 const [, , dir = '', port = '0'] = process.argv;
+// It is killed, and would compile all of this at each start.
+flushCompileCache();
 const server = createServer();
 await once(server.listen(Number(port), '127.0.0.1'), 'listening');
 const own = (server.address() as AddressInfo).port;

@@ -1,5 +1,6 @@
 // A platform in a process of its own that moves the machine of `dev-1` about for ever, so that it can be killed in any step: opens the
 // directory given as argument and says each move that was answered.
+import { flushCompileCache } from 'node:module';
 import { Secret } from '../../src/core/secret.ts';
 import { randomFraction } from '../../src/core/urandom.ts';
 import { openPlatform } from '../../src/platform/platform.ts';
@@ -23,6 +24,8 @@ const moves = [
   () => admin.startMachine(name),
   () => admin.stopMachine(name, { signal: 'SIGKILL', timeout_ms: 0 }),
 ];
+// It is killed, and would compile all of this at each start.
+flushCompileCache();
 process.stdout.write('ready\n');
 for (let step = 0; ; step += 1) {
   const move = moves[Math.floor(randomFraction() * moves.length)];

@@ -1,5 +1,6 @@
 // A platform in a process of its own with two organizations, each with a sprite and a connector to a provider of its own. Arguments: a
 // directory and the origins of both providers. Says in one line where it is and what the tokens of the sprites are.
+import { flushCompileCache } from 'node:module';
 import { Secret } from '../../src/core/secret.ts';
 import { openPlatform } from '../../src/platform/platform.ts';
 import { silentLog } from './silent-log.ts';
@@ -36,4 +37,6 @@ for (const index of origins.keys()) {
   });
   tokens.push((await platform.admin.createToken({ organization, sprite: 'dev-1' })).reveal());
 }
+// It is killed, and would compile all of this at each start.
+flushCompileCache();
 process.stdout.write(`${JSON.stringify({ url: platform.url, tokens })}\n`);
