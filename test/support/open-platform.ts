@@ -6,6 +6,7 @@ import { Secret } from '../../src/core/secret.ts';
 import { openPlatform, type Platform } from '../../src/platform/platform.ts';
 import type { PlatformOptions } from '../../src/platform/platform-options.ts';
 import { atEnd } from './at-end.ts';
+import { placeEmptyDatabase } from './empty-database.ts';
 import { memoryDir } from './memory-dir.ts';
 
 export { machineCommand } from './machine-command.ts';
@@ -40,6 +41,7 @@ export type TestPlatformOptions = Partial<PlatformOptions>;
 
 export async function openTestPlatform(options: TestPlatformOptions = {}): Promise<TestPlatform> {
   const dir = options.dir ?? memoryDir();
+  if (options.dir === undefined && options.database === undefined) await placeEmptyDatabase(dir);
   const log: Readonly<Record<string, unknown>>[] = [];
   const write = (fields: object, message: string) => log.push({ ...fields, message });
   const platform = await openPlatform({
