@@ -36,7 +36,8 @@ export type ExtensionTrouble = z.infer<typeof extensionTrouble>;
 /**
  * `variables`: the names of what the provider has set for the app; values are in no answer. `sso_url`: where a browser signs on at the
  * provider. `unrequested`: the provider made it by itself. `error` of an extension that is not `failed` is what is being tried again, or
- * why the last change was refused. `resource`: the provider's last word, in the answer for one extension only.
+ * why the last change was refused. `ip_address`: where the machines of the organization reach the services of `platform_app_name`; null where
+ * the provider does not run on this platform, or machines have no network of their own. `resource`: the provider's last word, in the answer for one extension only.
  */
 export const extensionRecord = z.object({
   id: z.string(),
@@ -51,6 +52,7 @@ export const extensionRecord = z.object({
   user_id: z.string().nullable(),
   primary_region: z.string().nullable(),
   read_regions: z.array(z.string()),
+  ip_address: z.string().nullable().optional(),
   platform_app_name: z.string().nullable(),
   unrequested: z.boolean(),
   variables: z.array(z.string()),
@@ -62,7 +64,10 @@ export const extensionRecord = z.object({
 });
 export type ExtensionRecord = z.infer<typeof extensionRecord>;
 
-/** `user_id` is that of the token when absent; it must be a member of the organization. */
+/**
+ * `user_id` is that of the token when absent; it must be a member of the organization. `private_address`: refuse the extension where it can
+ * have none; it gets one wherever it can.
+ */
 export const createExtensionRequest = z.object({
   provider: z.string().min(1).max(63),
   name: extensionName,
@@ -70,6 +75,7 @@ export const createExtensionRequest = z.object({
   user_id: z.string().min(1).max(256).optional(),
   primary_region: region.optional(),
   read_regions: readRegions.optional(),
+  private_address: z.boolean().optional(),
 });
 export type CreateExtensionRequest = z.infer<typeof createExtensionRequest>;
 
@@ -127,7 +133,7 @@ export const extensionOperations = {
     summary: 'Provision an extension at a provider; 201 when it is ready within 5 s, else 202, and it goes on',
     body: createExtensionRequest,
     answer: { kind: 'json', status: 201, schema: extensionRecord, also: [202] },
-    errors: [...found, 'read_only', 'already_exists', 'secret_conflict', 'limit_reached'],
+    errors: [...found, 'read_only', 'already_exists', 'secret_conflict', 'limit_reached', 'not_implemented'],
   }),
   listExtensions: definePlatformOperation({
     ...shared,

@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts';
 import { createAppSecrets } from './app-secrets/app-secrets.ts';
 import type { Changes } from './changes.ts';
 import type { ExtensionProviders } from './extension-providers/extension-providers.ts';
+import { createAddressOf } from './extensions/address-of.ts';
 import { createAskProvider } from './extensions/ask-provider.ts';
 import { createCarryOutStep } from './extensions/carry-out-step.ts';
 import { createExtensionClaims, endOwnClaims } from './extensions/extension-claims.ts';
@@ -15,6 +16,7 @@ import { defaultStepTimes } from './extensions/step-times.ts';
 import { createTakeWebhook } from './extensions/webhooks/take-webhook.ts';
 import { createWebhookHandlers } from './extensions/webhooks/webhook-handlers.ts';
 import { createWebhookStore } from './extensions/webhooks/webhook-store.ts';
+import type { MachineParts } from './open-machines.ts';
 import type { Stores } from './open-stores.ts';
 import type { PlatformOptions } from './platform-options.ts';
 import type { SignedCall } from './provider-calls/signed-call.ts';
@@ -35,6 +37,8 @@ export interface OpenExtensionsDeps {
   readonly call: SignedCall;
   readonly vault: Vault;
   readonly changes: Changes;
+  /** Where machines have networks of their own, extensions have private addresses. */
+  readonly machineParts: Pick<MachineParts, 'privateNetworks'>;
   readonly clock: Clock;
 }
 
@@ -43,7 +47,8 @@ const LOOK_MS = 15_000;
 
 /** Nothing is loaded, dialled or timed while there is nothing to do. Dispose of it before the stores. */
 export async function openExtensions(deps: OpenExtensionsDeps): Promise<ExtensionParts> {
-  const { options, stores, providers, call, vault, changes, clock } = deps;
+  const { options, stores, providers, call, vault, changes, machineParts, clock } = deps;
+  const hasPrivateNetworks = machineParts.privateNetworks !== undefined;
   const { storage, host, isShared, organizations } = stores;
   const { log } = options;
   await using stack = new AsyncDisposableStack();
@@ -54,6 +59,7 @@ export async function openExtensions(deps: OpenExtensionsDeps): Promise<Extensio
     vault,
     appSecrets: createAppSecrets({ storage, vault, changes, clock }),
   });
+  const addressOf = createAddressOf(hasPrivateNetworks);
   const ask = createAskProvider({ call, times, clock });
   const carryOut = createCarryOutStep({
     storage,
@@ -64,12 +70,13 @@ export async function openExtensions(deps: OpenExtensionsDeps): Promise<Extensio
     claims,
     secrets,
     times,
+    addressOf,
     clock,
     log,
   });
   const look_ms = isShared ? LOOK_MS : undefined;
   const worker = stack.use(createExtensionWorker({ claims, carryOut, look_ms, clock, log }));
-  const service = createExtensionService({ storage, secrets, look: worker.look, clock });
+  const service = createExtensionService({ storage, secrets, hasPrivateNetworks, look: worker.look, clock });
   await endOwnClaims(storage, host);
   worker.look();
   const handlers = {
@@ -80,6 +87,7 @@ export async function openExtensions(deps: OpenExtensionsDeps): Promise<Extensio
       users,
       webhooks: createWebhookStore(storage),
       worker,
+      addressOf,
       answerWithin_ms: times.answerWithin_ms,
     }),
     ...createWebhookHandlers({

@@ -1,8 +1,11 @@
-// Opens the proxy in front of the machines, when the platform was given an address for it.
+// Opens what leads callers to the machines: the proxy in front of them, when the platform was given an address for it, and the private addresses
+// of extensions, where machines have networks of their own.
 import type { Clock } from '../core/clock.ts';
 import { toErrorMessage } from '../core/error-message.ts';
+import { createAppStore } from './apps/app-store.ts';
 import type { Changes } from './changes.ts';
 import type { Channels } from './channels/channels.ts';
+import { listPrivateTargets } from './extensions/list-private-targets.ts';
 import type { StartQueue } from './idle/start-queue.ts';
 import type { PlatformMetrics } from './observability/platform-metrics.ts';
 import type { HostParts } from './open-hosts.ts';
@@ -10,11 +13,15 @@ import type { Stores } from './open-stores.ts';
 import type { UserParts } from './open-users.ts';
 import { trustsMachines } from './platform-edge.ts';
 import type { PlatformOptions } from './platform-options.ts';
+import { AppPlaces } from './proxy/app-places.ts';
+import { findMachinesOf } from './proxy/host-names.ts';
 import type { MachineTraffic } from './proxy/machine-traffic.ts';
 import { HELD_MS, MachineWays } from './proxy/machine-ways.ts';
 import { openProxy } from './proxy/open-proxy.ts';
 import { OtherHosts } from './proxy/other-hosts.ts';
+import { type PrivateNetwork, PrivateServices } from './proxy/private-services.ts';
 import type { ProxyAddresses } from './proxy/proxy-addresses.ts';
+import { TcpCalls } from './proxy/tcp-calls.ts';
 import { SPRITE_URL, type SpriteSurroundings } from './sprites/sprite-record.ts';
 import { mapStorageFailure } from './storage/map-storage-failure.ts';
 import type { Vault } from './vault/vault.ts';
@@ -28,6 +35,8 @@ export interface OpenFrontDeps {
   readonly userParts: UserParts;
   /** Undefined without a proxy. */
   readonly proxyAddresses: ProxyAddresses | undefined;
+  /** Undefined where machines have no network of their own. */
+  readonly privateNetworks: (() => readonly PrivateNetwork[]) | undefined;
   readonly traffic: MachineTraffic;
   readonly metrics: Pick<PlatformMetrics, 'showRequests'>;
   readonly platformUrl: () => string;
@@ -71,11 +80,32 @@ export function openWays({ options, stores, changes, channels, hostParts, startQ
 /** Resolves when it listens; what it returns closes it. Throws what `openProxy` throws. */
 export async function openFront(deps: OpenFrontDeps): Promise<AsyncDisposable> {
   const { options, stores, proxyAddresses: addresses } = deps;
-  const { proxy, publicUrl } = options;
-  if (proxy === undefined || addresses === undefined) return { [Symbol.asyncDispose]: async () => undefined };
-  return await openProxy({
+  const { proxy, publicUrl, log } = options;
+  const { storage, machines } = stores;
+  const apps = createAppStore(storage);
+  const findMachines = (app: string) => findMachinesOf(app, { apps, machines });
+  const places = new AppPlaces(deps);
+  const tcpCalls = new TcpCalls({ findMachines, places });
+  await using stack = new AsyncDisposableStack();
+  if (deps.privateNetworks !== undefined) {
+    const services = new PrivateServices({
+      networks: deps.privateNetworks,
+      listTargets: () => listPrivateTargets(storage),
+      organizationOf: async (machine_id) => (await machines.find(machine_id))?.organization_id,
+      findMachines,
+      calls: tcpCalls,
+      log,
+    });
+    stack.use(services);
+    services.start();
+  }
+  if (proxy === undefined || addresses === undefined) return stack.move();
+  const opened = await openProxy({
     ...stores,
     ...deps,
+    places,
+    tcpCalls,
+    findMachines,
     options: proxy,
     addresses,
     users: deps.userParts.users,
@@ -84,8 +114,10 @@ export async function openFront(deps: OpenFrontDeps): Promise<AsyncDisposable> {
     wrongTokens: options.wrongTokens,
     showRequests: deps.metrics.showRequests,
     mapError: mapStorageFailure,
-    log: options.log,
+    log,
   });
+  stack.use(opened);
+  return stack.move();
 }
 
 /** Where sprites are reached, as their records say. */

@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts';
 import { randomFraction } from '../core/urandom.ts';
 import type { Changes } from './changes.ts';
 import { createDrainStore } from './hosts/drain-store.ts';
+import type { MachineDriver } from './machines/drivers/machine-driver.ts';
 import { createMachineService, type MachineService } from './machines/moves/machine-service.ts';
 import { type MachineDefaults, PROCESS_DEFAULTS } from './machines/records/machine-defaults.ts';
 import { createMachineToken } from './machines/records/machine-token.ts';
@@ -21,6 +22,8 @@ export interface MachineParts {
   /** What runs the machines. */
   readonly defaults: MachineDefaults;
   readonly volumeService: VolumeService;
+  /** Absent where machines have no network of their own. */
+  readonly privateNetworks?: NonNullable<MachineDriver['privateNetworks']>;
 }
 
 export interface OpenMachinesDeps {
@@ -77,7 +80,8 @@ export async function openMachines(deps: OpenMachinesDeps): Promise<MachineParts
   const defaults = options.qemu === undefined ? PROCESS_DEFAULTS : EMULATED_DEFAULTS;
   const spriteService = createSpriteService({ storage, sprites, machines, machineService, changes, clock, defaults });
   const volumeService = createVolumeService({ storage, files: driver.volumes, host, clock, log: options.log });
-  return { machineService, spriteService, volumeService, defaults };
+  const privateNetworks = options.privateNetworks ?? driver.privateNetworks;
+  return { machineService, spriteService, volumeService, defaults, ...(privateNetworks && { privateNetworks }) };
 }
 
 function toStartDeadline({ qemu }: PlatformOptions): number {

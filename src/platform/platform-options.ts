@@ -8,7 +8,7 @@ import type { StepTimes } from './extensions/step-times.ts';
 import type { GatewayLimits } from './gateway/gateway-limits.ts';
 import type { IdleSettings } from './idle/idle-settings.ts';
 import type { MachineRateOptions } from './machines/access/machine-rates.ts';
-import type { MachineDriver } from './machines/drivers/machine-driver.ts';
+import type { MachineDriver, MachineNetwork } from './machines/drivers/machine-driver.ts';
 import type { AgentCommand } from './machines/drivers/process/spawn-machine.ts';
 import type { QemuSettings } from './machines/drivers/qemu/qemu-settings.ts';
 import type { MailOptions } from './mail/mail-options.ts';
@@ -41,6 +41,8 @@ export interface PlatformOptions {
   readonly driver?: (createToken: (machine_id: string) => Promise<Secret>) => MachineDriver;
   /** The address of the database node, handed to machines. */
   readonly nodeUrl?: string;
+  /** The networks of machines in which private addresses are listened at; those that the driver makes when absent. */
+  readonly privateNetworks?: () => readonly MachineNetwork[];
   /** The proxy in front, which serves the URLs of sprites and apps; nothing serves them when absent. */
   readonly proxy?: ProxyOptions;
   /** Providers besides the built-in ones, or in their place. */

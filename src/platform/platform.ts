@@ -72,14 +72,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const metricsListener = createMetricsListener(options.metrics ?? {}, options.listen.host);
   const accessLog = createAccessLog(metrics, log);
 
-  const machineParts = await openMachines({
-    options,
-    stores,
-    machinesDir,
-    addresses,
-    changes,
-    clock,
-  });
+  const machineParts = await openMachines({ options, stores, machinesDir, addresses, changes, clock });
   const { machineService, spriteService, volumeService } = machineParts;
   const hostParts = stack.use(await openHosts({ options, stores, vault, clock, capacity: machineService.capacity }));
   const { records } = hostParts.others ?? {};
@@ -96,7 +89,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const gatewayDeps = { options, stores, catalogue, vault, changes, metrics, platformUrl, clock };
   const { connecting, gateway } = stack.use(await openGateway(gatewayDeps));
   const extensions = stack.use(
-    await openExtensions({ options, stores, providers, call: calls.call, vault, changes, clock }),
+    await openExtensions({ options, stores, providers, call: calls.call, vault, changes, machineParts, clock }),
   );
   const edge = createPlatformEdge({
     options,
@@ -137,6 +130,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
       ways,
       userParts,
       proxyAddresses,
+      privateNetworks: machineParts.privateNetworks,
       traffic: idle.traffic,
       metrics,
       platformUrl,

@@ -69,6 +69,14 @@ test('the kernel learns the network and the volumes; a full disk of the host pau
   expect(valuesOf('-device', args)).toContain('virtio-blk-pci,drive=vol_1,serial=vol_1');
 });
 
+test('with a private address the kernel learns it and the way, and the rules let no other source and no other address through', () => {
+  const [line] = valuesOf('-append', argumentsOf({ network: 'egress', private_address: 'fdaa:1::7' }));
+  expect(line).toContain(' remora.net6=fdaa:1::7,fe80::1,fdaa::/16 ');
+  expect(valuesOf('-append', argumentsOf({ network: 'egress' }))[0]).not.toContain('net6');
+  expect(toMachineRules([], 'fdaa:1::7')).toContain('ip6 saddr fdaa:1::7 ip6 daddr fdaa::/16 meta l4proto tcp accept');
+  expect(toMachineRules([])).not.toMatch(/ip6 (?:saddr|daddr)|icmpv6/);
+});
+
 test('a machine has a network of its own; it reaches no address of the host but one', () => {
   expect(valuesOf('-netdev', argumentsOf())[0]).toMatch(/^user,id=net,net=10\.77\.0\.0\/24,host=10\.77\.0\.1,/);
 });

@@ -5,11 +5,11 @@ export interface ExtensionsRow {
   /** The title in the specification, and the number of the rule or the first cells of the row. */
   readonly section: string;
   readonly row: string;
-  readonly state: 'done' | 'not served';
+  readonly state: 'done';
   /** The operation, the file or the section of the kit's page that serves it. */
   readonly by: string;
-  /** A file below `test`, and the title of one of its tests; absent for what is not served. */
-  readonly test?: readonly [file: string, title: string];
+  /** A file below `test`, and the title of one of its tests. */
+  readonly test: readonly [file: string, title: string];
 }
 
 type Shown = readonly [file: string, title: string];
@@ -52,7 +52,13 @@ const introspect = '`GET /oauth/token/info`';
 const CALLS = 'each call to a provider (src/platform/provider-calls)';
 const NOTICES = '`POST /extensions/events` of the provider, which src/platform/machine-notices calls';
 const decided = (title: string, anchor: string) => `decided: [${title}](../contract/DECISIONS.md#${anchor})`;
-const noNetwork = 'private networks and the load balancer are not there yet';
+/** Where machines have a network of their own. */
+const NETWORKS = '`--driver qemu` with `--qemu-network egress`';
+const privately = (title: string): Shown => ['platform/extensions/private-addresses.test.ts', title];
+const ADDRESSED =
+  'an extension of a provider that runs here has an address in the network of its organization, and the provider is told';
+const LED =
+  'it leads to the services of the app that the provider has named, which learn who has connected, and nowhere before there are some';
 
 function rowsOf(section: string, by: string, test: Shown, names: readonly string[]): readonly ExtensionsRow[] {
   return names.map((row) => ({ section, row, state: 'done', by, test }));
@@ -60,10 +66,6 @@ function rowsOf(section: string, by: string, test: Shown, names: readonly string
 
 function row(section: string, name: string, by: string, test: Shown): ExtensionsRow {
   return { section, row: name, state: 'done', by, test };
-}
-
-function notServed(section: string, name: string, by: string): ExtensionsRow {
-  return { section, row: name, state: 'not served', by };
 }
 
 const service = 'What the service does';
@@ -100,8 +102,13 @@ export const extensionsRows: readonly ExtensionsRow[] = [
       'reaches its user unchanged below the trace, and neither envelope nor reply shows an address to the other side',
     ],
   ),
-  notServed(service, '3', noNetwork),
-  notServed(service, '4', `${noNetwork}; the advice is in ${kitPage('Where you run')}`),
+  row(
+    service,
+    '3',
+    `${NETWORKS}: src/platform/proxy/private-services.ts; elsewhere \`private_address\` of \`POST /v1/extensions\` is 501 \`not_implemented\`, ${decided('private addresses', 'private-addresses')}`,
+    privately(LED),
+  ),
+  row(service, '4', `advice: ${kitPage('Where you run')}`, advice),
   row(
     service,
     '5',
@@ -132,12 +139,17 @@ export const extensionsRows: readonly ExtensionsRow[] = [
   ),
   ...rowsOf(request, provision, life(WHO), ['user_id', 'user_email', 'user_role']),
   ...rowsOf(request, provision, life(REGIONS), ['primary_region', 'read_regions']),
-  notServed(request, 'ip_address', noNetwork),
+  row(request, 'ip_address', `${provision}; to a provider that runs here, ${NETWORKS}`, privately(ADDRESSED)),
   ...rowsOf(request, CALLS, SIGNED_REQUESTS, ['url', 'nonce', 'timestamp']),
 
   ...rowsOf(response, provision, life(PROVISIONED), ['id', 'config']),
   row(response, 'name', provision, faults(RENAMED)),
-  row(response, 'platform_app_name', `${provision}: kept and shown; ${noNetwork}`, faults(RENAMED)),
+  row(
+    response,
+    'platform_app_name',
+    `${provision}: the app to which the private address leads, ${NETWORKS}`,
+    privately(LED),
+  ),
 
   ...rowsOf(record, '`POST /api/hooks/extensions/{provider}`', hooks(WEBHOOK), ['id', 'plan', 'status']),
   ...rowsOf(record, '`POST /api/hooks/extensions/{provider}`', hooks(UNASKED), ['name', 'organization_id', 'user_id']),
@@ -237,7 +249,7 @@ export function toExtensionsTable(): string {
       name,
       state,
       by,
-      test === undefined ? '' : `\`${test[0]}\`: ${test[1].replace('%s', 'each of several programs')}`,
+      `\`${test[0]}\`: ${test[1].replace('%s', 'each of several programs')}`,
     ]),
   );
 }

@@ -156,6 +156,7 @@ function toLines(extension: ExtensionRecord): string[][] {
     ...(extension.status === null ? [] : [['status', extension.status]]),
     ...(extension.plan === null ? [] : [['plan', extension.plan]]),
     ['app', extension.app ?? '-'],
+    ...(extension.ip_address == null ? [] : [['private address', extension.ip_address]]),
     ...(primary_region === null ? [] : [['primary_region', primary_region]]),
     ...(read_regions.length === 0 ? [] : [['read_regions', read_regions.join(' ')]]),
     ...(error === null ? [] : [['error', `${error.code}: ${error.message}`]]),

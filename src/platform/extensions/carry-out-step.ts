@@ -8,6 +8,7 @@ import type { ExtensionProviders } from '../extension-providers/extension-provid
 import type { OrganizationStore } from '../organizations/organization-store.ts';
 import type { Sql, Storage } from '../storage/storage.ts';
 import type { UserStore } from '../users/user-store.ts';
+import type { AddressOf } from './address-of.ts';
 import type { AskProvider } from './ask-provider.ts';
 import type { ExtensionClaims } from './extension-claims.ts';
 import type { ExtensionRow } from './extension-row.ts';
@@ -28,6 +29,7 @@ export interface CarryOutStepDeps {
   readonly claims: ExtensionClaims;
   readonly secrets: ExtensionSecrets;
   readonly times: StepTimes;
+  readonly addressOf: AddressOf;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -140,10 +142,10 @@ export function createCarryOutStep(deps: CarryOutStepDeps): CarryOutStep {
   };
 }
 
-type AskDeps = Pick<CarryOutStepDeps, 'ask' | 'organizations' | 'users'>;
+type AskDeps = Pick<CarryOutStepDeps, 'ask' | 'organizations' | 'users' | 'addressOf'>;
 
 async function askFor(
-  { ask, organizations, users }: AskDeps,
+  { ask, organizations, users, addressOf }: AskDeps,
   row: ExtensionRow,
   provider: ExtensionProvider,
   signal: AbortSignal,
@@ -157,7 +159,8 @@ async function askFor(
   const organization_name = organization.display_name ?? organization.slug;
   const organization_email = await users.organizationAlias(row.organization_id);
   const user_role = known ?? row.user_role;
-  const parameters = toParameters({ row, provider, organization_name, organization_email, user_role });
+  const ip_address = addressOf(row, provider);
+  const parameters = toParameters({ row, provider, organization_name, organization_email, user_role, ip_address });
   if (row.step === 'update') return await ask.update(provider, row, parameters, signal);
   return await ask.provision(provider, parameters, signal);
 }

@@ -7,6 +7,7 @@ import { createExtensionProviderStore } from '../extension-providers/extension-p
 import { toProviderTurn } from '../extension-providers/provider-registration.ts';
 import type { Organization } from '../organizations/organization-store.ts';
 import type { Storage } from '../storage/storage.ts';
+import { noPrivateNetworks } from './address-of.ts';
 import { checkApp } from './check-app.ts';
 import type { ExtensionRow } from './extension-row.ts';
 import { createExtensionStore } from './extension-store.ts';
@@ -15,25 +16,29 @@ import type { ProvisioningUser } from './provisioning-user.ts';
 
 export interface CreateExtensionDeps {
   readonly storage: Pick<Storage, 'transaction'>;
+  readonly hasPrivateNetworks: boolean;
   readonly clock: Clock;
 }
 
 /** Of one organization. */
 export const EXTENSIONS_MAX = 20_000;
 
-/** Throws `invalid_request` naming the field, `already_exists` and `limit_reached`. */
+/** Throws `invalid_request` naming the field, `already_exists`, `limit_reached`, and `not_implemented` for a private address that nobody serves here. */
 export async function createExtension(
-  { storage, clock }: CreateExtensionDeps,
+  { storage, hasPrivateNetworks, clock }: CreateExtensionDeps,
   organization: Organization,
   given: CreateExtensionRequest,
   user: ProvisioningUser,
 ): Promise<ExtensionRow> {
   const { provider, name, app = null, primary_region = null, read_regions = [] } = given;
   const { id: organization_id } = organization;
+  if (given.private_address === true && !hasPrivateNetworks) throw noPrivateNetworks();
   return await storage.transaction(async (sql) => {
     const store = createExtensionStore(sql);
-    if ((await createExtensionProviderStore(sql).find(provider)) === undefined) {
-      throw refuseField('body.provider', `there is no extension provider ${provider} here`);
+    const known = await createExtensionProviderStore(sql).find(provider);
+    if (known === undefined) throw refuseField('body.provider', `there is no extension provider ${provider} here`);
+    if (given.private_address === true && known.app === null) {
+      throw refuseField('body.private_address', `the provider ${provider} does not run on this platform`);
     }
     if (app !== null) await checkApp(sql, organization, app);
     const count = await store.count(organization_id);

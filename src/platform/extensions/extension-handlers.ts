@@ -3,11 +3,13 @@ import type { ExtensionRecord, extensionOperations } from '../../contract/extens
 import { refuseField } from '../../core/refuse-field.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { type Handlers, Reply } from '../../http/handler.ts';
+import type { ExtensionProvider } from '../extension-providers/extension-provider.ts';
 import type { ExtensionProviders } from '../extension-providers/extension-providers.ts';
 import type { Organization } from '../organizations/organization-store.ts';
 import { OPERATOR_TOKEN } from '../tokens/authenticate-operator.ts';
 import { organizationOf, type Principal, tokenOf } from '../tokens/principal.ts';
 import type { UserStore } from '../users/user-store.ts';
+import type { AddressOf } from './address-of.ts';
 import { toExtensionRecord, toResource, toSsoUrl } from './extension-record.ts';
 import type { ExtensionRow } from './extension-row.ts';
 import type { ExtensionService } from './extension-service.ts';
@@ -23,6 +25,7 @@ export interface ExtensionHandlerDeps {
   readonly users: UserStore;
   readonly webhooks: Pick<WebhookStore, 'list'>;
   readonly worker: Pick<ExtensionWorker, 'run'>;
+  readonly addressOf: AddressOf;
   readonly answerWithin_ms: number;
 }
 
@@ -33,9 +36,13 @@ const BUSY: readonly string[] = ['requested', 'provisioning', 'updating', 'delet
 export function createExtensionHandlers(deps: ExtensionHandlerDeps): Handlers<typeof extensionOperations, Principal> {
   const { service, store, providers, worker } = deps;
 
+  function toRecordAt(row: ExtensionRow, { slug }: Organization, provider: ExtensionProvider | undefined) {
+    const ip_address = deps.addressOf(row, provider);
+    return toExtensionRecord(row, { organization: slug, base_url: provider?.base_url, ip_address });
+  }
+
   async function toRecord(row: ExtensionRow, organization: Organization): Promise<ExtensionRecord> {
-    const base_url = (await providers.find(row.provider))?.base_url;
-    return toExtensionRecord(row, { organization: organization.slug, base_url });
+    return toRecordAt(row, organization, await providers.find(row.provider));
   }
 
   /** Tries what is due, one step after the other, for as long as the caller waits. */
@@ -98,12 +105,9 @@ export function createExtensionHandlers(deps: ExtensionHandlerDeps): Handlers<ty
       const rows = await store.page({ organization_id: organization.id, after, limit: max_results + 1 });
       const page = rows.slice(0, max_results);
       const last = page.at(-1);
-      const urls = new Map((await providers.list()).map(({ name, base_url }) => [name, base_url]));
-      const organizationName = { organization: organization.slug };
+      const known = new Map((await providers.list()).map((provider) => [provider.name, provider]));
       return {
-        extensions: page.map((row) =>
-          toExtensionRecord(row, { ...organizationName, base_url: urls.get(row.provider) }),
-        ),
+        extensions: page.map((row) => toRecordAt(row, organization, known.get(row.provider))),
         ...(rows.length > page.length && last !== undefined
           ? { next_continuation_token: `${last.created_at}-${last.id}` }
           : {}),

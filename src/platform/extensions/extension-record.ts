@@ -9,9 +9,14 @@ export interface RecordSources {
   readonly organization: string;
   /** Where the provider is called; undefined when that is not known here. */
   readonly base_url: string | undefined;
+  /** Undefined for none. */
+  readonly ip_address: string | undefined;
 }
 
-export function toExtensionRecord(row: ExtensionRow, { organization, base_url }: RecordSources): ExtensionRecord {
+export function toExtensionRecord(
+  row: ExtensionRow,
+  { organization, base_url, ip_address }: RecordSources,
+): ExtensionRecord {
   const { error } = row;
   return {
     id: row.id,
@@ -26,6 +31,7 @@ export function toExtensionRecord(row: ExtensionRow, { organization, base_url }:
     user_id: row.user_id,
     primary_region: row.primary_region,
     read_regions: [...row.read_regions],
+    ip_address: ip_address ?? null,
     platform_app_name: row.platform_app_name,
     unrequested: row.unrequested,
     variables: [...row.variables],

@@ -15,7 +15,7 @@ import { renameOrganization } from './rename-organization.ts';
 import { idle, untroubled } from './settle-step.ts';
 
 export interface ExtensionService {
-  /** Throws `invalid_request` naming the field, `not_found`, `already_exists` and `limit_reached`. */
+  /** Throws `invalid_request` naming the field, `not_found`, `already_exists`, `limit_reached` and `not_implemented`. */
   create(organization: Organization, given: CreateExtensionRequest, user: ProvisioningUser): Promise<ExtensionRow>;
   /** By id or name. Throws `not_found`, also for one of another organization. */
   find(organization: Organization, id: string): Promise<ExtensionRow>;
@@ -38,6 +38,8 @@ export interface ExtensionService {
 export interface ExtensionServiceDeps {
   readonly storage: Storage;
   readonly secrets: ExtensionSecrets;
+  /** Whether extensions can have private addresses. */
+  readonly hasPrivateNetworks: boolean;
   /** Called when something is due; nothing where the platform does not run. */
   readonly look: () => void;
   readonly clock: Clock;
@@ -46,7 +48,9 @@ export interface ExtensionServiceDeps {
 const DELETED_KEPT_MS = 90 * 86_400_000;
 const BATCH = 100;
 
-export function createExtensionService({ storage, secrets, look, clock }: ExtensionServiceDeps): ExtensionService {
+export function createExtensionService(deps: ExtensionServiceDeps): ExtensionService {
+  const { storage, secrets, look, clock } = deps;
+
   async function find({ id: organization_id }: Pick<Organization, 'id'>, id: string): Promise<ExtensionRow> {
     const found = await createExtensionStore(storage).findOf(organization_id, id);
     if (found === undefined) throw notFound();
@@ -89,7 +93,7 @@ export function createExtensionService({ storage, secrets, look, clock }: Extens
 
   return {
     find,
-    create: (organization, given, user) => createExtension({ storage, clock }, organization, given, user),
+    create: (organization, given, user) => createExtension(deps, organization, given, user),
     async update(organization, id, given) {
       const row = await find(organization, id);
       return await change(row, given.app ?? row.app, async (now, sql) => {

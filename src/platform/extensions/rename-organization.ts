@@ -14,7 +14,7 @@ WHERE organization_id = $1 AND state NOT IN ('deleting', 'deleted')`;
 
 /** Throws `not_found`. */
 export async function renameOrganization(
-  { storage, clock }: CreateExtensionDeps,
+  { storage, clock }: Pick<CreateExtensionDeps, 'storage' | 'clock'>,
   organization_id: string,
   display_name: string | null,
 ): Promise<void> {

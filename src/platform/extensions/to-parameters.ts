@@ -13,6 +13,8 @@ export interface ParameterSources {
   /** The alias that reaches its admins. */
   readonly organization_email: string;
   readonly user_role: UserRole;
+  /** Undefined for none. */
+  readonly ip_address: string | undefined;
 }
 
 /** Regions go only to a provider that knows them, or runs on this platform. */
@@ -22,6 +24,7 @@ export function toParameters({
   organization_name,
   organization_email,
   user_role,
+  ip_address,
 }: ParameterSources): ProvisioningParameters {
   const { primary_region, read_regions } = row;
   const hasRegions = provider.region_aware || provider.app !== null;
@@ -36,5 +39,6 @@ export function toParameters({
     user_role,
     ...(hasRegions && primary_region !== null ? { primary_region } : {}),
     ...(hasRegions && read_regions.length > 0 ? { read_regions: [...read_regions] } : {}),
+    ...(ip_address === undefined ? {} : { ip_address }),
   };
 }

@@ -1,9 +1,10 @@
 // Makes the records of a machine: its own, and that of the sprite that its agent is, which no list of sprites has.
 import type { MachineConfig } from '../../contract/machine-config.ts';
+import { toPrivateAddress } from '../../core/private-address.ts';
 import { RemoraError } from '../../core/remora-error.ts';
-import { randomBytes, randomHex } from '../../core/urandom.ts';
+import { randomHex } from '../../core/urandom.ts';
 import { createMachineConfigStore, type NewLease } from '../machines/records/machine-config-store.ts';
-import { REGION, toPrivateAddress } from '../machines/records/machine-defaults.ts';
+import { REGION } from '../machines/records/machine-defaults.ts';
 import { createMachineHistory } from '../machines/records/machine-history.ts';
 import type { MachineRow } from '../machines/records/machine-row.ts';
 import { createMachineStore } from '../machines/records/machine-store.ts';
@@ -55,7 +56,7 @@ export async function makeMachine(sql: Sql, made: MachineToMake, now_ms: number)
     organization_id,
     sprite_id: row.id,
     region: REGION,
-    private_ip: toPrivateAddress(randomBytes(14)),
+    private_ip: toPrivateAddress(organization_id, 'machine', id),
   };
   await machines.insert({ id, name, config, ...place }, now_ms);
   await machines.move(id, 'stopped', 'created', now_ms);

@@ -26,7 +26,7 @@ export interface OfflineExtensionDeps {
 export function toOfflineExtensionService(deps: Omit<OfflineExtensionDeps, 'users'>): ExtensionService {
   const { storage, vault, secrets: appSecrets, clock } = deps;
   const secrets = createExtensionSecretKeeper({ vault, appSecrets });
-  return createExtensionService({ storage, secrets, look: () => undefined, clock });
+  return createExtensionService({ storage, secrets, hasPrivateNetworks: false, look: () => undefined, clock });
 }
 
 /** What asks a provider throws `invalid_state`. */
@@ -44,6 +44,8 @@ export function toOfflineExtensionHandlers(
     users,
     webhooks: createWebhookStore(storage),
     worker: { run: async () => undefined },
+    // What runs the machines is not known here.
+    addressOf: () => undefined,
     answerWithin_ms: 0,
   });
 }

@@ -88,15 +88,8 @@ export class HostNames {
     return (await this.#findApp(app)).machines;
   }
 
-  /** All machines of an app, as the database has them now. */
-  async findAllMachines(app: string): Promise<readonly MachineRow[]> {
-    const row = await this.#deps.apps.find(app);
-    const page = { after: '', limit: MACHINES_OF_APP };
-    return row === undefined ? [] : await this.#deps.machines.list(row.organization_id, app, page);
-  }
-
   async #findApp(app: string): Promise<AppTarget> {
-    const all = await this.findAllMachines(app);
+    const all = await findMachinesOf(app, this.#deps);
     return { type: 'app', app, machines: all.filter(({ config }) => config.http_service !== undefined) };
   }
 
@@ -114,6 +107,16 @@ export class HostNames {
       if (mayConcern(target, sprite_id)) this.#kept.delete(name);
     }
   }
+}
+
+/** All machines of an app, as the database has them now. */
+export async function findMachinesOf(
+  app: string,
+  { apps, machines }: Pick<HostNamesDeps, 'apps'> & { readonly machines: Pick<MachineStore, 'list'> },
+): Promise<readonly MachineRow[]> {
+  const row = await apps.find(app);
+  const page = { after: '', limit: MACHINES_OF_APP };
+  return row === undefined ? [] : await machines.list(row.organization_id, app, page);
 }
 
 function mayConcern(target: HostTarget, sprite_id: string): boolean {

@@ -10,6 +10,7 @@ import { listenOnTcp } from '../../http/listen-on-tcp.ts';
 import { Shutdown } from '../../http/shutdown.ts';
 import { createAppStore } from '../apps/app-store.ts';
 import type { Changes } from '../changes.ts';
+import type { MachineRow } from '../machines/records/machine-row.ts';
 import type { MachineStore } from '../machines/records/machine-store.ts';
 import type { OrganizationStore } from '../organizations/organization-store.ts';
 import { createCookies } from '../sign-on/cookies.ts';
@@ -22,7 +23,7 @@ import type { Storage } from '../storage/storage.ts';
 import type { CallerStore } from '../tokens/caller-store.ts';
 import { createWrongTokens, type WrongTokenRates } from '../tokens/wrong-tokens.ts';
 import type { UserStore } from '../users/user-store.ts';
-import { AppPlaces } from './app-places.ts';
+import type { AppPlaces } from './app-places.ts';
 import { AppRoute } from './app-route.ts';
 import { CallerReader, toAddress } from './caller-facts.ts';
 import { HostNames } from './host-names.ts';
@@ -39,6 +40,7 @@ import { createProxyServer } from './proxy-server.ts';
 import { RequestLog } from './request-log.ts';
 import { sharesSite } from './site.ts';
 import { SpriteRoute } from './sprite-route.ts';
+import type { TcpCalls } from './tcp-calls.ts';
 import { TcpServices } from './tcp-services.ts';
 import { followTlsFiles, readTlsFiles } from './tls-files.ts';
 import { TrustedPeers } from './trusted-peers.ts';
@@ -57,6 +59,10 @@ export interface OpenProxyDeps {
   readonly changes: Pick<Changes, 'subscribe'>;
   readonly traffic: MachineTraffic;
   readonly ways: MachineWays;
+  readonly places: AppPlaces;
+  readonly tcpCalls: TcpCalls;
+  /** All machines of an app. */
+  readonly findMachines: (app: string) => Promise<readonly MachineRow[]>;
   /** The key of its cookies. */
   readonly key: Buffer;
   readonly platformUrl: () => string;
@@ -86,8 +92,7 @@ export async function openProxy(deps: OpenProxyDeps): Promise<AsyncDisposable> {
   const names = new HostNames({ ...deps, apps: createAppStore(deps.storage), now_ms });
   const senders = createSenders(options, shutdown.signal, log);
   const callerReader = new CallerReader(options, senders);
-  const places = new AppPlaces(deps);
-  const routing = { ...deps, places, calls: new MachineCalls(now_ms), callerReader };
+  const routing = { ...deps, calls: new MachineCalls(now_ms), callerReader };
   const addressOf = (request: IncomingMessage) => callerReader.addressOf(request);
   const requests = new RequestLog({ share: options.logShare ?? 0, log, addressOf, now_ms });
   deps.showRequests(() => requests.totals());
@@ -135,8 +140,12 @@ export async function openProxy(deps: OpenProxyDeps): Promise<AsyncDisposable> {
   const { port } = await listen(server, options.listen);
   addresses.listening(port);
   log.info({ domain: addresses.domain, host: options.listen.host, port }, 'proxy');
-  const findMachines = (app: string) => names.findAllMachines(app);
-  const services = new TcpServices({ addresses: options.tcp ?? [], findMachines, places, log });
+  const services = new TcpServices({
+    addresses: options.tcp ?? [],
+    findMachines: deps.findMachines,
+    calls: deps.tcpCalls,
+    log,
+  });
   services.start();
   using stack = new DisposableStack();
   if (options.tls !== undefined) stack.use(followTlsFiles(options.tls, server, log));

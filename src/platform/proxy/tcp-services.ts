@@ -1,17 +1,12 @@
 // The TCP services of apps: listens at the address of each app for the ports that its machines serve, and connects callers to them.
 import { createServer, type Server, type Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { toErrorMessage } from '../../core/error-message.ts';
 import type { Log } from '../../core/log.ts';
 import { BACKLOG } from '../../http/start-listening.ts';
 import type { MachineRow } from '../machines/records/machine-row.ts';
-import { type AppPlaces, type PlaceSeeker, portOf } from './app-places.ts';
 import { BoundedLines } from './bounded-lines.ts';
-import { toAddress } from './caller-facts.ts';
-import { joinPipe } from './join-pipe.ts';
-import { toAuthority } from './machine-calls.ts';
-import { findTcpPort, listTcpPorts, toServing } from './tcp-port.ts';
-import { type ProxyVersion, toProxyHeader } from './write-proxy-header.ts';
+import type { TcpCalls } from './tcp-calls.ts';
+import { listTcpPorts } from './tcp-port.ts';
 
 /** An app, and the address of this computer at which its services are reached. */
 export interface TcpAddress {
@@ -23,7 +18,7 @@ export interface TcpServicesDeps {
   readonly addresses: readonly TcpAddress[];
   /** All machines of an app. */
   readonly findMachines: (app: string) => Promise<readonly MachineRow[]>;
-  readonly places: AppPlaces;
+  readonly calls: Pick<TcpCalls, 'serve'>;
   readonly log: Pick<Log, 'info' | 'warn'>;
 }
 
@@ -93,7 +88,7 @@ export class TcpServices {
   }
 
   #listen(app: string, host: string, port: number): void {
-    const { log } = this.#deps;
+    const { calls, log } = this.#deps;
     const key = toKey(app, port);
     const callers = new Set<Socket>();
     const refusals = new BoundedLines({
@@ -104,7 +99,7 @@ export class TcpServices {
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true }, (socket) => {
       callers.add(socket);
       socket.on('error', ignore).once('close', () => callers.delete(socket));
-      this.#serve(socket, app, port).catch((error: unknown) => {
+      calls.serve(socket, { app, port, machines: this.#machines.get(app) ?? [] }).catch((error: unknown) => {
         socket.resetAndDestroy();
         refusals.note({ app, port, why: toErrorMessage(error) });
       });
@@ -135,53 +130,6 @@ export class TcpServices {
     for (const socket of listener.callers) socket.resetAndDestroy();
     await closed;
   }
-
-  async #serve(socket: Socket, app: string, port: number): Promise<void> {
-    const key = toKey(app, port);
-    const gone = new AbortController();
-    socket.once('close', () => gone.abort(new Error('the caller went away')));
-    const findMachines = async () => toServing(await this.#deps.findMachines(app), port);
-    const seeker = { app: key, findMachines, gone: gone.signal };
-    const refused = await this.#try(socket, port, seeker, toServing(this.#machines.get(app) ?? [], port));
-    if (refused !== undefined) await this.#try(socket, port, seeker, await findMachines(), refused);
-  }
-
-  /** Resolves when the connection is over, or with the machine in which nothing took it: another one may. Throws after the second. */
-  async #try(
-    socket: Socket,
-    port: number,
-    seeker: PlaceSeeker,
-    machines: readonly MachineRow[],
-    refused?: string,
-  ): Promise<string | undefined> {
-    const { places } = this.#deps;
-    const { machine, channel, counted } = await places.take(seeker, machines, refused);
-    try {
-      const stream = await channel.connect(toAuthority(portOf(machine)), seeker.gone);
-      places.refusals.onAnswer(machine.id);
-      await join(socket, stream.on('error', ignore), findTcpPort(machine, port)?.header, port);
-      return undefined;
-    } catch (error) {
-      places.refusals.onRefusal(machine.id);
-      if (refused !== undefined || seeker.gone.aborted) throw error;
-      return machine.id;
-    } finally {
-      counted[Symbol.dispose]();
-      places.release(seeker.app);
-    }
-  }
-}
-
-async function join(socket: Socket, stream: Duplex, header: ProxyVersion | undefined, port: number): Promise<void> {
-  if (socket.destroyed) {
-    stream.destroy();
-    return;
-  }
-  if (header !== undefined) {
-    const caller = { address: toAddress(socket.remoteAddress), port: socket.remotePort ?? 0 };
-    stream.write(toProxyHeader(header, caller, { address: toAddress(socket.localAddress), port }));
-  }
-  await joinPipe(socket, stream);
 }
 
 function toKey(app: string, port: number): string {

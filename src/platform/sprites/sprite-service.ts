@@ -2,19 +2,14 @@
 import type { MachineConfig } from '../../contract/machine-config.ts';
 import { spriteName, type UpdateSpriteRequest, type UrlSettings } from '../../contract/sprites.ts';
 import type { Clock } from '../../core/clock.ts';
+import { toPrivateAddress } from '../../core/private-address.ts';
 import { RemoraError } from '../../core/remora-error.ts';
-import { randomBytes, randomHex } from '../../core/urandom.ts';
+import { randomHex } from '../../core/urandom.ts';
 import { toAppTurn } from '../apps/app-turn.ts';
 import { findAppOfSprite } from '../apps/find-app-of-sprite.ts';
 import type { Changes } from '../changes.ts';
 import type { MachineService } from '../machines/moves/machine-service.ts';
-import {
-  CPUS,
-  type MachineDefaults,
-  PROCESS_DEFAULTS,
-  REGION,
-  toPrivateAddress,
-} from '../machines/records/machine-defaults.ts';
+import { CPUS, type MachineDefaults, PROCESS_DEFAULTS, REGION } from '../machines/records/machine-defaults.ts';
 import { createMachineStore, type MachineStore } from '../machines/records/machine-store.ts';
 import type { Organization } from '../organizations/organization-store.ts';
 import type { Sql, Storage } from '../storage/storage.ts';
@@ -78,14 +73,15 @@ export function createSpriteService(deps: SpriteServiceDeps): SpriteService {
     const sprite = { organization_id: organization.id, name, labels, url_settings };
     const row = await createSpriteStore(sql).insert(sprite, now_ms);
     if (row === undefined) throw refuse('already_exists', `there is a sprite ${name} already`);
+    const id = randomHex(7);
     const machine = {
-      id: randomHex(7),
+      id,
       app,
       organization_id: organization.id,
       sprite_id: row.id,
       name,
       region: REGION,
-      private_ip: toPrivateAddress(randomBytes(14)),
+      private_ip: toPrivateAddress(organization.id, 'machine', id),
       config: external ? { ...config, external } : { driver, guest: { memory_mb, cpus: CPUS }, ...config },
     };
     await createMachineStore(sql).insert(machine, now_ms);

@@ -7,7 +7,7 @@ import { parseProxyHeader } from '../../../src/platform/proxy/parse-proxy-header
 import { toProxyHeader } from '../../../src/platform/proxy/write-proxy-header.ts';
 import { openOnce } from '../../support/at-end.ts';
 import { eventually } from '../../support/eventually.ts';
-import { openFreePort } from '../../support/free-port.ts';
+import { openQuietPort } from '../../support/free-port.ts';
 import { isWithoutHaproxy, toHaproxyCommand } from '../../support/haproxy.ts';
 import { openTestPlatform } from '../../support/open-platform.ts';
 import { startProgram, startTcp } from '../../support/proxied-machine.ts';
@@ -23,9 +23,15 @@ const programs = ['greet', 'told', 'slow', 'go', 'flood', 'break', 'hold', 'coun
 const handlers = ['proxy_proto'];
 const v2 = { handlers, proxy_proto_options: { version: 'v2' } };
 
-async function openPorts<const T extends string>(names: readonly T[]): Promise<Record<T, number>> {
+async function openPorts<const T extends string>(host: string, names: readonly T[]): Promise<Record<T, number>> {
   const ports: Partial<Record<T, number>> = {};
-  for (const name of names) ports[name] = await openFreePort();
+  const taken = new Set<number>();
+  for (const name of names) {
+    let port = await openQuietPort(host);
+    while (taken.has(port)) port = await openQuietPort(host);
+    taken.add(port);
+    ports[name] = port;
+  }
   return ports as Record<T, number>;
 }
 
@@ -35,8 +41,8 @@ const opened = openOnce(async () => {
     trustMachines: true,
     proxy: { listen: { host: '127.0.0.1', port: 0 }, tcp: [{ app: 'shop', host: HOST }] },
   });
-  const inside = await openPorts([...programs, 'haproxy', 'empty']);
-  const at = await openPorts([...programs, 'v1', 'v2', 'haproxy1', 'haproxy2', 'empty', 'tls']);
+  const inside = await openPorts('127.0.0.1', [...programs, 'haproxy', 'empty']);
+  const at = await openPorts(HOST, [...programs, 'v1', 'v2', 'haproxy1', 'haproxy2', 'empty', 'tls']);
   const services = [
     ...programs.map((name) => ({
       protocol: 'tcp',

@@ -8,7 +8,7 @@ import { PASSED_HEADER } from '../../../src/contract/hosts.ts';
 import { PIPE_PROTOCOL } from '../../../src/contract/pipes.ts';
 import { atEnd, openOnce } from '../../support/at-end.ts';
 import { eventually } from '../../support/eventually.ts';
-import { openFreePort } from '../../support/free-port.ts';
+import { openFreePort, openQuietPort } from '../../support/free-port.ts';
 import { openPlatformPair, type PairedPlatform } from '../../support/platform-pair.ts';
 import { isWithoutPostgres, openPostgresServer } from '../../support/postgres-server.ts';
 import { askProxy, type ProxyQuestion, SPRITE_HOST, startTcp, startWeb } from '../../support/proxied-machine.ts';
@@ -215,7 +215,7 @@ describe.skipIf(isWithoutPostgres())('a request that comes in at another platfor
 
   test('a connection to a TCP service reaches the machine, which learns who has connected', async () => {
     const { owner } = opened();
-    const [inside, at] = [await openFreePort(), await openFreePort()];
+    const [inside, at] = [await openQuietPort(), await openQuietPort(TCP_HOST)];
     const service = { internal_port: inside, ports: [{ port: at, handlers: ['proxy_proto'] }] };
     await owner.call({ method: 'POST', path: '/v1/apps', body: { name: 'tcp', organization: 'acme' } });
     const body = { config: { services: [service] } };

@@ -65,6 +65,7 @@ export async function openExtensionWorld() {
       call: (to, request) => gate.pass(`${request.method} at the provider`, () => calls.call(to, request)),
       vault,
       changes,
+      machineParts: {},
       clock,
     });
     const keeper = createExtensionSecretKeeper({

@@ -1,6 +1,7 @@
 // The interface of a driver: the code that really runs machines. A driver starts, freezes and ends machines and reports their state;
 // it holds no policy and no record.
 
+import type { Server } from 'node:net';
 import type { MachineConfig } from '../../../contract/machine-config.ts';
 import type { DiscardCause } from '../../../contract/machine-events.ts';
 import type { MachineCheckpoints } from './machine-checkpoints.ts';
@@ -92,8 +93,19 @@ export interface MachineDriver extends AsyncDisposable {
   capacity(): HostMemory;
   /** The end of what the machine wrote to its log, the newest line last. */
   lastLines(id: string): readonly string[];
+  /** The networks of the machines that run and have a way to private addresses; absent where machines have no network of their own. */
+  readonly privateNetworks?: () => readonly MachineNetwork[];
   /** Runs after an instance has ended, for whatever reason, and nothing of it runs. When `listener` rejects, `stop` rejects with that. */
   onExit(listener: (id: string, exit: InstanceEnd) => Promise<void>): void;
+}
+
+/** The network of a machine, in which nobody is but the machine and the platform. */
+export interface MachineNetwork {
+  readonly machine_id: string;
+  /** Another one after each start and resume. */
+  readonly id: string;
+  /** Puts an IPv6 address there, and listens at each of the ports, in their order; there may be none. Throws `internal`. */
+  listen(address: string, ports: readonly number[]): Promise<readonly Server[]>;
 }
 
 export interface StopOptions {

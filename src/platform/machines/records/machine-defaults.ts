@@ -14,9 +14,3 @@ export interface MachineDefaults {
 
 /** Processes of this host. */
 export const PROCESS_DEFAULTS: MachineDefaults = { driver: 'process', memory_mb: DEFAULT_MEMORY_MB };
-
-/** The address of a machine in the private IPv6 range, from 14 random bytes. */
-export function toPrivateAddress(bytes: Buffer): string {
-  const groups = Array.from({ length: 7 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16));
-  return `fdaa:${groups.join(':')}`;
-}

@@ -1,6 +1,7 @@
 #!/bin/busybox sh
 # The first program of a machine, in its initial ramdisk: modules, network and volumes, then systemd on the root disk. What it reads of
-# the kernel's command line: remora.net=ADDRESS/PREFIX,GATEWAY (or none), remora.dns=ADDRESS,..., remora.volume=SERIAL,/PATH (repeated).
+# the kernel's command line: remora.net=ADDRESS/PREFIX,GATEWAY (or none), remora.net6=ADDRESS,GATEWAY,NETWORK, remora.dns=ADDRESS,...,
+# remora.volume=SERIAL,/PATH (repeated).
 b=/bin/busybox
 $b mount -t proc proc /proc
 $b mount -t sysfs sys /sys
@@ -9,11 +10,13 @@ $b mount -t tmpfs -o mode=0755,nosuid,nodev run /run
 for module in /modules/*; do $b insmod "$module"; done
 
 net=10.77.0.2/24,10.77.0.1
+net6=
 dns=
 read -r line < /proc/cmdline
 for word in $line; do
   case $word in
     remora.net=*) net=${word#*=} ;;
+    remora.net6=*) net6=${word#*=} ;;
     remora.dns=*) dns=${word#*=} ;;
   esac
 done
@@ -30,6 +33,12 @@ if [ "$net" != none ]; then
   $b ip addr add "${net%,*}" dev eth0
   $b ip link set eth0 up
   $b ip route add default via "${net#*,}"
+  if [ -n "$net6" ]; then
+    network=${net6##*,}
+    gateway=${net6#*,}
+    $b ip -6 addr add "${net6%%,*}/128" dev eth0
+    $b ip -6 route add "$network" via "${gateway%,*}" dev eth0
+  fi
 fi
 : > /run/remora-resolv.conf
 for address in $($b echo "$dns" | $b tr , ' '); do echo "nameserver $address" >> /run/remora-resolv.conf; done

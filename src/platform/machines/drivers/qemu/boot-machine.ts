@@ -1,5 +1,6 @@
 // Boots a machine: its files first, then its emulator, then its way to the platform.
 import { readFile } from 'node:fs/promises';
+import { isIPv6 } from 'node:net';
 import { randomBytes } from '../../../../core/urandom.ts';
 import { readBootId } from '../../../../linux/boot-id.ts';
 import type { MachineSpec } from '../machine-driver.ts';
@@ -68,7 +69,7 @@ async function prepareFiles(
       append: image?.boot.append ?? kept?.append ?? '',
       kernel_args: spec.config.guest?.kernel_args ?? [],
       volumes,
-      ...(networkOf(host, spec.config) === 'egress' ? await planEgress() : {}),
+      ...(networkOf(host, spec.config) === 'egress' ? await planEgress(spec) : {}),
     };
     await makeMemory({ files, uid, memory_mb: spec.memory_mb });
     const token = await host.createToken(spec.id);
@@ -106,7 +107,7 @@ export async function startEmulator({ host, files, note, isIncoming }: EmulatorB
     args: toEmulatorArguments({ plan, generation_id: randomUuid(), credentials, isIncoming }),
     uid,
     instance_id,
-    ...(plan.network === 'egress' ? { egressRules: toMachineRules(readOwnAddresses()) } : {}),
+    ...(plan.network === 'egress' ? { egressRules: toMachineRules(readOwnAddresses(), plan.private_address) } : {}),
     ...(isIncoming ? { state: files.state } : {}),
     onSpawned: ({ pid, start_ticks }) => writeNote(files.dir, { ...note, pid, start_ticks }),
   });
@@ -117,8 +118,11 @@ export function noteOf(note: MachineNote, { process: { pid, start_ticks } }: Emu
 }
 
 /** A host without the file asks nobody. */
-async function planEgress(): Promise<Pick<EmulatorPlan, 'network' | 'name_servers'>> {
-  return { network: 'egress', name_servers: toNameServers(await readFile(RESOLVERS, 'utf8').catch(() => '')) };
+async function planEgress({
+  private_ip,
+}: MachineSpec): Promise<Pick<EmulatorPlan, 'network' | 'private_address' | 'name_servers'>> {
+  const own = isIPv6(private_ip) ? { private_address: private_ip } : {};
+  return { network: 'egress', ...own, name_servers: toNameServers(await readFile(RESOLVERS, 'utf8').catch(() => '')) };
 }
 
 /** Version 4 of a UUID. */

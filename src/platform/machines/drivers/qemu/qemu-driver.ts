@@ -16,6 +16,7 @@ import { findMachine } from './find-machine.ts';
 import { createInstances, type Instance, type Instances } from './instances.ts';
 import type { MachineFiles } from './machine-files.ts';
 import { listNotes } from './machine-note.ts';
+import { toPrivateNetworks } from './private-networks.ts';
 import { createQemuCheckpoints } from './qemu-checkpoints.ts';
 import { createQemuHost, type QemuDriverOptions } from './qemu-host.ts';
 import { createQemuVolumes } from './qemu-volumes.ts';
@@ -27,6 +28,7 @@ import { watchDisk } from './watch-disk.ts';
 import { watchLogs } from './watch-logs.ts';
 
 const LINES = 20;
+const NO_SIGNALS = 'a virtual machine takes no signal from outside; stop it, or run kill in it';
 const SHUTDOWN: StopOptions = { signal: 'SIGTERM', timeout_ms: 5_000 };
 
 export function createQemuDriver(options: QemuDriverOptions): MachineDriver {
@@ -129,14 +131,14 @@ export function createQemuDriver(options: QemuDriverOptions): MachineDriver {
     checkConfig: (config) => checkQemuConfig(config, options),
     async signal(id) {
       runningOf(id);
-      const message = 'a virtual machine takes no signal from outside; stop it, or run kill in it';
-      throw new RemoraError('not_supported', message);
+      throw new RemoraError('not_supported', NO_SIGNALS);
     },
     state: (id) => (instances.get(id) !== undefined ? 'running' : instances.suspended(id) ? 'suspended' : 'stopped'),
     capacity: () => ({
       total_mb: options.hostMemory_mb,
       resident_mb: sumResidentMemory_mb(instances.list().map(([, instance]) => instance.process.pid)),
     }),
+    ...toPrivateNetworks(options, instances),
     lastLines: (id) => readLogs(host.filesOf(id)),
     onExit: instances.onExit,
     async [Symbol.asyncDispose]() {

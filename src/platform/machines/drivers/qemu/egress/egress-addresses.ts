@@ -5,6 +5,8 @@ import { createHash } from 'node:crypto';
 export const TAP = 'tap0';
 /** A fixed address of the tap: the machine remembers it through a suspend. */
 export const TAP_MAC = '52:54:00:77:00:01';
+/** The address at which a machine finds the way to private addresses. */
+export const TAP_ADDRESS = 'fe80::1';
 /** The machine's end of the cable. */
 export const UPLINK = 'uplink';
 /** The host's ends of all cables, of every platform of this host. */

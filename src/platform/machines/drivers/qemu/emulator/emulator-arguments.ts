@@ -1,5 +1,6 @@
 // The arguments of QEMU for a machine. Pure. No secret is among them, because every user reads the arguments of a process.
-import { TAP } from '../egress/egress-addresses.ts';
+import { PRIVATE_RANGE } from '../../../../../core/private-address.ts';
+import { TAP, TAP_ADDRESS } from '../egress/egress-addresses.ts';
 import { GUEST_ADDRESS, GUEST_MAC, HOST_ADDRESS, NETWORK, PREFIX_LENGTH } from '../guest/guest-network.ts';
 import type { EmulatorPlan, PlannedVolume } from './emulator-plan.ts';
 
@@ -79,10 +80,11 @@ function doubleCommas(path: string): string {
   return path.replaceAll(',', ',,');
 }
 
-function toKernelLine({ append, kernel_args, volumes, name_servers = [] }: EmulatorPlan): string {
+function toKernelLine({ append, kernel_args, volumes, private_address, name_servers = [] }: EmulatorPlan): string {
   const network = `remora.net=${GUEST_ADDRESS}/${PREFIX_LENGTH},${HOST_ADDRESS}`;
+  const own = private_address === undefined ? [] : [`remora.net6=${private_address},${TAP_ADDRESS},${PRIVATE_RANGE}`];
   const names = name_servers.length === 0 ? [] : [`remora.dns=${name_servers.join(',')}`];
-  return [append, network, ...names, ...volumes.map(toVolumeWord), ...kernel_args].join(' ');
+  return [append, network, ...own, ...names, ...volumes.map(toVolumeWord), ...kernel_args].join(' ');
 }
 
 function toVolumeWord({ serial, path }: PlannedVolume): string {

@@ -27,6 +27,8 @@ export const emulatorPlan = z.object({
   volumes: z.array(plannedVolume),
   /** The way out besides that to the platform; absent for none. */
   network: z.enum(['egress']).optional(),
+  /** The address from which a machine with a way out reaches the private addresses of its organization; absent for none. */
+  private_address: z.ipv6().optional(),
   /** The name servers of a machine with a way out; absent for none. */
   name_servers: z.array(z.ipv4()).optional(),
 });
