@@ -16,6 +16,7 @@ import { openStorage } from './storage/open-storage.ts';
 import type { Storage } from './storage/storage.ts';
 import { takeUpKeys } from './take-up-keys.ts';
 import { type CallerStore, createCallerStore } from './tokens/caller-store.ts';
+import { createKeptCallers } from './tokens/kept-callers.ts';
 import { createTokenStore, type TokenStore } from './tokens/token-store.ts';
 import { forgetRunningKeys } from './vault/running-keys.ts';
 import type { Vault } from './vault/vault.ts';
@@ -59,7 +60,7 @@ export async function openStores(
     organizations: createOrganizationStore(storage),
     sprites: createSpriteStore(storage),
     tokens: createTokenStore(storage),
-    callers: createCallerStore(storage),
+    callers: createKeptCallers(createCallerStore(storage), storage),
     machines: createMachineStore(storage),
     connectors: createConnectorStore(storage),
     notices: createNoticeStore(storage),

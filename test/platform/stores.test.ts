@@ -19,6 +19,7 @@ import { createSpriteService } from '../../src/platform/sprites/sprite-service.t
 import { createSpriteStore } from '../../src/platform/sprites/sprite-store.ts';
 import type { Storage } from '../../src/platform/storage/storage.ts';
 import { createCallerStore } from '../../src/platform/tokens/caller-store.ts';
+import { createKeptCallers } from '../../src/platform/tokens/kept-callers.ts';
 import { createTokenStore } from '../../src/platform/tokens/token-store.ts';
 import { rotateKeys } from '../../src/platform/vault/key-rotation.ts';
 import {
@@ -313,6 +314,108 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
       expect(await callers.again(ofAll.id, 5)).toMatchObject({ type: 'organization' });
       expect(await tokens.revoke(organization_id, ofAll.id)).toBe(true);
       expect(await callers.again(ofAll.id, 5)).toBeUndefined();
+    });
+  });
+
+  describe('who a caller is', () => {
+    async function openKept() {
+      const connect = await create();
+      const [storage, beside] = [await connect(), await connect()];
+      onTestFinished(async () => {
+        await beside[Symbol.asyncDispose]();
+        await storage[Symbol.asyncDispose]();
+      });
+      const organization = await createOrganizationStore(storage).create('acme', 1);
+      const asked: string[] = [];
+      const store = createCallerStore(storage);
+      const find: typeof store.find = async (text, now_ms) => {
+        asked.push(text);
+        return await store.find(text, now_ms);
+      };
+      const kept = createKeptCallers({ ...store, find }, storage);
+      const make = async (expires_at: number | null = null) => {
+        const made = { organization_id: organization.id, sprite_id: null, expires_at };
+        const { id, text } = await createTokenStore(storage).create(made, 1);
+        return { id, text: text.reveal() };
+      };
+      /** Whether the token is good, and whether the database was asked for it. */
+      const look = async (text: string, now_ms = 5) => {
+        asked.length = 0;
+        const caller = await kept.find(text, now_ms);
+        return [caller?.token.id, asked.length > 0];
+      };
+      return { storage, beside, organization, kept, asked, make, look, isShared: storage.version() === undefined };
+    }
+
+    test('is kept while nothing changes, and read again after any change, of this process or another one', async () => {
+      const { storage, beside, organization, make, look, isShared } = await openKept();
+      const [first, second] = [await make(), await make(100)];
+      expect(await look(first.text)).toEqual([first.id, true]);
+      expect(await look(first.text)).toEqual([first.id, isShared]);
+      expect(await look(second.text, 99)).toEqual([second.id, true]);
+      expect(await look(second.text, 99)).toEqual([second.id, isShared]);
+      expect(await look(second.text, 100)).toEqual([undefined, isShared]);
+      for (const [sql, display_name] of [
+        [storage, 'by itself'],
+        [beside, 'by another one'],
+      ] as const) {
+        await sql.run('UPDATE organizations SET display_name = $1', [display_name]);
+        expect(await look(first.text)).toEqual([first.id, true]);
+        expect(await look(first.text)).toEqual([first.id, isShared]);
+      }
+      expect(await createTokenStore(storage).revoke(organization.id, first.id)).toBe(true);
+      expect(await look(first.text)).toEqual([undefined, true]);
+      expect(await look(second.text, 99)).toEqual([second.id, true]);
+      expect(await createTokenStore(beside).revoke(organization.id, second.id)).toBe(true);
+      expect(await look(second.text, 99)).toEqual([undefined, true]);
+      expect(await look('remora_org_nobody')).toEqual([undefined, true]);
+      expect(await look('remora_org_nobody')).toEqual([undefined, true]);
+    });
+
+    test('is not kept from before the end of a transaction, nor answered while one is open', async () => {
+      const { storage, organization, kept, make, look, isShared } = await openKept();
+      const token = await make();
+      await look(token.text);
+      const during = Promise.withResolvers<void>();
+      const revoked = storage.transaction(async (sql) => {
+        await createTokenStore(sql).revoke(organization.id, token.id);
+        await during.promise;
+      });
+      const found = kept.find(token.text, 5);
+      expect(storage.version()).toBeUndefined();
+      if (isShared) expect((await found)?.token.id).toBe(token.id);
+      during.resolve();
+      await revoked;
+      if (!isShared) expect(await found).toBeUndefined();
+      expect(await look(token.text)).toEqual([undefined, true]);
+      const back = await make();
+      const undone = storage.transaction(async (sql) => {
+        await createTokenStore(sql).revoke(organization.id, back.id);
+        throw new Error('undone');
+      });
+      await expect(undone).rejects.toThrow('undone');
+      expect(await look(back.text)).toEqual([back.id, true]);
+      expect(await look(back.text)).toEqual([back.id, isShared]);
+    });
+
+    test('is kept of a thousand callers', async () => {
+      const { storage, organization, asked, kept, isShared } = await openKept();
+      const texts = await storage.transaction(async (sql) => {
+        const made: string[] = [];
+        for (let index = 0; index < 1_001; index += 1) {
+          const token = { organization_id: organization.id, sprite_id: null };
+          made.push((await createTokenStore(sql).create(token, 1)).text.reveal());
+        }
+        return made;
+      });
+      const findAll = async (some: readonly string[]) => {
+        asked.length = 0;
+        for (const text of some) await kept.find(text, 5);
+        return asked.length;
+      };
+      expect(await findAll(texts)).toBe(1_001);
+      expect(await findAll(texts.slice(1))).toBe(isShared ? 1_000 : 0);
+      expect(await findAll(texts.slice(0, 1))).toBe(1);
     });
   });
 

@@ -46,6 +46,7 @@ export async function openPostgresStorage(url: Secret): Promise<Storage> {
       const row = await sql.one<{ readonly bytes: number }>('SELECT pg_database_size(current_database()) AS bytes');
       return row?.bytes ?? 0;
     },
+    version: () => undefined,
     async [Symbol.asyncDispose]() {
       await Promise.all([...retired, client.end({ timeout: CLOSE_S })]);
       await locks[Symbol.asyncDispose]();

@@ -15,6 +15,7 @@ type Statement = ReturnType<typeof prepareText>;
 
 interface Prepared {
   readonly statement: Statement;
+  readonly isWrite: boolean;
   /** The index of the value for each placeholder; undefined when they are in order. */
   readonly order: readonly number[] | undefined;
 }
@@ -26,7 +27,10 @@ export function openSqliteStorage(dir: string): Storage {
   db.pragma('secure_delete = ON');
   const prepared = new Map<string, Prepared>();
   const mutex = createKeyedMutex();
+  const dataVersion = db.prepare<[], number>('PRAGMA data_version').pluck();
   let transaction: Promise<void> | undefined;
+  let version = 0;
+  let othersVersion: number | undefined;
 
   function query<T>(
     text: string,
@@ -34,7 +38,8 @@ export function openSqliteStorage(dir: string): Storage {
     ask: (statement: Statement, given: readonly SqlValue[]) => T,
   ): T {
     return withStorageFailure(() => {
-      const { statement, order } = prepared.get(text) ?? keep(text);
+      const { statement, isWrite, order } = prepared.get(text) ?? keep(text);
+      if (isWrite) version += 1;
       return ask(statement, order === undefined ? values : order.map((index) => values[index] ?? null));
     });
   }
@@ -88,6 +93,14 @@ export function openSqliteStorage(dir: string): Storage {
     async size_bytes() {
       return Number(db.pragma('page_count', { simple: true })) * Number(db.pragma('page_size', { simple: true }));
     },
+    version() {
+      if (transaction !== undefined) return undefined;
+      // It changes with what other connections commit, and only with that.
+      const others = withStorageFailure(() => dataVersion.get());
+      if (others !== othersVersion) version += 1;
+      othersVersion = others;
+      return version;
+    },
     async [Symbol.asyncDispose]() {
       while (transaction !== undefined) await transaction;
       db.close();
@@ -118,7 +131,8 @@ function prepare(db: Sqlite, text: string): Prepared {
     return '+?';
   });
   const isPlain = order.every((index, place) => index === place);
-  return { statement: prepareText(db, positional), order: isPlain ? undefined : order };
+  const statement = prepareText(db, positional);
+  return { statement, isWrite: !statement.readonly, order: isPlain ? undefined : order };
 }
 
 function prepareText(db: Sqlite, text: string) {

@@ -22,6 +22,11 @@ export interface Storage extends Sql, AsyncDisposable {
   /** Runs one `work` of this name at a time, in all processes on the database. A process that dies releases the name. */
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
   size_bytes(): Promise<number>;
+  /**
+   * Equal to what it was before only when nothing was committed in between, by this process or another one. Undefined where that cannot be told:
+   * while a transaction is open, and on PostgreSQL. Throws `StorageFailure`.
+   */
+  version(): number | undefined;
 }
 
 /** The database cannot be read or written now. The caller did nothing wrong, and the failure passes. */

@@ -17,6 +17,7 @@ export function cutStorage(storage: Storage, gate: CutGate): Storage {
       ),
     exclusively: (name, work) => storage.exclusively(name, work),
     size_bytes: () => storage.size_bytes(),
+    version: () => storage.version(),
     [Symbol.asyncDispose]: async () => undefined,
   };
 }
