@@ -17,8 +17,21 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   agent: ['contract', 'core', 'linux', 'http', 'sqlite', 'client'],
   platform: ['contract', 'core', 'linux', 'http', 'sqlite', 'client'],
   supervisor: ['contract', 'core', 'linux', 'http'],
+  network: ['contract', 'core', 'linux', 'http'],
   provider: ['contract', 'core', 'sqlite'],
-  cli: ['contract', 'core', 'linux', 'http', 'sqlite', 'client', 'agent', 'platform', 'supervisor', 'provider'],
+  cli: [
+    'contract',
+    'core',
+    'linux',
+    'http',
+    'sqlite',
+    'client',
+    'agent',
+    'platform',
+    'supervisor',
+    'network',
+    'provider',
+  ],
 };
 
 /** Rooms that stay closed to a folder which may import the rest of theirs: what serves HTTP knows nothing of what passes through. */
@@ -431,6 +444,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
     'smtp-server',
   ],
   supervisor: ['zod', 'undici', 'ws', '@lydell/node-pty'],
+  network: ['zod'],
   provider: ['zod', 'oauth4webapi'],
   cli: ['zod', 'undici', 'ws', 'pino', 'smol-toml', 'better-sqlite3'],
 };

@@ -46,4 +46,26 @@ export const daemonCommands: readonly Command[] = [
     ],
     load: () => import('./commands/supervisor.ts'),
   },
+  {
+    name: 'network',
+    group: 'run',
+    summary: 'what enforces the network policy of a sprite for the agent, with the right to change the packet filter',
+    operands: '',
+    count: [0, 0],
+    flags: {
+      socket: { type: 'string', value: 'PATH', summary: 'where to serve; not needed when systemd hands over a socket' },
+      'state-dir': { type: 'string', value: 'DIR', summary: 'where it keeps what holds (REMORA_NETWORK_STATE_DIR)' },
+      upstream: {
+        type: 'string',
+        value: 'A,B',
+        summary: 'name servers to ask, in the place of those of /etc/resolv.conf',
+      },
+      'log-level': { type: 'string', value: 'LEVEL', summary: 'trace, debug, info, warn, error or silent' },
+    },
+    notes: [
+      'It needs libnftables and CAP_NET_ADMIN, and enforces in its own network namespace. It ends by itself when nothing is restricted; what is',
+      'restricted stays so when it ends.',
+    ],
+    load: () => import('./commands/network.ts'),
+  },
 ];

@@ -1,0 +1,102 @@
+// What the agent asks of the process that enforces the network policy of its sprite, over a socket that only the agent can open.
+import { z } from 'zod';
+import { networkPolicyRequest, networkPolicyRule } from '../network-policy.ts';
+import { defineLocalOperation } from '../operation.ts';
+
+const port = z.int().min(1).max(65_535);
+
+/** What is open whatever the rules say: the platform, and what the operator of the machine names. */
+export const networkExemptions = z.object({
+  /** These may have private addresses, too. */
+  names: z.array(z.string().max(253)).max(64),
+  /** An address, or a network such as `10.0.0.0/8`; with a port, that TCP port of one address alone. */
+  networks: z.array(z.object({ network: z.string(), port: port.optional() })).max(64),
+});
+export type NetworkExemptions = z.infer<typeof networkExemptions>;
+
+export const networkEnforcement = networkPolicyRequest.extend({ exempt: networkExemptions });
+export type NetworkEnforcement = z.infer<typeof networkEnforcement>;
+
+export const networkState = z.object({
+  /** Empty while nothing is restricted. */
+  rules: z.array(networkPolicyRule),
+  /** How often the rules of the kernel were put back, because somebody had changed or removed them. */
+  put_back: z.int(),
+  /** Addresses that names have led to and that are remembered. */
+  addresses: z.int(),
+  /** Questions for names that were refused since the start. */
+  refused_names: z.int(),
+});
+export type NetworkState = z.infer<typeof networkState>;
+
+export const networkQuestion = z.object({ host: z.string().min(1).max(253), port: port.optional() });
+export type NetworkQuestion = z.infer<typeof networkQuestion>;
+
+/** What would happen to a connection. */
+export const networkExplanation = z.object({
+  decision: z.enum(['allow', 'deny']),
+  /** In plain words. */
+  reason: z.string(),
+  /** The rule that decided, and where it stands in the list; absent when none covers the name. */
+  rule: z
+    .object({ index: z.int(), action: z.enum(['allow', 'deny']), domain: z.string(), include: z.string().optional() })
+    .optional(),
+  /** Of a name: the addresses that it has led to. Of an address: the names that have led there, the last one first. */
+  addresses: z.array(z.string()),
+  names: z.array(z.string()),
+});
+export type NetworkExplanation = z.infer<typeof networkExplanation>;
+
+export const networkRefusal = z.object({
+  kind: z.enum(['name', 'address']),
+  name: z.string().optional(),
+  address: z.string().optional(),
+  port: port.optional(),
+  protocol: z.string().optional(),
+  /** Of the last attempt. Of an address the user alone is known. */
+  process: z.object({ pid: z.int(), command: z.string() }).optional(),
+  uid: z.int().optional(),
+  count: z.int(),
+  last_at: z.string(),
+});
+export type NetworkRefusal = z.infer<typeof networkRefusal>;
+
+const shared = { source: 'Remora', tag: 'Network policy', servedAt: ['socket'] } as const;
+
+export const networkOperations = {
+  enforceNetwork: defineLocalOperation({
+    ...shared,
+    method: 'PUT',
+    path: '/v1/network',
+    summary: 'Enforce these rules in the place of those before; no rules restrict nothing',
+    body: networkEnforcement,
+    rawBody: { cap_bytes: 4 * 1024 * 1024 },
+    answer: { kind: 'json', status: 200, schema: networkState },
+    errors: ['invalid_request', 'not_supported'],
+  }),
+  readNetwork: defineLocalOperation({
+    ...shared,
+    method: 'GET',
+    path: '/v1/network',
+    summary: 'The rules that are enforced, and what they have done',
+    answer: { kind: 'json', status: 200, schema: networkState },
+    errors: [],
+  }),
+  explainNetwork: defineLocalOperation({
+    ...shared,
+    method: 'POST',
+    path: '/v1/network/explain',
+    summary: 'What would happen to a connection, and why',
+    body: networkQuestion,
+    answer: { kind: 'json', status: 200, schema: networkExplanation },
+    errors: ['invalid_request'],
+  }),
+  listRefusedNetwork: defineLocalOperation({
+    ...shared,
+    method: 'GET',
+    path: '/v1/network/refused',
+    summary: 'What was refused lately, the last one first',
+    answer: { kind: 'json', status: 200, schema: z.object({ refused: z.array(networkRefusal) }) },
+    errors: [],
+  }),
+} as const;

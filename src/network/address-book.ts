@@ -1,0 +1,126 @@
+// Which addresses came from which names, and until when each is open. Pure, with the time given.
+import { OPEN_MAX, type OpenAddress } from './ruleset.ts';
+
+export interface OpenedAddress {
+  readonly address: string;
+  /** How long the answer lives. */
+  readonly open_s: number;
+}
+
+/** An address is open for a quarter longer than its answer lives: programs use answers to their end, and a name that is asked again and again is told to the kernel rarely. */
+const LONGER_SHARE = 0.25;
+const LONGER_MAX_S = 30;
+/** Of one address: a content network has more, and the last ones count. */
+const NAMES_MAX = 16;
+
+export interface Learnt {
+  readonly opened: readonly OpenAddress[];
+  readonly closed: readonly string[];
+}
+
+interface Known {
+  /** From which name, and until when its answer lives. The last one learnt is the last one here. */
+  readonly names: Map<string, number>;
+  open_until_ms: number;
+}
+
+export class AddressBook {
+  /** The one that was learnt longest ago is the first. */
+  readonly #known = new Map<string, Known>();
+  readonly #max: number;
+
+  /** It remembers at most `max` addresses. */
+  constructor(max = OPEN_MAX) {
+    this.#max = max;
+  }
+
+  get size(): number {
+    return this.#known.size;
+  }
+
+  /** Returns what has to be opened, or opened for longer, before the answer may be passed on, and what has to be closed to stay below the most. */
+  learn(name: string, answers: readonly OpenedAddress[], now_ms: number): Learnt {
+    const opened = answers.flatMap(({ address, open_s: lives_s }) => {
+      const known = this.#touch(address);
+      known.names.delete(name);
+      known.names.set(name, now_ms + lives_s * 1_000);
+      if (known.names.size > NAMES_MAX) dropFirst(known.names);
+      if (known.open_until_ms - now_ms >= lives_s * 1_000) return [];
+      const open_s = lives_s + Math.min(LONGER_MAX_S, Math.ceil(lives_s * LONGER_SHARE));
+      known.open_until_ms = now_ms + open_s * 1_000;
+      return [{ address, ttl_s: open_s }];
+    });
+    return { opened, closed: this.#dropMost() };
+  }
+
+  /** The names that this address was an answer to, the last one first. `is_open`: new connections are let through. */
+  find(address: string, now_ms: number): { readonly names: readonly string[]; readonly is_open: boolean } {
+    const known = this.#known.get(address);
+    if (known === undefined) return { names: [], is_open: false };
+    return { names: [...known.names.keys()].reverse(), is_open: known.open_until_ms > now_ms };
+  }
+
+  /** Looks at every address: for people who ask. */
+  addressesOf(name: string): string[] {
+    return [...this.#known].flatMap(([address, { names }]) => (names.has(name) ? [address] : []));
+  }
+
+  /** Addresses that are open at this moment, and for how long. */
+  open(now_ms: number): OpenAddress[] {
+    return [...this.#known].flatMap(([address, { open_until_ms }]) =>
+      open_until_ms > now_ms ? [{ address, ttl_s: Math.ceil((open_until_ms - now_ms) / 1_000) }] : [],
+    );
+  }
+
+  /**
+   * Forgets what is no longer allowed. `closed`: addresses of which no name is allowed. `kept`: all others; those that are not open any
+   * more are among them, because connections to them may be.
+   */
+  judge(isAllowed: (name: string) => boolean): {
+    readonly closed: readonly string[];
+    readonly kept: readonly string[];
+  } {
+    const closed: string[] = [];
+    for (const [address, { names }] of this.#known) {
+      for (const name of names.keys()) if (!isAllowed(name)) names.delete(name);
+      if (names.size > 0) continue;
+      closed.push(address);
+      this.#known.delete(address);
+    }
+    return { closed, kept: [...this.#known.keys()] };
+  }
+
+  /** For the process that comes after this one. */
+  toJSON(): [string, number, string[]][] {
+    return [...this.#known].map(([address, { names, open_until_ms }]) => [address, open_until_ms, [...names.keys()]]);
+  }
+
+  /** Takes over what another process has left. */
+  restore(left: ReturnType<AddressBook['toJSON']>): void {
+    for (const [address, open_until_ms, names] of left) {
+      const known = this.#touch(address);
+      known.open_until_ms = open_until_ms;
+      for (const name of names) known.names.set(name, open_until_ms);
+    }
+  }
+
+  #touch(address: string): Known {
+    const known = this.#known.get(address) ?? { names: new Map(), open_until_ms: Number.NEGATIVE_INFINITY };
+    this.#known.delete(address);
+    this.#known.set(address, known);
+    return known;
+  }
+
+  #dropMost(): string[] {
+    const dropped = [...this.#known.keys()].slice(0, Math.max(0, this.#known.size - this.#max));
+    for (const address of dropped) this.#known.delete(address);
+    return dropped;
+  }
+}
+
+function dropFirst(map: Map<string, unknown>): void {
+  for (const key of map.keys()) {
+    map.delete(key);
+    return;
+  }
+}

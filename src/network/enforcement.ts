@@ -1,0 +1,225 @@
+// The network policy that holds in this machine, from the rules that the agent sends: names are judged here, addresses by the kernel.
+import { BlockList, isIP, isIPv6 } from 'node:net';
+import type {
+  NetworkEnforcement,
+  NetworkExplanation,
+  NetworkQuestion,
+  NetworkRefusal,
+  NetworkState,
+} from '../contract/local/network.ts';
+import { compilePolicy, type NetworkPolicy } from '../core/network-policy/compile-policy.ts';
+import { normalizeName } from '../core/network-policy/domain-name.ts';
+import { RemoraError } from '../core/remora-error.ts';
+import { AddressBook, type OpenedAddress } from './address-book.ts';
+import type { FilterFacts, PacketFilter } from './packet-filter.ts';
+import { NameRefusals } from './refusals.ts';
+
+export interface EnforcementOptions {
+  readonly filter: PacketFilter;
+  /** What the rules of the kernel need to know of this machine, at this moment. */
+  readonly readFacts: () => Omit<FilterFacts, 'exemptions'>;
+  /** Ends connections that lie idle; `isAllowed` says which of them may stay. */
+  readonly endConnections: (isAllowed: (address: string, port: number) => boolean) => Promise<void>;
+  readonly listRefusedAddresses: () => NetworkRefusal[];
+  readonly now_ms: () => number;
+}
+
+const SEARCH_EVERY_MS = 50;
+
+export class Enforcement {
+  readonly #options: EnforcementOptions;
+  readonly #book = new AddressBook();
+  readonly refusals = new NameRefusals();
+  #given: NetworkEnforcement = { rules: [], exempt: { names: [], networks: [] } };
+  #policy: NetworkPolicy | undefined;
+  #exempt: ReadonlySet<string> = new Set();
+  #putBack = 0;
+  #searched_ms = Number.NEGATIVE_INFINITY;
+  /** One change after the other. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(options: EnforcementOptions) {
+    this.#options = options;
+  }
+
+  get given(): NetworkEnforcement {
+    return this.#given;
+  }
+
+  get book(): AddressBook {
+    return this.#book;
+  }
+
+  /**
+   * These rules hold when it resolves. Rejects with `invalid_request` for rules that are none, and with NetfilterError where the kernel
+   * refuses them: those before hold then.
+   */
+  enforce(given: NetworkEnforcement): Promise<NetworkState> {
+    const change = this.#turn.then(() => this.#enforce(given));
+    this.#turn = change.catch(() => undefined);
+    return change;
+  }
+
+  /** Takes over what the process before has left, with the generation of its rules. */
+  async adopt(given: NetworkEnforcement, generation: number): Promise<void> {
+    this.#policy = await compilePolicy(given.rules);
+    this.#setGiven(given);
+    this.#options.filter.adopt(this.#toFacts(given), generation);
+  }
+
+  async #enforce(given: NetworkEnforcement): Promise<NetworkState> {
+    const policy = await compilePolicy(given.rules);
+    const { filter } = this.#options;
+    if (policy.isUnrestricted) {
+      filter.lift();
+      this.#policy = undefined;
+      this.#setGiven(given);
+      return this.state();
+    }
+    const facts = this.#toFacts(given);
+    const exempt = toNames(given.exempt.names);
+    // A name that is asked from here on is judged by the next policy: an address of a denied one cannot come in between.
+    this.#policy = policy;
+    this.#setGiven(given);
+    await filter.restrict(
+      facts,
+      this.#book.judge((name) => exempt.has(name) || policy.judgeName(name).verdict === 'allow'),
+    );
+    await this.#options.endConnections((address, port) => this.#mayReach(address, port));
+    return this.state();
+  }
+
+  state(): NetworkState {
+    return {
+      rules: this.#given.rules,
+      put_back: this.#putBack,
+      addresses: this.#book.size,
+      refused_names: this.refusals.total,
+    };
+  }
+
+  /** Judges names; the exempt ones are allowed. */
+  readonly namePolicy: NetworkPolicy = {
+    isUnrestricted: false,
+    judgeName: (name) => {
+      if (this.#policy === undefined || this.isExempt(name)) return { verdict: 'allow' };
+      return this.#policy.judgeName(name);
+    },
+  };
+
+  /** A name that is allowed whatever the rules say, and that may have a private address. */
+  isExempt(name: string): boolean {
+    return this.#exempt.has(normalizeName(name) ?? name);
+  }
+
+  /** Counts a question for a denied name. Who asked is looked for now and then only: it takes milliseconds. */
+  refuse(name: string, find: () => NetworkRefusal['process'] | undefined): void {
+    const now_ms = this.#options.now_ms();
+    const isNew = this.refusals.count(name, new Date(now_ms));
+    if (!isNew || now_ms - this.#searched_ms < SEARCH_EVERY_MS) return;
+    this.#searched_ms = now_ms;
+    const found = find();
+    if (found !== undefined) this.refusals.setProcess(name, found);
+  }
+
+  /** The addresses of an answer for `name`: they are open when it returns. Throws NetfilterError. */
+  learn(name: string, addresses: readonly OpenedAddress[]): void {
+    if (this.#policy === undefined) return;
+    const { opened, closed } = this.#book.learn(name, addresses, this.#options.now_ms());
+    this.#options.filter.open(opened);
+    this.#options.filter.close(closed);
+  }
+
+  /** Puts the rules back where somebody has changed them. True when that was needed. Throws NetfilterError. */
+  async keepWhole(): Promise<boolean> {
+    const { filter, now_ms } = this.#options;
+    if (filter.isWhole()) return false;
+    this.#putBack += 1;
+    await filter.putBack(this.#book.open(now_ms()), this.#book.judge(() => true).kept);
+    return true;
+  }
+
+  explain({ host, port }: NetworkQuestion): NetworkExplanation {
+    const address = host.replace(/^\[(.*)\]$/, '$1');
+    return isIP(address) === 0 ? this.#explainName(host) : this.#explainAddress(address, port);
+  }
+
+  listRefused(): NetworkRefusal[] {
+    const all = [...this.refusals.list(), ...this.#options.listRefusedAddresses()];
+    return all.sort((one, other) => other.last_at.localeCompare(one.last_at));
+  }
+
+  #explainName(host: string): NetworkExplanation {
+    const name = normalizeName(host);
+    if (name === undefined) throw new RemoraError('invalid_request', `host: ${host} is neither a name nor an address`);
+    const addresses = this.#book.addressesOf(name);
+    const found = { addresses, names: [] };
+    if (this.#policy === undefined) return { decision: 'allow', reason: 'nothing is restricted', ...found };
+    if (this.#exempt.has(name))
+      return { decision: 'allow', reason: 'the platform, or named by the operator', ...found };
+    const { verdict, rule } = this.#policy.judgeName(name);
+    if (rule === undefined) return { decision: 'deny', reason: 'no rule covers the name', ...found };
+    const by = rule.include === undefined ? `rule ${rule.index}` : `the preset ${rule.include} of rule ${rule.index}`;
+    return {
+      decision: verdict,
+      reason: `${by} ${verdict === 'allow' ? 'allows' : 'denies'} ${rule.domain}`,
+      rule,
+      ...found,
+    };
+  }
+
+  #explainAddress(address: string, port: number | undefined): NetworkExplanation {
+    const { names, is_open } = this.#book.find(address, this.#options.now_ms());
+    const found = { addresses: [address], names: [...names] };
+    if (this.#policy === undefined) return { decision: 'allow', reason: 'nothing is restricted', ...found };
+    if (this.#isExemptAddress(address, port)) {
+      return { decision: 'allow', reason: 'the platform, or named by the operator', ...found };
+    }
+    if (is_open) {
+      const shared = names.length > 1 ? '; several names share it, which an address does not tell apart' : '';
+      return { decision: 'allow', reason: `an answer for ${names[0]} opened it${shared}`, ...found };
+    }
+    const [last] = names;
+    const reason =
+      last === undefined
+        ? 'no allowed name has led to it'
+        : `the answer for ${last} has run out; a new question opens it again`;
+    return { decision: 'deny', reason, ...found };
+  }
+
+  #mayReach(address: string, port: number): boolean {
+    return this.#book.find(address, this.#options.now_ms()).names.length > 0 || this.#isExemptAddress(address, port);
+  }
+
+  #isExemptAddress(address: string, port: number | undefined): boolean {
+    return isWithin(this.#given.exempt.networks, address, port);
+  }
+
+  #setGiven(given: NetworkEnforcement): void {
+    this.#given = given;
+    this.#exempt = toNames(given.exempt.names);
+  }
+
+  #toFacts(given: NetworkEnforcement): FilterFacts {
+    return { ...this.#options.readFacts(), exemptions: given.exempt.networks };
+  }
+}
+
+function toNames(names: readonly string[]): ReadonlySet<string> {
+  return new Set(names.flatMap((name) => normalizeName(name) ?? []));
+}
+
+function isWithin(
+  networks: NetworkEnforcement['exempt']['networks'],
+  address: string,
+  port: number | undefined,
+): boolean {
+  const family = isIPv6(address) ? 'ipv6' : 'ipv4';
+  return networks.some((exempt) => {
+    const [network = '', prefix = isIPv6(network) ? '128' : '32'] = exempt.network.split('/');
+    if (isIPv6(network) !== isIPv6(address) || (exempt.port !== undefined && exempt.port !== port)) return false;
+    const list = new BlockList();
+    list.addSubnet(network, Number(prefix), family);
+    return list.check(address, family);
+  });
+}

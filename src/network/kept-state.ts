@@ -1,0 +1,36 @@
+// What this process leaves for the one that comes after it: the rules, the generation that the kernel has, the names of open addresses.
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { networkEnforcement } from '../contract/local/network.ts';
+import { LAST_GENERATION } from './ruleset.ts';
+
+const FILE = 'network.json';
+
+export const keptState = z.object({
+  given: networkEnforcement,
+  /** 0 while nothing is restricted. */
+  generation: z.int().min(0).max(LAST_GENERATION),
+  /** An address, until when it is open, and the names that have led to it. */
+  addresses: z.array(z.tuple([z.string(), z.number(), z.array(z.string())])),
+});
+export type KeptState = z.infer<typeof keptState>;
+
+/** Undefined where there is none. Throws for a file that cannot be read: nobody may take it for no policy. */
+export function readKeptState(directory: string): KeptState | undefined {
+  let text: string;
+  try {
+    text = readFileSync(join(directory, FILE), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  return keptState.parse(JSON.parse(text));
+}
+
+/** In one step. Throws the error of the file system. */
+export function writeKeptState(directory: string, state: KeptState): void {
+  const path = join(directory, FILE);
+  writeFileSync(`${path}.new`, JSON.stringify(state), { mode: 0o600, flush: true });
+  renameSync(`${path}.new`, path);
+}

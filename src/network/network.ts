@@ -1,0 +1,155 @@
+// The process that enforces the network policy of a sprite, beside the agent: the only one that may change the packet filter. It serves on a
+// socket that only the agent can open. What it has put into the kernel holds on without it.
+import type { Server } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { networkOperations } from '../contract/local/network.ts';
+import type { Log } from '../core/log.ts';
+import { isBlockedAddress } from '../core/network-policy/blocked-addresses.ts';
+import { createEdge } from '../http/edge.ts';
+import type { InheritedSocket } from '../http/inherited-sockets.ts';
+import { listenOnDescriptor } from '../http/listen-on-descriptor.ts';
+import { listenOnPath } from '../http/listen-on-path.ts';
+import { makeDirectory } from '../linux/make-directory.ts';
+import { createSocketTables } from '../linux/sockets/socket-tables.ts';
+import { findAskingProcess } from './asking-process.ts';
+import { openDnsFront } from './dns/dns-front.ts';
+import { createResolver } from './dns/resolver.ts';
+import { endRefused } from './end-connections.ts';
+import { Enforcement } from './enforcement.ts';
+import { readKeptState, writeKeptState } from './kept-state.ts';
+import { openNetfilter } from './netfilter.ts';
+import { PacketFilter } from './packet-filter.ts';
+import { readRefusedAddresses } from './refused-addresses.ts';
+import { readUplinks } from './uplinks.ts';
+import { readUpstreams } from './upstreams.ts';
+
+export interface NetworkOptions {
+  /** Path of the socket. It is not used when systemd hands over one. */
+  readonly socket: string;
+  readonly inherited: readonly InheritedSocket[];
+  /** What holds is kept there, for the process that comes after this one. */
+  readonly stateDir: string;
+  /** Name servers in the place of those of /etc/resolv.conf. */
+  readonly upstreams: readonly string[];
+  readonly log: Log;
+  readonly idle_ms: number;
+}
+
+export interface RunningNetwork extends AsyncDisposable {
+  /** Resolves when nothing is restricted and nobody has asked for a while: the next call starts this process again. */
+  readonly idle: Promise<void>;
+}
+
+/** How often the rules of the kernel are looked at: three tenths of a millisecond each time. */
+const LOOK_MS = 2_000;
+
+/** Rejects with NetfilterError where the rules cannot be enforced, and with ListenError when the socket cannot be opened. */
+export async function openNetwork(options: NetworkOptions): Promise<RunningNetwork> {
+  const { log, stateDir } = options;
+  await using stack = new AsyncDisposableStack();
+  makeDirectory(stateDir, 0o700);
+  const netfilter = stack.use(await openNetfilter());
+  const filter = new PacketFilter(netfilter);
+  let dnsPort = 0;
+  const enforcement = new Enforcement({
+    filter,
+    readFacts: () => ({
+      uid: process.getuid?.() ?? 0,
+      dns_port: dnsPort,
+      upstreams: upstreams(),
+      uplinks: readUplinks(),
+    }),
+    async endConnections(isAllowed) {
+      const tables = createSocketTables('/proc');
+      try {
+        const listeners = await tables.listeners(() => nextTurn());
+        const listening = new Set(listeners.map(({ port }) => port));
+        const ended = await endRefused({ isAllowed, listening });
+        if (ended > 0)
+          log.info({ connections: ended }, 'connections were ended that the network policy does not allow');
+      } catch (err) {
+        log.warn({ err }, 'idle connections that the network policy does not allow end only when something is sent');
+      } finally {
+        tables[Symbol.dispose]();
+      }
+    },
+    listRefusedAddresses: () => (filter.generation === undefined ? [] : readRefusedAddresses(netfilter, Date.now())),
+    now_ms: () => Date.now(),
+  });
+  const upstreams = () => (options.upstreams.length > 0 ? options.upstreams : readUpstreams());
+  const resolver = createResolver({
+    policy: () => enforcement.namePolicy,
+    isBlockedFor: (name) => (enforcement.isExempt(name) ? () => false : isBlockedAddress),
+    servers: () => upstreams().map((address) => ({ address })),
+    learn: (name, opened) => enforcement.learn(name, opened),
+    onRefused: (name, asker) => enforcement.refuse(name, () => findAskingProcess(asker.transport, asker.port)),
+  });
+  const front = stack.use(await openDnsFront(resolver));
+  dnsPort = front.port;
+
+  function keep(): void {
+    writeKeptState(stateDir, {
+      given: enforcement.given,
+      generation: filter.generation ?? 0,
+      addresses: enforcement.book.toJSON(),
+    });
+  }
+
+  const left = readKeptState(stateDir);
+  if (left !== undefined && left.generation > 0) {
+    enforcement.book.restore(left.addresses);
+    await enforcement.adopt(left.given, left.generation);
+    log.info({ rules: left.given.rules.length }, 'the network policy that held before is enforced');
+  }
+  stack.defer(keep);
+
+  const look = setInterval(() => {
+    enforcement.keepWhole().then(
+      (isPutBack) =>
+        isPutBack && log.warn({}, 'somebody had changed the rules of the network policy; they are put back'),
+      (err: unknown) => log.error({ err }, 'the rules of the network policy cannot be put back'),
+    );
+  }, LOOK_MS);
+  stack.defer(() => clearInterval(look));
+
+  let asked_ms = performance.now();
+  const edge = createEdge<typeof networkOperations, null>({
+    operations: networkOperations,
+    handlers: {
+      async enforceNetwork({ body }) {
+        const state = await enforcement.enforce(body);
+        keep();
+        return state;
+      },
+      readNetwork: async () => enforcement.state(),
+      explainNetwork: async ({ body }) => enforcement.explain(body),
+      listRefusedNetwork: async () => ({ refused: enforcement.listRefused() }),
+    },
+    authenticate: () => {
+      asked_ms = performance.now();
+      return null;
+    },
+    log,
+  });
+  stack.defer(() => edge.drain(0));
+  const server = edge.createServer('network');
+  stack.use(await listen(server, options));
+
+  const { promise: idle, resolve } = Promise.withResolvers<void>();
+  const watch = setInterval(() => {
+    if (filter.generation === undefined && performance.now() - asked_ms >= options.idle_ms) resolve();
+  }, options.idle_ms / 10);
+  stack.defer(() => clearInterval(watch));
+  const running = stack.move();
+  return { idle, [Symbol.asyncDispose]: () => running.disposeAsync() };
+}
+
+async function listen(server: Server, { socket, inherited }: NetworkOptions): Promise<AsyncDisposable> {
+  const given = inherited[0];
+  if (given !== undefined) {
+    await listenOnDescriptor(server, given.fd);
+    return { [Symbol.asyncDispose]: async () => undefined };
+  }
+  const file = await listenOnPath(server, { path: socket, mode: 0o600 });
+  return { [Symbol.asyncDispose]: async () => file[Symbol.dispose]() };
+}

@@ -1,0 +1,103 @@
+// `remora network` in the machine of a world: as a user of its own that has the right to change the packet filter, and no other.
+import type { ChildProcess } from 'node:child_process';
+import { chownSync, mkdirSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { atEnd } from './at-end.ts';
+import { eventually } from './eventually.ts';
+import { NAME_SERVER, type NetworkWorld } from './network-world.ts';
+import { tempDir } from './temp-dir.ts';
+
+const program = new URL('../../src/cli/remora.js', import.meta.url).pathname;
+/** A user that nobody else is. */
+const UID = 64_242;
+
+export interface NetworkProcess {
+  readonly socket: string;
+  /** Starts it, and resolves when it serves. */
+  start(): Promise<void>;
+  /** Resolves when it has ended. */
+  end(signal: NodeJS.Signals): Promise<void>;
+  ask(
+    method: string,
+    path: string,
+    body?: object,
+  ): Promise<{ readonly status: number; readonly json: Record<string, unknown> }>;
+  /** Enforces these rules. Throws for any answer but 200. */
+  enforce(rules: readonly object[], exempt?: object): Promise<Record<string, unknown>>;
+  readonly log: () => string;
+}
+
+export async function openNetworkProcess(world: NetworkWorld): Promise<NetworkProcess> {
+  const dir = tempDir();
+  mkdirSync(join(dir, 'run'));
+  for (const path of [dir, join(dir, 'run')]) chownSync(path, UID, UID);
+  const socket = join(dir, 'run', 'network.sock');
+  let child: ChildProcess | undefined;
+  let log = '';
+  const rights = '-all,+net_admin';
+  const asUser = [
+    'setpriv',
+    `--reuid=${UID}`,
+    `--regid=${UID}`,
+    '--clear-groups',
+    `--inh-caps=${rights}`,
+    `--ambient-caps=${rights}`,
+  ];
+  const words = ['network', '--socket', socket, '--state-dir', join(dir, 'state'), '--upstream', NAME_SERVER];
+
+  async function ask(method: string, path: string, body?: object) {
+    return await new Promise<{ status: number; json: Record<string, unknown> }>((resolve, reject) => {
+      const headers = body === undefined ? {} : { 'content-type': 'application/json' };
+      const call = request({ socketPath: socket, method, path, headers, agent: false }, (answer) => {
+        let text = '';
+        answer.setEncoding('utf8').on('data', (chunk: string) => {
+          text += chunk;
+        });
+        answer.once('end', () =>
+          resolve({ status: answer.statusCode ?? 0, json: text === '' ? {} : JSON.parse(text) }),
+        );
+      });
+      call.once('error', reject);
+      call.end(body === undefined ? undefined : JSON.stringify(body));
+    });
+  }
+
+  const opened: NetworkProcess = {
+    socket,
+    async start() {
+      const node = [process.execPath, '--disable-warning=ExperimentalWarning', program];
+      const started = world.start([...asUser, '--no-new-privs', ...node, ...words]);
+      child = started;
+      for (const stream of [started.stdout, started.stderr]) {
+        stream?.setEncoding('utf8').on('data', (text: string) => {
+          log += text;
+        });
+      }
+      await eventually(async () => {
+        if (started.exitCode !== null) throw new Error(`remora network ended: ${log}`);
+        return await ask('GET', '/v1/network').then(
+          ({ status }) => status === 200,
+          () => false,
+        );
+      });
+    },
+    async end(signal) {
+      const ended = child;
+      if (ended === undefined || ended.exitCode !== null) return;
+      const closed = new Promise((resolve) => ended.once('close', resolve));
+      ended.kill(signal);
+      await closed;
+    },
+    ask,
+    async enforce(rules, exempt = { names: [], networks: [] }) {
+      const { status, json } = await ask('PUT', '/v1/network', { rules, exempt });
+      if (status !== 200) throw new Error(`the rules are refused: ${status} ${JSON.stringify(json)}`);
+      return json;
+    },
+    log: () => log,
+  };
+  atEnd(() => opened.end('SIGTERM'));
+  await opened.start();
+  return opened;
+}

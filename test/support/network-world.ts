@@ -1,0 +1,155 @@
+// A machine and the world around it: two network namespaces with a cable between them. In the world are a name server, which is told what it
+// knows and notes what it is asked, and servers at public addresses. Needs root.
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { atEnd } from './at-end.ts';
+import { eventually } from './eventually.ts';
+import { loudly } from './loudly.ts';
+import { tempDir } from './temp-dir.ts';
+
+export const NAME_SERVER = '93.184.0.53';
+/** At each of them answers a server on port 80, with its address. */
+export const ADDRESSES = ['93.184.0.1', '93.184.0.2', '93.184.0.3', '10.20.0.1', '169.254.169.254'] as const;
+export const ADDRESSES_6 = ['2606:2800::1', '2606:2800::2'] as const;
+const tools = ['/usr/sbin/nft', '/usr/sbin/dnsmasq', '/usr/bin/curl', '/usr/bin/dig', '/usr/bin/setpriv'];
+const ips = ['/usr/sbin/ip', '/sbin/ip', '/usr/bin/ip'];
+
+/** For `describe.skipIf`: says what is missing. */
+export function isWithoutNetworks(): boolean {
+  const isRoot = process.getuid?.() === 0;
+  const missing = [
+    ...tools.filter((path) => !existsSync(path)),
+    ...(ips.some((path) => existsSync(path)) ? [] : ['ip']),
+  ];
+  if (!isRoot) return loudly(true, 'not root: no network namespace can be made, and no network policy is enforced');
+  if (missing.length > 0) return loudly(true, `no ${missing.join(', ')}: no network policy is enforced`);
+  const made = spawnSync('unshare', ['--net', 'nft', 'add', 'table', 'inet', 'remora_probe']);
+  return loudly(
+    made.status !== 0,
+    'no network namespace with nftables can be made here: no network policy is enforced',
+  );
+}
+
+export interface NetworkWorld {
+  /** The name of the machine's network namespace. */
+  readonly machine: string;
+  readonly world: string;
+  /** Starts a program in the machine, until the end of the file or its own. */
+  start(words: readonly string[], options?: { readonly env?: Record<string, string> }): ChildProcess;
+  /** What a program in the machine printed, and with which status it ended. */
+  run(words: readonly string[]): { readonly status: number; readonly stdout: string; readonly stderr: string };
+  /** The name server knows these, by a line of its own settings each. */
+  setNames(lines: readonly string[]): Promise<void>;
+  /** The names that the name server was asked for. */
+  asked(): string[];
+}
+
+let made = 0;
+
+export async function openNetworkWorld(): Promise<NetworkWorld> {
+  made += 1;
+  const [machine, world] = ['m', 'w'].map((letter) => `rn${letter}${process.pid}x${made}`) as [string, string];
+  const dir = tempDir();
+  const log = join(dir, 'asked.log');
+  const children = new Set<ChildProcess>();
+  const ip = (...words: string[]) => execFileSync('ip', words, { stdio: ['ignore', 'ignore', 'pipe'] });
+  for (const name of [machine, world]) {
+    ip('netns', 'add', name);
+    atEnd(() => void ip('netns', 'del', name));
+    ip('-n', name, 'link', 'set', 'lo', 'up');
+  }
+  ip('link', 'add', 'up0', 'netns', machine, 'type', 'veth', 'peer', 'name', 'down0', 'netns', world);
+  ip('-n', machine, 'addr', 'add', '93.180.0.2/24', 'dev', 'up0');
+  ip('-n', machine, 'addr', 'add', '2606:2801::2/64', 'dev', 'up0', 'nodad');
+  ip('-n', world, 'addr', 'add', '93.180.0.1/24', 'dev', 'down0');
+  ip('-n', world, 'addr', 'add', '2606:2801::1/64', 'dev', 'down0', 'nodad');
+  ip('-n', machine, 'link', 'set', 'up0', 'up');
+  ip('-n', world, 'link', 'set', 'down0', 'up');
+  ip('-n', machine, 'route', 'add', 'default', 'via', '93.180.0.1');
+  ip('-n', machine, '-6', 'route', 'add', 'default', 'via', '2606:2801::1');
+  for (const address of [...ADDRESSES, NAME_SERVER]) ip('-n', world, 'addr', 'add', `${address}/32`, 'dev', 'lo');
+  for (const address of ADDRESSES_6) ip('-n', world, 'addr', 'add', `${address}/128`, 'dev', 'lo', 'nodad');
+
+  function startIn(name: string, words: readonly string[], env: Record<string, string> = {}): ChildProcess {
+    const child = spawn('ip', ['netns', 'exec', name, ...words], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: { PATH: process.env.PATH ?? '', ...env },
+    });
+    children.add(child);
+    child.once('close', () => children.delete(child));
+    return child;
+  }
+  async function end(child: ChildProcess): Promise<void> {
+    if (!children.has(child)) return;
+    const ended = new Promise((resolve) => child.once('close', resolve));
+    child.kill('SIGKILL');
+    await ended;
+  }
+  atEnd(async () => {
+    await Promise.all([...children].map(end));
+  });
+
+  const servers = new URL('network-world-child.ts', import.meta.url).pathname;
+  const serving = startIn(world, [process.execPath, servers]);
+  await eventually(() => new Promise<boolean>((resolve) => serving.stdout?.once('data', () => resolve(true))));
+
+  let nameServer: ChildProcess | undefined;
+  const isUp = () => {
+    const answer = execFileSync('ip', [
+      'netns',
+      'exec',
+      world,
+      'dig',
+      '+short',
+      '+time=1',
+      '+tries=1',
+      'up.test',
+      `@${NAME_SERVER}`,
+    ]);
+    return answer.toString().trim() === '93.184.0.1';
+  };
+  const opened: NetworkWorld = {
+    machine,
+    world,
+    start: (words, { env = {} } = {}) => startIn(machine, words, env),
+    run(words) {
+      try {
+        const stdout = execFileSync('ip', ['netns', 'exec', machine, ...words], {
+          encoding: 'utf8',
+          stdio: ['ignore', 'pipe', 'pipe'],
+        });
+        return { status: 0, stdout, stderr: '' };
+      } catch (error) {
+        const { status, stdout, stderr } = error as { status: number | null; stdout: string; stderr: string };
+        return { status: status ?? -1, stdout: String(stdout), stderr: String(stderr) };
+      }
+    },
+    async setNames(lines) {
+      if (nameServer !== undefined) await end(nameServer);
+      const settings = [
+        '--no-resolv',
+        '--no-hosts',
+        '--no-daemon',
+        '--bind-interfaces',
+        `--listen-address=${NAME_SERVER}`,
+      ];
+      const noting = ['--log-queries', `--log-facility=${log}`, '--conf-file=/dev/null', '--user=root'];
+      const known = [...lines, 'host-record=up.test,93.184.0.1'].map((line) => `--${line}`);
+      nameServer = startIn(world, ['dnsmasq', ...settings, ...noting, ...known]);
+      await eventually(() => {
+        try {
+          return isUp();
+        } catch {
+          return false;
+        }
+      });
+    },
+    asked() {
+      const text = existsSync(log) ? readFileSync(log, 'utf8') : '';
+      return [...text.matchAll(/ query\[\S+\] (\S+) from 93\.180/g)].map(([, name = '']) => name);
+    },
+  };
+  await opened.setNames([]);
+  return opened;
+}
