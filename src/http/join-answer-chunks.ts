@@ -6,6 +6,7 @@ import type { buildConnector, Dispatcher } from 'undici';
 import { AnswerJoiner } from '../core/http/answer-joiner.ts';
 import { informationalSources } from './informational-sources.ts';
 import { type JoinedReads, joinReads } from './join-reads.ts';
+import { tellBreaks } from './tell-breaks.ts';
 
 /** Published before the head of a request is written, with the connection that takes it. */
 const SENT = 'undici:client:sendHeaders';
@@ -26,7 +27,7 @@ interface Followed {
 
 let isListening = false;
 
-/** A connector for HTTP/1.1 whose connections join the chunks that arrive. */
+/** A connector for HTTP/1.1 whose connections join the chunks that arrive, and tell a reset from an end. */
 export function joinAnswerChunks(connect: buildConnector.connector): buildConnector.connector {
   listen();
   return (options, callback) => {
@@ -35,6 +36,7 @@ export function joinAnswerChunks(connect: buildConnector.connector): buildConnec
         callback(error, null);
         return;
       }
+      tellBreaks(socket);
       follow(socket);
       callback(null, socket);
     });

@@ -3,6 +3,7 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { freeBytes } from '../core/free-bytes.ts';
+import { breakOff } from './break-off.ts';
 
 /** So much is passed on, then it rests. */
 const STEP_BYTES = 128 * 1024;
@@ -41,7 +42,8 @@ function passOn(from: Duplex, to: Duplex, mayHurry: () => boolean): void {
   from.once('end', () => to.end());
   // Without an end it broke off, and what it has sent must not look whole.
   from.once('close', () => {
-    if (!from.readableEnded || to.writableFinished) to.destroy();
+    if (!from.readableEnded || from.errored !== null) breakOff(to);
+    else if (to.writableFinished) to.destroy();
   });
 }
 

@@ -6,14 +6,26 @@ import type { Duplex } from 'node:stream';
 const absent = ['setNoDelay', 'setKeepAlive', 'ref', 'unref'] as const;
 
 /**
- * The stream itself. When the other end vanishes, a stream ends as if all had been sent; the result then breaks with ECONNRESET, so that
- * no reader takes a part for the whole.
+ * The stream itself. When the other end vanishes, a stream ends as if all had been sent, and when its session does, it closes without an error;
+ * the result then breaks with ECONNRESET, so that no reader takes a part for the whole.
  */
 export function toStreamSocket(stream: Http2Stream): Duplex {
   for (const name of absent) Reflect.set(stream, name, () => stream);
   writeBytesOnly(stream);
   stream.once('aborted', () => stream.destroy(new BrokenOff()));
+  breakWithSession(stream);
   return stream;
+}
+
+function breakWithSession(stream: Http2Stream): void {
+  const { session } = stream;
+  const destroy = stream._destroy.bind(stream);
+  // What breaks also closes, and the close is what most watch.
+  stream.on('error', () => undefined);
+  Reflect.set(stream, '_destroy', (error: Error | null, callback: (error?: Error | null) => void) => {
+    const isCut = !stream.readableEnded && (session === undefined || session.destroyed);
+    destroy(error, (failure) => callback(failure ?? (isCut ? new BrokenOff() : null)));
+  });
 }
 
 /**

@@ -218,6 +218,29 @@ test('a program that closes each connection costs one lane in ten seconds, and n
   expect(asked.length).toBeLessThanOrEqual(1 + (performance.now() - begun_ms) / 10_000);
 });
 
+test.each<[string, string, (socket: Socket, opened: Opened) => unknown]>([
+  ['is whole on a lane that ends', '8', (socket) => socket.end('rest')],
+  ['breaks off on a lane that is reset', 'UND_ERR_SOCKET', (socket) => socket.resetAndDestroy()],
+  ['breaks off with the channel', 'UND_ERR_SOCKET', (_socket, { pair }) => pair.platform.close('the machine is gone')],
+])('an answer that ends with its connection %s', async (_how, expected, end) => {
+  const { promise: begun, resolve } = Promise.withResolvers<Socket>();
+  const opened = await openCalls({
+    answer(request, response) {
+      if (request.url !== '/close') return answerBytes(request, response);
+      request.socket.write('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\npart');
+      resolve(request.socket);
+    },
+  });
+  await untilLane(opened);
+  const { streams } = opened.pair.platform;
+  const answer = exchange(opened.calls, '/close').then(String, (error: Error) => Reflect.get(error, 'code'));
+  const socket = await begun;
+  // It has not gone over the channel.
+  expect(opened.pair.platform.streams).toBe(streams);
+  end(socket, opened);
+  expect(await answer).toBe(expected);
+});
+
 test('a switched connection is a stream of the channel', async () => {
   const opened = await openCalls();
   await untilLane(opened);

@@ -8,8 +8,8 @@ const arrivals: { method: string; url: string; rawHeaders: string[] }[] = [];
 const broken: string[] = [];
 /** Answers that are held back. */
 const held = new Set<ServerResponse>();
-/** Answers that were begun and will break off. */
-const breaking = new Set<ServerResponse>();
+/** Breaks off the answers that were begun for that. */
+const breaking = new Set<() => unknown>();
 const open = { events: 0 };
 const PIECE = Buffer.alloc(256 * 1024, 'x');
 
@@ -128,10 +128,16 @@ const routes: Readonly<
   '/break'(_request, response) {
     response.writeHead(200, { 'content-length': 100 });
     response.write('part');
-    breaking.add(response);
+    breaking.add(() => response.destroy());
+  },
+  /** Its end would be that of the connection. */
+  '/reset'({ socket }) {
+    socket.write('HTTP/1.1 200 OK\r\nConnection: close\r\n\r\npart');
+    breaking.add(() => socket.resetAndDestroy());
   },
   '/break-now'(_request, response) {
-    for (const each of breaking) each.destroy();
+    for (const breakOff of breaking) breakOff();
+    breaking.clear();
     response.end();
   },
   '/never': () => undefined,

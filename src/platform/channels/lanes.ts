@@ -118,7 +118,7 @@ export function createLanes({ connect, counts, now_ms }: LanesOptions): Lanes {
     control.end();
     toPorts.add(lane);
     lane.once('close', () => toPorts.delete(lane));
-    if (isOver) lane.destroy();
+    if (isOver) lane.destroy(new ChannelOver());
   });
   return {
     get isOpen() {
@@ -133,7 +133,7 @@ export function createLanes({ connect, counts, now_ms }: LanesOptions): Lanes {
     },
     end() {
       isOver = true;
-      for (const lane of toPorts) lane.destroy();
+      for (const lane of toPorts) lane.destroy(new ChannelOver());
     },
     take(lane_id) {
       const own = expected.get(lane_id);
@@ -149,6 +149,15 @@ export function createLanes({ connect, counts, now_ms }: LanesOptions): Lanes {
       };
     },
   };
+}
+
+/** An answer that a lane carried is not whole then. */
+class ChannelOver extends Error {
+  readonly code = 'ECONNRESET';
+
+  constructor() {
+    super('the channel is over');
+  }
 }
 
 /** What breaks also closes, and the close is what is watched. */

@@ -2,6 +2,7 @@
 // that nobody takes a part for the whole.
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { breakOff } from '../../http/break-off.ts';
 
 const TCP_KEEP_ALIVE_MS = 30_000;
 /** How long the last bytes of one side may take to reach the other, once the first is closed. */
@@ -49,12 +50,6 @@ function finish(to: Duplex): void {
   }
   const late = setTimeout(() => breakOff(to), FLUSH_MS);
   to.once('finish', () => to.destroy()).once('close', () => clearTimeout(late));
-}
-
-function breakOff(to: Duplex): void {
-  if (to.destroyed) return;
-  if (to instanceof Socket) to.resetAndDestroy();
-  else to.destroy(new Error('the other end broke off'));
 }
 
 /** A connection that breaks also closes, and the close is what is watched. */

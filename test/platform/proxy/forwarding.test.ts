@@ -225,6 +225,17 @@ describe('bodies', () => {
     expect(text.endsWith('part')).toBe(true);
   });
 
+  test.each(['GET', 'POST'])(
+    'an answer to a %s whose connection is reset in place of its end breaks off too',
+    async (method) => {
+      const more = method === 'POST' ? 'Transfer-Encoding: chunked\r\n' : '';
+      const caller = raw(`${head('/reset', more, method)}${method === 'POST' ? '0\r\n\r\n' : ''}`);
+      await caller.until(/part/);
+      await opened().ask({ path: '/break-now' });
+      expect(await caller.ended).toMatch(/part\r\n$/);
+    },
+  );
+
   test('requests follow each other on one connection', async () => {
     const caller = raw(head('/describe?n=1') + head('/describe?n=2'));
     await caller.until(/n=1.*n=2/s);
