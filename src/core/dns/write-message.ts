@@ -7,7 +7,9 @@ import type { DnsQuery } from './read-query.ts';
 export const TCP_BYTES = 65_535;
 /** What is offered to the other end over UDP: it passes every network in one piece. */
 const OFFERED_UDP_BYTES = 1_232;
-const OPT_BYTES = 11;
+/** Type, class, lifetime and length of a record, between its name and its data. */
+const RECORD_BYTES = 10;
+const OPT_BYTES = 1 + RECORD_BYTES;
 const EXTENDED_ERROR_OPTION = 15;
 /** A pointer has fourteen bits. */
 const POINTER_MAX = 0x3fff;
@@ -38,13 +40,15 @@ export interface WrittenReply {
 export function writeReply(query: DnsQuery, reply: Reply): WrittenReply {
   const { answers = [], authorities = [], limit_bytes = TCP_BYTES } = reply;
   const opt = query.edns === undefined ? undefined : toOpt(query.edns.isDnssecOk, reply.rcode, reply.note);
-  const writer = new MessageWriter(limit_bytes - (opt?.length ?? 0));
+  const records = [...answers, ...authorities];
+  const whole = records.reduce((sum, { name, data }) => sum + toSize(name.bytes, data), query.question.length);
+  const writer = new MessageWriter(Math.min(whole, limit_bytes - HEADER_BYTES - (opt?.length ?? 0)));
   const bits = query.flags & (flags.RECURSION_DESIRED | flags.CHECKING_DISABLED);
   const head = bits | flags.ANSWER | flags.RECURSION_AVAILABLE | (reply.isAuthentic === true ? flags.AUTHENTIC : 0);
   // An extended code has no meaning to who sent no OPT record.
   const rcode = reply.rcode > 15 && opt === undefined ? rcodes.SERVFAIL : reply.rcode & 15;
   writer.question(query);
-  const fits = [...answers, ...authorities].every((record) => writer.record(record));
+  const fits = records.every((record) => writer.record(record));
   if (!fits) {
     const counts = [1, 0, 0, opt === undefined ? 0 : 1];
     const question = query.question;
@@ -66,6 +70,11 @@ export function writeQuery(query: DnsQuery, id: number): Uint8Array {
   const name = Buffer.from(query.key, 'latin1');
   const opt = toOpt(query.edns?.isDnssecOk === true, rcodes.NOERROR, undefined);
   return join(toHeader(id, query.flags, [1, 0, 0, 1]), name, query.question.subarray(-4), opt);
+}
+
+/** Without compression. */
+function toSize(name: Uint8Array, data: Uint8Array): number {
+  return name.length + RECORD_BYTES + data.length;
 }
 
 function toHeader(id: number, bits: number, counts: readonly number[]): Uint8Array {
@@ -104,8 +113,8 @@ class MessageWriter {
   readonly #places = new Map<string, number>();
   #length = 0;
 
-  constructor(limit_bytes: number) {
-    this.#bytes = Buffer.alloc(Math.max(limit_bytes - HEADER_BYTES, 0));
+  constructor(length: number) {
+    this.#bytes = Buffer.alloc(length);
   }
 
   /** Written as it was sent. */
@@ -116,7 +125,7 @@ class MessageWriter {
 
   /** False when it does not fit. */
   record({ name, type, class: family, ttl_s, data, target }: DnsRecord): boolean {
-    const head = Buffer.alloc(OPT_BYTES - 1);
+    const head = Buffer.alloc(RECORD_BYTES);
     head.writeUInt16BE(type, 0);
     head.writeUInt16BE(family, 2);
     head.writeUInt32BE(ttl_s, 4);
