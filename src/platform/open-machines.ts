@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts';
 import { randomFraction } from '../core/urandom.ts';
 import type { Changes } from './changes.ts';
 import { createDrainStore } from './hosts/drain-store.ts';
+import { toStartDeadline } from './machine-deadlines.ts';
 import type { MachineDriver } from './machines/drivers/machine-driver.ts';
 import { createMachineService, type MachineService } from './machines/moves/machine-service.ts';
 import { type MachineDefaults, PROCESS_DEFAULTS } from './machines/records/machine-defaults.ts';
@@ -38,11 +39,6 @@ export interface OpenMachinesDeps {
 
 const FREEZE_DELAY_MS = 300;
 const UPKEEP_PERIOD_MS = 10_000;
-const START_DEADLINE_MS = 30_000;
-/** A virtual machine boots a kernel and a system first. */
-const VIRTUAL_START_DEADLINE_MS = 60_000;
-/** An emulated one needs half a minute on a host that has nothing else to do, and five times that beside the work of others. */
-const EMULATED_START_DEADLINE_MS = 300_000;
 
 /** A virtual machine has a system beside its agent. */
 const EMULATED_DEFAULTS = { driver: 'qemu', memory_mb: 512 } as const;
@@ -73,7 +69,7 @@ export async function openMachines(deps: OpenMachinesDeps): Promise<MachineParts
     snapshotMaxAge_ms: options.snapshotMaxAge_ms,
     upkeepPeriod_ms: options.upkeepPeriod_ms ?? UPKEEP_PERIOD_MS,
     freezeDelay_ms: options.freezeDelay_ms ?? FREEZE_DELAY_MS,
-    startDeadline_ms: options.startDeadline_ms ?? toStartDeadline(options),
+    startDeadline_ms: toStartDeadline(options),
     random: randomFraction,
     log: options.log,
   });
@@ -82,9 +78,4 @@ export async function openMachines(deps: OpenMachinesDeps): Promise<MachineParts
   const volumeService = createVolumeService({ storage, files: driver.volumes, host, clock, log: options.log });
   const privateNetworks = options.privateNetworks ?? driver.privateNetworks;
   return { machineService, spriteService, volumeService, defaults, ...(privateNetworks && { privateNetworks }) };
-}
-
-function toStartDeadline({ qemu }: PlatformOptions): number {
-  if (qemu === undefined) return START_DEADLINE_MS;
-  return qemu.accel === 'kvm' ? VIRTUAL_START_DEADLINE_MS : EMULATED_START_DEADLINE_MS;
 }

@@ -1,4 +1,5 @@
 // The operations of the platform at its listeners: who answers each, and who may ask.
+
 import { platformOperations } from '../contract/platform-operations.ts';
 import type { Clock } from '../core/clock.ts';
 import { toLoggedPath } from '../core/gateway/capability-text.ts';
@@ -13,6 +14,7 @@ import type { Channels } from './channels/channels.ts';
 import { createSignOn } from './create-sign-on.ts';
 import type { Fencing } from './fencing/fencing.ts';
 import { defaultGatewayLimits } from './gateway/gateway-limits.ts';
+import { toConnectDeadline } from './machine-deadlines.ts';
 import { createEventFollowers } from './machines/event-followers.ts';
 import { createHistoryHandlers } from './machines/machine-history-handlers.ts';
 import { createResumeReportHandlers } from './machines/resume-report-handlers.ts';
@@ -131,6 +133,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
     start,
     arriving: deps.idle.arriving,
     channels: deps.channels,
+    connect_ms: toConnectDeadline(options),
     others: deps.hostParts.others,
     host,
   };

@@ -19,6 +19,8 @@ export interface ReachMachineDeps extends TrustedMachineDeps {
   readonly machines: TrustedMachineDeps['machines'] & Pick<MachineStore, 'find'>;
   readonly arriving: ArrivingCalls;
   readonly channels: Pick<Channels, 'find' | 'wait'>;
+  /** How long the agent of a machine that runs, or has just been woken, may take to connect. */
+  readonly connect_ms: number;
   /** Who holds the channels, and the way there; undefined where there is one platform process only. */
   readonly others:
     | { readonly records: Pick<ChannelRecords, 'holderOf'>; readonly platforms: Pick<OtherPlatforms, 'start'> }
@@ -37,8 +39,6 @@ export interface ArrivingCalls {
 /** `host`: the platform process that holds the channel. */
 export type Reached = { readonly channel: ChannelSession } | { readonly host: string };
 
-/** How long the agent of a machine that runs, or has just been woken, may take to connect. */
-const CONNECT_MS = 15_000;
 /** A machine that is run elsewhere is connected, or it is away; and one whose call was passed on is connected by the record. */
 const AWAY_MS = 1_000;
 /** How long a call may be on its way from here to the agent. */
@@ -102,7 +102,7 @@ export function createReachMachine(deps: ReachMachineDeps): ReachMachine {
       const machine = calls.isFallingAsleep(known.id) ? ((await deps.machines.find(known.id)) ?? known) : known;
       const isUp = machine.state === 'running' && machine.wanted !== 'stopped' && machine.host !== null;
       if (!isUp) await start(machine, principal, { isPassed, gone: toSignal(request) });
-      return await find(machine.id, isPassed, isPassed ? AWAY_MS : CONNECT_MS);
+      return await find(machine.id, isPassed, isPassed ? AWAY_MS : deps.connect_ms);
     } finally {
       // By then the agent counts it.
       setTimeout(() => arriving[Symbol.dispose](), ARRIVAL_MS).unref();
