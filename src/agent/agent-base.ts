@@ -64,7 +64,7 @@ export async function openAgentBase(
 }
 
 /** What makes connections is loaded when a setting names somebody to connect to. */
-async function openUpstream({ baseUrl, machinesApi, nodeUrl, connect_ms }: Config): Promise<Upstream> {
+export async function openUpstream({ baseUrl, machinesApi, nodeUrl, connect_ms }: Config): Promise<Upstream> {
   if (baseUrl === undefined && machinesApi === undefined && nodeUrl === undefined) return createNoUpstream();
   const { createUpstream } = await import('./upstream.ts');
   return createUpstream({ connect_ms });

@@ -7,7 +7,7 @@ import type { Edge } from '../http/edge.ts';
 import type { InheritedSocket } from '../http/inherited-sockets.ts';
 import { checkServedAt } from '../http/served-at.ts';
 import type { Kernel } from '../linux/kernel/kernel.ts';
-import { type AgentBase, openAgentBase, setSettingsPart } from './agent-base.ts';
+import { type AgentBase, openAgentBase, openUpstream, setSettingsPart } from './agent-base.ts';
 import { createAgentEdge } from './agent-edge.ts';
 import { type AgentParts, createAgentParts } from './agent-parts.ts';
 import type { ChannelTarget } from './channel/channel-target.ts';
@@ -20,6 +20,7 @@ import type { RestartCause } from './restart/restart-cause.ts';
 import { bootClock_ms } from './restart/restart-file.ts';
 import { createRestartRequest } from './restart/restart-request.ts';
 import type { RestartState } from './restart/restart-state.ts';
+import { rehearseLater } from './resume/rehearse-resume.ts';
 import { createDiskProbe } from './status/disk-probe.ts';
 import { toStatusLine } from './systemd/status-line.ts';
 
@@ -163,4 +164,8 @@ async function start(base: AgentBase, parts: AgentParts, listeners: Listeners, o
     parts.ports.start(signal),
     parts.replication.start(signal),
   ]);
+  // A machine that counts its restores may have some.
+  if (parts.resume.signals().live.includes('generation')) {
+    rehearseLater({ open: () => openUpstream(options.config), log: base.log, signal });
+  }
 }
