@@ -1,6 +1,7 @@
 // Webhooks of providers: stored before they are answered, applied once, and never older than what is known.
 
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { Secret } from '../../../src/core/secret.ts';
@@ -299,24 +300,41 @@ test('a provider that sends too many is told when to send them again, and others
   expect(taken).toHaveLength(5);
 });
 
+const toGiven = (resource_id: string) => ({
+  webhook: { timestamp: '1', action: 'resource.updated' as const, resource: { id: resource_id } },
+  recorded: {
+    ...{ provider: 'kv', digest: Buffer.alloc(32), received_at: 1, told_at: 1 },
+    ...{ action: 'resource.updated', resource_id },
+  },
+});
+
 test('one that fails fails alone', async () => {
   const sizes: number[] = [];
   const take = createWebhookBatches(async (_provider, given) => {
     sizes.push(given.length);
-    await new Promise((resolve) => setImmediate(resolve));
+    await nextTurn();
     if (given.some(({ recorded }) => recorded.resource_id === 'bad')) throw new Error('it cannot be stored');
     return given.map(() => ({ outcome: 'applied', app: null }));
   });
-  const toGiven = (resource_id: string) => ({
-    webhook: { timestamp: '1', action: 'resource.updated' as const, resource: { id: resource_id } },
-    recorded: {
-      ...{ provider: 'kv', digest: Buffer.alloc(32), received_at: 1, told_at: 1 },
-      ...{ action: 'resource.updated', resource_id },
-    },
-  });
   const ends = await Promise.allSettled(['a', 'b', 'bad', 'c', 'd'].map((id) => take('kv', toGiven(id))));
   expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
-  expect(sizes).toEqual([1, 4, 1, 1, 1, 1]);
+  expect(sizes).toEqual([5, 1, 1, 1, 1, 1]);
+});
+
+test('those of one turn of the event loop are one batch of at most 32, each provider has its own, and a single one does not wait', async () => {
+  const batches: string[] = [];
+  const take = createWebhookBatches(async (provider, given) => {
+    batches.push(`${provider} ${given.length}`);
+    return given.map(({ recorded }) => ({ outcome: 'applied', app: recorded.resource_id }));
+  });
+  const ends: Promise<unknown>[] = [take('sql', toGiven('alone'))];
+  for (let index = 0; index < 40; index += 1) {
+    ends.push(take('kv', toGiven(String(index))));
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+  }
+  const apps = ['alone', ...Array.from({ length: 40 }, (_, index) => String(index))];
+  expect(await Promise.all(ends)).toEqual(apps.map((app) => ({ outcome: 'applied', app })));
+  expect(batches.sort()).toEqual(['kv 32', 'kv 8', 'sql 1']);
 });
 
 test('one of a resource that is not known is recorded, and makes and deletes nothing', async () => {

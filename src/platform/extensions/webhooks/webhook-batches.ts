@@ -1,4 +1,5 @@
 // Takes the webhooks that come at once in one transaction: what is durable is written once for all of them.
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WebhookOutcome } from '../../../contract/extension-records.ts';
 import type { ExtensionWebhook } from '../../../contract/extension-webhooks.ts';
 import type { NewWebhook } from './webhook-store.ts';
@@ -24,6 +25,8 @@ interface Waiting {
 
 /** Other queries wait for a transaction. */
 const BATCH_MAX = 32;
+/** How long a batch may wait for more, while each turn of the event loop brings some. */
+const GATHER_MS = 4;
 
 /** `takeAll` runs once at a time for each provider. Each webhook settles with its own outcome: one that fails fails alone. */
 export function createWebhookBatches(takeAll: TakeAll) {
@@ -39,8 +42,19 @@ export function createWebhookBatches(takeAll: TakeAll) {
     }
   }
 
+  /** A write blocks the event loop before other connections are read, so that without a wait each batch would hold one webhook. */
+  async function gather(queue: readonly Waiting[]): Promise<void> {
+    const begun_ms = performance.now();
+    let seen = 0;
+    while (seen < queue.length && queue.length < BATCH_MAX && performance.now() - begun_ms < GATHER_MS) {
+      seen = queue.length;
+      await nextTurn();
+    }
+  }
+
   async function run(provider: string, queue: Waiting[]): Promise<void> {
     while (queue.length > 0) {
+      await gather(queue);
       const batch = queue.splice(0, BATCH_MAX);
       try {
         const taken = await takeAll(
