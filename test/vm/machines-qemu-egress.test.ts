@@ -41,6 +41,10 @@ describe.skipIf(isSkipped)('the way out of a virtual machine', () => {
     expect(found).toMatchObject({ spoofed: 'closed', afterSpoof: 'open' });
   });
 
+  test('leads to a private address where the platform listens, from the one that the machine was given, also after a resume', () => {
+    expect(found).toMatchObject({ private: ['fdaa::1', 'closed'], privateAfterResume: ['fdaa::1', 'closed'] });
+  });
+
   test('is there again after a suspend, and for the next platform', () => {
     expect(found).toMatchObject({ resumed: 'resumed', internetAfterResume: 'open', cables: 1 });
     expect(found).toMatchObject({ rulesWhileItRuns: true, found: 'running', internetAfterAdoption: 'open' });

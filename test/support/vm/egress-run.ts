@@ -16,6 +16,7 @@ const INTERNET = '45.79.0.2';
 const HOST = '45.79.0.1';
 const elsewhere = ['10.9.9.9', '172.16.9.9', '192.168.9.9', '169.254.169.254', '168.63.129.16', '100.64.9.9'];
 const PORT = 8080;
+const PRIVATE = 'fdaa::9';
 /** A machine of another platform of this host. */
 const OTHER_CABLE = 'rmffffother';
 const OTHER = '100.127.255.255';
@@ -73,6 +74,21 @@ const spec = { ...smallSpec, environment: {} };
   const cables = () => run('ip -o link').match(new RegExp(`${toScope(machinesDir)}\\w+(?=@)`, 'g')) ?? [];
   const hasRules = () => run('nft list tables').includes(`remora_${toScope(machinesDir)}`);
 
+  /** What the machine reads at a private address while the platform listens there: which address it has itself. */
+  async function reachPrivately(): Promise<readonly string[]> {
+    const [network] = machine.driver.privateNetworks?.() ?? [];
+    const [server] = (await network?.listen(PRIVATE, [PORT])) ?? [];
+    server?.on('connection', (socket) =>
+      socket
+        .on('error', () => undefined)
+        .resume()
+        .end(`${socket.remoteAddress}\n`),
+    );
+    const read = await world.ask(`fetch ${PRIVATE} ${PORT}`, 'fetched/');
+    server?.close();
+    return [read, await reach(PRIVATE)];
+  }
+
   found.platform = await reach('10.77.0.1', 4180);
   found.internet = await reach(INTERNET);
   found.seenAs = await world.ask(`fetch ${INTERNET} ${PORT}`, 'fetched/');
@@ -85,6 +101,7 @@ const spec = { ...smallSpec, environment: {} };
     const count = await answers(INTERNET, 'datagrams');
     return count !== '0' && count;
   });
+  found.private = await reachPrivately();
   found.spoofed = await world.ask(`spoof ${INTERNET} ${PORT}`, `spoofed/${INTERNET}/${PORT}/`);
   found.afterSpoof = await reach(INTERNET);
 
@@ -93,6 +110,7 @@ const spec = { ...smallSpec, environment: {} };
   found.resumed = (await machine.driver.resume(spec)).outcome;
   found.internetAfterResume = await reach(INTERNET);
   found.cables = cables().length;
+  found.privateAfterResume = await reachPrivately();
 
   // Another platform process takes over.
   await machine.driver[Symbol.asyncDispose]();
