@@ -1,11 +1,12 @@
 // The proxy in front, beside other proxies, before machines that sleep, with many idle connections, and with many sprites:
-// `npm run bench:proxy -- [--rounds N] [--wakes N] [--connections N] [--sprites N] [--channels N] [--only requests,wakes,idle,scale]`. What counts
-// are ratios, not numbers.
+// `npm run bench:proxy -- [--rounds N] [--wakes N] [--connections N] [--sprites N] [--channels N]
+// [--only requests,wakes,emulated,idle,scale]`. What counts are ratios, not numbers.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openDoor } from './proxy/door.ts';
+import { measureEmulatedWakes } from './proxy/emulated-wakes.ts';
 import { measureIdleConnections } from './proxy/idle-connections.ts';
 import { measureRequests } from './proxy/requests.ts';
 import { measureScale } from './proxy/scale.ts';
@@ -36,6 +37,7 @@ const parts: Readonly<Record<string, readonly [string, () => Promise<Figure[]>]>
     () => measureRequests(door, Number(values.rounds), dir),
   ],
   wakes: ['Machines that sleep', () => measureWakes(door, Number(values.wakes))],
+  emulated: ['Emulated machines that sleep', () => measureEmulatedWakes(Number(values.wakes))],
   idle: ['Idle connections', () => measureIdleConnections(door, Number(values.connections))],
   scale: ['Many sprites', () => measureScale(dir, Number(values.sprites), Number(values.channels))],
 };

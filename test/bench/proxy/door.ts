@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openFreePort } from '../../support/free-port.ts';
 import { type BenchSprite, openBenchSprite } from '../inside/sprite.ts';
 
-export interface Door extends AsyncDisposable {
-  readonly sprite: BenchSprite;
+/** The URL of a sprite, and the API of its platform. */
+export interface Site {
   /** The name of the sprite's URL with its port, as a `Host` header has it. */
   readonly host: string;
   readonly port: number;
@@ -14,13 +14,39 @@ export interface Door extends AsyncDisposable {
   call(method: string, path: string, body?: object): Promise<Readonly<Record<string, unknown>>>;
 }
 
+export interface Door extends Site, AsyncDisposable {
+  readonly sprite: BenchSprite;
+}
+
+export interface SiteOptions {
+  /** Of the platform, which has a sprite `bench`. */
+  readonly origin: string;
+  readonly token: string;
+  /** The HTTP service of the sprite. */
+  readonly service: { readonly cmd: string; readonly args: readonly string[]; readonly http_port: number };
+  /** How long its machine and the service may take to start. */
+  readonly ready_ms?: number;
+}
+
 const upstream = new URL('../gateway/upstream.ts', import.meta.url).pathname;
 const READY_MS = 30_000;
 
 export async function openDoor(dir: string): Promise<Door> {
   const sprite = await openBenchSprite(dir, ['--proxy-listen', '127.0.0.1:0']);
-  const { origin } = new URL(sprite.url);
-  const headers = { authorization: `Bearer ${sprite.token}`, 'content-type': 'application/json' };
+  try {
+    const http_port = await openFreePort();
+    const service = { cmd: process.execPath, args: [upstream, join(dir, 'web.sock'), String(http_port)], http_port };
+    const site = await openSite({ origin: new URL(sprite.url).origin, token: sprite.token, service });
+    return { sprite, ...site, [Symbol.asyncDispose]: () => sprite[Symbol.asyncDispose]() };
+  } catch (error) {
+    await sprite[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** Resolves when the URL of the sprite is served by its service. */
+export async function openSite({ origin, token, service, ready_ms = READY_MS }: SiteOptions): Promise<Site> {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
 
   async function call(method: string, path: string, body?: object) {
     const given = body === undefined ? {} : { body: JSON.stringify(body) };
@@ -30,29 +56,18 @@ export async function openDoor(dir: string): Promise<Door> {
     return answer.headers.get('content-type')?.startsWith('application/json') ? JSON.parse(text) : {};
   }
 
-  try {
-    const { url } = await call('PUT', '/v1/sprites/bench', { url_settings: { auth: 'public' } });
-    const web_port = await openFreePort();
-    await call('PUT', '/v1/sprites/bench/services/web?duration=0s', {
-      cmd: process.execPath,
-      args: [upstream, join(dir, 'web.sock'), String(web_port)],
-      needs: [],
-      http_port: web_port,
-    });
-    const { host, port } = new URL(String(url));
-    const door = { sprite, host, port: Number(port), call };
-    await untilServed(door);
-    return { ...door, [Symbol.asyncDispose]: () => sprite[Symbol.asyncDispose]() };
-  } catch (error) {
-    await sprite[Symbol.asyncDispose]();
-    throw error;
-  }
+  const { url } = await call('PUT', '/v1/sprites/bench', { url_settings: { auth: 'public' } });
+  await call('PUT', '/v1/sprites/bench/services/web?duration=0s', { ...service, needs: [] });
+  const { host, port } = new URL(String(url));
+  const site = { host, port: Number(port), call };
+  await untilServed(site, ready_ms);
+  return site;
 }
 
-async function untilServed(door: Pick<Door, 'host' | 'port'>): Promise<void> {
-  const end_ms = performance.now() + READY_MS;
+async function untilServed(site: Pick<Site, 'host' | 'port'>, ready_ms: number): Promise<void> {
+  const end_ms = performance.now() + ready_ms;
   for (;;) {
-    const head = await readHead(door);
+    const head = await readHead(site);
     if (head.startsWith('HTTP/1.1 200 ')) return;
     if (performance.now() > end_ms) throw new Error(`the URL of the sprite does not serve: ${head}`);
     await sleep(100);
@@ -60,7 +75,7 @@ async function untilServed(door: Pick<Door, 'host' | 'port'>): Promise<void> {
 }
 
 /** One request on a connection of its own: the first bytes of the answer. Names below `localhost` are in no resolver of Node. */
-export function readHead({ host, port }: Pick<Door, 'host' | 'port'>): Promise<string> {
+export function readHead({ host, port }: Pick<Site, 'host' | 'port'>): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');
     socket.once('error', reject);

@@ -34,16 +34,27 @@ export function isWithoutMachines(): boolean {
 export async function makeTestImage(series: KernelSeries): Promise<GuestImage> {
   mkdirSync(imagesDir, { recursive: true, mode: 0o700 });
   return await withFileLock(join(imagesDir, 'lock'), async () => {
-    const name = `suite-${series}`;
-    const stamp = join(imagesDir, `${name}.made-of`);
+    const { name, stamp } = toNames(series);
+    const kept = await findTestImage(series);
+    if (kept !== undefined) return kept;
     const parts = await digestParts();
-    const kept = readBoot(name, stamp, parts);
-    if (kept !== undefined) return { dir: join(imagesDir, name), ...kept };
     rmSync(stamp, { force: true });
     const { boot } = await build(name, series);
     writeFileSync(stamp, parts);
     return { dir: join(imagesDir, name), ...boot };
   });
+}
+
+/** The one that was made before of this tree; undefined when there is none. */
+export async function findTestImage(series: KernelSeries): Promise<GuestImage | undefined> {
+  const { name, stamp } = toNames(series);
+  const kept = readBoot(name, stamp, await digestParts());
+  return kept === undefined ? undefined : { dir: join(imagesDir, name), ...kept };
+}
+
+function toNames(series: KernelSeries): { readonly name: string; readonly stamp: string } {
+  const name = `suite-${series}`;
+  return { name, stamp: join(imagesDir, `${name}.made-of`) };
 }
 
 /** Of everything in this tree that goes into an image, apart from packages, which the lock file names. */
