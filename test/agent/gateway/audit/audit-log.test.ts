@@ -285,7 +285,7 @@ describe('calls', () => {
 });
 
 describe('the thread', () => {
-  const data = () => ({ path: join(tempDir(), 'log.db'), maxRows: 10, maxAge_ms: 1_000 });
+  const data = () => ({ path: join(tempDir(), 'log.db'), maxRows: 10, maxAge_ms: 3_600_000 });
   const rows = [toAuditRow(entry, 1)];
 
   it('ends when nothing is asked for a while, and the rows are there for the next one', async () => {
