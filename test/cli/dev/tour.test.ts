@@ -1,20 +1,13 @@
 // The lines of the README's tour that are words of the command, as pasted, with a `remora dev` of its own.
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { startDev } from '../../support/dev-process.ts';
 import { openFreePort } from '../../support/free-port.ts';
 import { loudly } from '../../support/loudly.ts';
 import { memoryDir } from '../../support/memory-dir.ts';
+import { readmeLines, top } from '../../support/readme-lines.ts';
 
-const top = new URL('../../../', import.meta.url).pathname;
-const page = readFileSync(join(top, 'README.md'), 'utf8');
-const linesBelow = (text: string) => {
-  const [, block = ''] = new RegExp(`^${text}[\\s\\S]*?\`\`\`console\\n([\\s\\S]*?)\`\`\``, 'm').exec(page) ?? [];
-  return block.split('\n').filter((line) => line.startsWith('$ '));
-};
-const lines = [...linesBelow('Keep a server up'), ...linesBelow('Buy a key-value store')];
+const lines = [...readmeLines('Keep a server up'), ...readmeLines('Buy a key-value store')];
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 
 it.skipIf(loudly(!hasPython, 'no python3: the tour is not tried'))('works as pasted', async () => {
@@ -22,9 +15,7 @@ it.skipIf(loudly(!hasPython, 'no python3: the tour is not tried'))('works as pas
   await using dev = await startDev({ dir });
   const { socket, platform_url, token } = dev.record;
   const port = String(await openFreePort());
-  const script = lines
-    .map((line) => line.slice(2).replaceAll('8123', port).replaceAll('/tmp/remora-dev', dir))
-    .join('\n');
+  const script = lines.map((line) => line.replaceAll('8123', port).replaceAll('/tmp/remora-dev', dir)).join('\n');
   expect(lines.length).toBeGreaterThan(8);
   const run = spawnSync('sh', ['-e', '-c', script], {
     cwd: top,
