@@ -92,6 +92,8 @@ export function createOtherPlatforms({ hosts, passes, keyIds }: OtherPlatformsDe
 
   async function prepareFor(host: string, caller: { readonly token: string; readonly organization: string }) {
     const { address, key_ids } = await hosts.find(host);
+    // One that has ended well has taken its keys out of the record.
+    if (key_ids.length === 0) throw toAway(host);
     const key_id = keyIds.find((id) => key_ids.includes(id));
     if (address === null || key_id === undefined) throw toOtherHost(host);
     const call = { to: host, ...caller };

@@ -6,6 +6,8 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { PASSED_HEADER } from '../../../src/contract/hosts.ts';
 import { PIPE_PROTOCOL } from '../../../src/contract/pipes.ts';
+import { openPostgresStorage } from '../../../src/platform/storage/postgres-storage.ts';
+import { forgetRunningKeys } from '../../../src/platform/vault/running-keys.ts';
 import { atEnd, openOnce } from '../../support/at-end.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openFreePort, openQuietPort } from '../../support/free-port.ts';
@@ -24,8 +26,9 @@ async function openPair() {
     ...['--port', String(port), '--host-address', `http://127.0.0.1:${port}`],
     ...['--proxy-listen', '127.0.0.1:0', '--trust-machines'],
   ];
+  const database = await server.createDatabase();
   const guestWords = [...toWords(ports[1]), '--proxy-tcp', `tcp=${TCP_HOST}`];
-  const pair = await openPlatformPair(await server.createDatabase(), [], [toWords(ports[0]), guestWords]);
+  const pair = await openPlatformPair(database, [], [toWords(ports[0]), guestWords]);
   const [owner, guest] = pair.platforms;
   // With their machines, which a kill would leave.
   for (const { child } of pair.platforms) {
@@ -44,7 +47,7 @@ async function openPair() {
   const [ownerProxy, guestProxy] = [await proxyPort(owner), await proxyPort(guest)];
   const ask = (question: ProxyQuestion) => askProxy(guestProxy, question);
   await eventually(async () => (await ask({})).status === 200);
-  return { owner, guest, id: id as string, path, webPort, ownerProxy, guestProxy, ask };
+  return { database, owner, guest, id: id as string, path, webPort, ownerProxy, guestProxy, ask };
 }
 
 /** Asks for a pipe to the machine by hand. Resolves with the status. */
@@ -241,7 +244,7 @@ describe.skipIf(isWithoutPostgres())('a request that comes in at another platfor
   });
 
   test('a process that is gone is 503, and is named to no visitor', async () => {
-    const { ask, owner } = opened();
+    const { ask, owner, database, id } = opened();
     for (const app of ['acme', 'shop', 'tcp']) {
       const list = `/v1/apps/${app}/machines`;
       for (const { id } of (await owner.call({ path: list })).json) {
@@ -251,11 +254,22 @@ describe.skipIf(isWithoutPostgres())('a request that comes in at another platfor
     }
     owner.child.process.kill('SIGKILL');
     await owner.child.ended;
-    const answer = await eventually(async () => {
-      const got = await ask({});
-      return got.status === 503 ? got : undefined;
-    });
-    expect([answer.json.error, answer.json.details]).toEqual(['not_reachable', undefined]);
-    expect(answer.headers['retry-after']).toBe('5');
+    const isAway = async () => {
+      const answer = await eventually(async () => {
+        const got = await ask({});
+        return got.status === 503 ? got : undefined;
+      });
+      expect([answer.json.error, answer.json.details]).toEqual(['not_reachable', undefined]);
+      expect(answer.headers['retry-after']).toBe('5');
+    };
+    await isAway();
+    // One that ends well does this last.
+    await using storage = await openPostgresStorage(database);
+    const [{ host } = { host: '' }] = await storage.all<{ host: string }>(
+      'SELECT DISTINCT host FROM machines WHERE id = $1',
+      [id],
+    );
+    await forgetRunningKeys(storage, host);
+    await isAway();
   });
 });
