@@ -14,7 +14,9 @@ import type { Channels } from './channels/channels.ts';
 import { createSignOn } from './create-sign-on.ts';
 import type { Fencing } from './fencing/fencing.ts';
 import { defaultGatewayLimits } from './gateway/gateway-limits.ts';
+import type { StartQueue } from './idle/start-queue.ts';
 import { toConnectDeadline } from './machine-deadlines.ts';
+import type { Place } from './machines/access/place.ts';
 import { createEventFollowers } from './machines/event-followers.ts';
 import { createHistoryHandlers } from './machines/machine-history-handlers.ts';
 import { createResumeReportHandlers } from './machines/resume-report-handlers.ts';
@@ -126,11 +128,11 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
   const watches = openPortWatches({ notices, changes: deps.changes, isShared });
   const apps = createAppService({ storage, clock });
   const secrets = createAppSecrets({ storage, vault: deps.vault, changes: deps.changes, clock });
-  const start = (id: string, signal: AbortSignal) => deps.idle.startQueue.start(id, { mayMakeRoom: true, signal });
+  const placed = toPlaced(deps.idle.startQueue);
   const reaching = {
     sprites: spriteService,
     machines,
-    start,
+    start: placed.start,
     arriving: deps.idle.arriving,
     channels: deps.channels,
     connect_ms: toConnectDeadline(options),
@@ -154,6 +156,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       sprites: spriteService,
       machines,
       machineService,
+      place: placed.place,
       channels: deps.channels,
       host,
       clock,
@@ -175,7 +178,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       sprites: spriteService,
       volumeService,
       service: machineService,
-      start,
+      ...placed,
       explainIdle: deps.idle.explainIdle,
       rates: options.machineRates,
       defaults: deps.defaults,
@@ -241,6 +244,13 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
 
 function toReadUrl(addresses: ProxyAddresses | undefined) {
   return addresses && ((redirect_uri: string) => readCallback(redirect_uri, addresses));
+}
+
+/** Moves for callers whom the organization knows. */
+function toPlaced(queue: Pick<StartQueue, 'start' | 'place'>) {
+  const start = (id: string, signal: AbortSignal) => queue.start(id, { mayMakeRoom: true, signal });
+  const place: Place = (id, signal, move) => queue.place(id, { mayMakeRoom: true, signal }, move);
+  return { start, place };
 }
 
 /** A virtual machine shares neither kernel nor files with the platform. */

@@ -6,7 +6,8 @@ import { RemoraError } from '../../core/remora-error.ts';
 import type { Changes } from '../changes.ts';
 import type { MachineService } from '../machines/moves/machine-service.ts';
 import type { StartedMachine } from '../machines/moves/machine-starts.ts';
-import type { MachineLimits } from '../machines/records/machine-limits.ts';
+import { holdsPlace, type MachineLimits } from '../machines/records/machine-limits.ts';
+import type { MachineRow } from '../machines/records/machine-row.ts';
 import type { MachineStore } from '../machines/records/machine-store.ts';
 import type { MakeRoom } from './make-room.ts';
 
@@ -25,6 +26,11 @@ export interface StartQueue extends AsyncDisposable {
    * `concurrent_sprite_limit_exceeded` when no place was free in time, or too many wait; and the reason of the signal.
    */
   start(machine_id: string, caller: StartCaller): Promise<StartedMachine>;
+  /**
+   * The same for another move that ends with a start: it is tried again, as a whole, while it throws that no place is free. Once it is being
+   * tried nothing but its own end counts.
+   */
+  place<T>(machine_id: string, caller: StartCaller, move: () => Promise<T>): Promise<T>;
   /** Whether a start of the machine waits for a place. */
   isAwaited(machine_id: string): boolean;
 }
@@ -43,7 +49,9 @@ export interface StartQueueDeps {
 interface Waiter extends StartCaller {
   readonly machine_id: string;
   readonly until_ms: number;
-  readonly answer: PromiseWithResolvers<StartedMachine>;
+  /** Carries out the move, and answers the caller. */
+  readonly move: () => Promise<void>;
+  readonly reject: (error: unknown) => void;
   isTrying: boolean;
   /** Of the last try. */
   refusal: RemoraError;
@@ -71,23 +79,11 @@ export function createStartQueue(deps: StartQueueDeps): StartQueue {
     timer = undefined;
   }
 
-  async function attempt(waiter: Waiter): Promise<void> {
-    waiter.isTrying = true;
-    try {
-      waiter.answer.resolve(await machineService.start(waiter.machine_id));
-    } catch (error) {
-      waiter.isTrying = false;
-      if (!isRunningLimit(error)) return waiter.answer.reject(error);
-      waiter.refusal = error;
-      if (clock.mono_ms() >= waiter.until_ms) waiter.answer.reject(error);
-    }
-  }
-
   /** Starts as many as there are places, the first ones first, or makes room for one. */
   async function pumpOnce(organization_id: string): Promise<void> {
     const waiting = () => (queues.get(organization_id) ?? []).filter(({ isTrying }) => !isTrying);
     const free = await limits.freePlaces(organization_id);
-    if (free > 0) for (const waiter of waiting().slice(0, free)) void attempt(waiter);
+    if (free > 0) for (const waiter of waiting().slice(0, free)) void attempt(waiter, clock.mono_ms);
     else {
       const first = waiting().find(({ mayMakeRoom }) => mayMakeRoom);
       if (first !== undefined) await makeRoom(organization_id, stop.signal);
@@ -103,65 +99,101 @@ export function createStartQueue(deps: StartQueueDeps): StartQueue {
     pumps.set(organization_id, running);
   }
 
-  async function enter(organization_id: string, given: Omit<Waiter, 'answer' | 'isTrying' | 'until_ms'>) {
+  async function enter<T>(
+    row: MachineRow,
+    caller: StartCaller,
+    move: () => Promise<T>,
+    refusal: RemoraError,
+  ): Promise<T> {
     stop.signal.throwIfAborted();
+    const { id: machine_id, organization_id } = row;
     const queue = queues.get(organization_id) ?? [];
-    const limit_ms = Math.min(wait_ms, given.most_ms ?? wait_ms);
-    if (queue.length >= WAITERS_MAX) throw given.refusal;
+    const limit_ms = Math.min(wait_ms, caller.most_ms ?? wait_ms);
+    if (queue.length >= WAITERS_MAX) throw refusal;
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
     const waiter: Waiter = {
-      ...given,
+      ...caller,
+      machine_id,
+      refusal,
       isTrying: false,
       until_ms: clock.mono_ms() + limit_ms,
-      answer: Promise.withResolvers(),
+      move: async () => resolve(await move()),
+      reject,
     };
+    // One that is tried has its place, or is refused at once.
     const late = setTimeout(() => {
-      // One that is starting has its place, or is refused at once.
-      if (!waiter.isTrying) waiter.answer.reject(waiter.refusal);
+      if (!waiter.isTrying) reject(waiter.refusal);
     }, limit_ms);
-    const onAbort = () => waiter.answer.reject(given.signal.reason);
-    given.signal.addEventListener('abort', onAbort, { once: true });
-    if (given.signal.aborted) onAbort();
+    const onAbort = () => {
+      if (!waiter.isTrying) reject(caller.signal.reason);
+    };
+    caller.signal.addEventListener('abort', onAbort, { once: true });
+    if (caller.signal.aborted) onAbort();
     queues.set(organization_id, [...queue, waiter]);
     timer ??= setInterval(() => [...queues.keys()].forEach(pump), TRY_MS).unref();
     pump(organization_id);
     try {
-      return await waiter.answer.promise;
+      return await promise;
     } finally {
       clearTimeout(late);
-      given.signal.removeEventListener('abort', onAbort);
+      caller.signal.removeEventListener('abort', onAbort);
       leave(organization_id, waiter);
     }
   }
 
-  deps.changes.subscribe('machine_moved', ({ state }) => {
+  /** It has its place, and those who wait for it need none. */
+  function onRunning(id: string): void {
+    for (const waiter of [...queues.values()].flat()) {
+      if (waiter.machine_id === id && !waiter.isTrying) void attempt(waiter, clock.mono_ms);
+    }
+  }
+
+  deps.changes.subscribe('machine_moved', ({ machine_id, state }) => {
     if (GIVES_PLACE.includes(state)) [...queues.keys()].forEach(pump);
+    else if (state === 'running') onRunning(machine_id);
   });
 
+  async function place<T>(machine_id: string, caller: StartCaller, move: () => Promise<T>): Promise<T> {
+    if (wait_ms === 0) return await move();
+    const row = await machines.find(machine_id);
+    const [ahead] = queues.get(row?.organization_id ?? '') ?? [];
+    if (row !== undefined && ahead !== undefined && !holdsPlace(row))
+      return await enter(row, caller, move, ahead.refusal);
+    try {
+      return await move();
+    } catch (error) {
+      if (row === undefined || !isRunningLimit(error)) throw error;
+      return await enter(row, caller, move, error);
+    }
+  }
+
   return {
-    async start(machine_id, caller) {
-      if (wait_ms === 0) return await machineService.start(machine_id);
-      const row = await machines.find(machine_id);
-      const [ahead] = queues.get(row?.organization_id ?? '') ?? [];
-      if (row === undefined || ahead === undefined || row.state === 'running') {
-        try {
-          return await machineService.start(machine_id);
-        } catch (error) {
-          if (row === undefined || !isRunningLimit(error)) throw error;
-          return await enter(row.organization_id, { ...caller, machine_id, refusal: error });
-        }
-      }
-      return await enter(row.organization_id, { ...caller, machine_id, refusal: ahead.refusal });
-    },
+    place,
+    start: (machine_id, caller) => place(machine_id, caller, () => machineService.start(machine_id)),
     isAwaited: (machine_id) =>
       [...queues.values()].some((queue) => queue.some((each) => each.machine_id === machine_id)),
     async [Symbol.asyncDispose]() {
       const reason = new RemoraError('shutting_down', 'the platform is stopping', { retryAfter_ms: 1_000 });
       stop.abort(reason);
       clearInterval(timer);
-      for (const waiter of [...queues.values()].flat()) waiter.answer.reject(reason);
+      for (const waiter of [...queues.values()].flat()) waiter.reject(reason);
       await Promise.all(pumps.values());
     },
   };
+}
+
+/** Never rejects: what the move throws is for the caller. */
+async function attempt(waiter: Waiter, now_ms: () => number): Promise<void> {
+  waiter.isTrying = true;
+  try {
+    await waiter.move();
+  } catch (error) {
+    waiter.isTrying = false;
+    if (!isRunningLimit(error)) return waiter.reject(error);
+    waiter.refusal = error;
+    if (waiter.signal.aborted) waiter.reject(waiter.signal.reason);
+    else if (now_ms() >= waiter.until_ms) waiter.reject(error);
+  }
 }
 
 function isRunningLimit(error: unknown): error is RemoraError {

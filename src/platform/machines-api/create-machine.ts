@@ -43,12 +43,12 @@ function toLeaseOf({ lease_ttl }: CreateMachineRequest, principal: Principal, no
 
 /** A machine that cannot be started was not made: its caller does not learn its id. */
 async function launch(
-  { service, sprites }: MachineChangeDeps,
-  { principal }: Pick<Call<typeof operation, Principal>, 'principal'>,
+  { service, sprites, place }: MachineChangeDeps,
+  { principal, signal }: Pick<Call<typeof operation, Principal>, 'principal' | 'signal'>,
   { id, sprite }: MachineRow,
 ): Promise<void> {
   try {
-    await service.launch(id);
+    await place(id, signal, () => service.launch(id));
   } catch (error) {
     await sprites.delete(organizationOf(principal), sprite);
     throw error;

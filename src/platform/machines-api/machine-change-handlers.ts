@@ -5,6 +5,7 @@ import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { AppService } from '../apps/app-service.ts';
 import type { MachineAccess, MachineCall } from '../machines/access/machine-access.ts';
+import type { Place } from '../machines/access/place.ts';
 import { toStopOptions, toStopSignal } from '../machines/access/stop-options.ts';
 import type { MachineService } from '../machines/moves/machine-service.ts';
 import { createDestroyedMachines } from '../machines/records/destroyed-machines.ts';
@@ -27,6 +28,7 @@ export interface MachineChangeDeps {
   readonly sprites: Pick<SpriteService, 'delete'>;
   readonly access: MachineAccess;
   readonly service: MachineService;
+  readonly place: Place;
   /** What runs the machines of this platform. */
   readonly defaults: MachineDefaults;
   /** The id of this platform process. */
@@ -62,7 +64,8 @@ export function createMachineChangeHandlers(deps: MachineChangeDeps): Handlers<R
     restartMachine: (call) =>
       access.move(call, operations.restartMachine, async ({ id, config }) => {
         const { force_stop, ...asked } = { ...call.query, ...call.body };
-        await service.restart(id, toStopOptions(force_stop ? { signal: 'SIGKILL', timeout: 0 } : asked, config));
+        const options = toStopOptions(force_stop ? { signal: 'SIGKILL', timeout: 0 } : asked, config);
+        await deps.place(id, call.signal, () => service.restart(id, options));
         return ok;
       }),
     signalMachine: (call) =>

@@ -97,6 +97,7 @@ export function createOfflineEdge(deps: OfflineEdgeDeps): Edge {
         incarnations: createIncarnationStore(deps.storage),
         explainIdle: undefined,
         start: (id) => machineService.start(id),
+        place: (_id, _signal, move) => move(),
         clock: deps.clock,
         host: undefined,
         machinesDir: deps.machinesDir,

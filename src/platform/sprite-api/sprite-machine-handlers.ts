@@ -2,6 +2,7 @@
 import type { spriteMachineOperations } from '../../contract/sprite-machine.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
+import type { Place } from '../machines/access/place.ts';
 import type { MachineService } from '../machines/moves/machine-service.ts';
 import type { MachineStore } from '../machines/records/machine-store.ts';
 import type { SpriteService } from '../sprites/sprite-service.ts';
@@ -12,6 +13,7 @@ export interface SpriteMachineDeps extends CheckSpriteDeps {
   readonly sprites: Pick<SpriteService, 'findFor'>;
   readonly machines: Pick<MachineStore, 'findBySprite'>;
   readonly machineService: Pick<MachineService, 'restart'>;
+  readonly place: Place;
   /** The id of this platform process. */
   readonly host: string;
 }
@@ -27,9 +29,9 @@ export function createSpriteMachineHandlers(
   }
 
   return {
-    async restartSprite({ principal, params }) {
+    async restartSprite({ principal, params, signal }) {
       const { sprite, machine } = await findFor(principal, params.name);
-      await deps.machineService.restart(machine.id);
+      await deps.place(machine.id, signal, () => deps.machineService.restart(machine.id));
       return { sprite_name: sprite.name, machine_id: machine.id, message: 'the machine was restarted' };
     },
     async checkSprite({ principal, params }) {

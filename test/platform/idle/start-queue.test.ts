@@ -15,12 +15,16 @@ function openQueue({ limit, wait_ms, mayRoom = true }: { limit: number; wait_ms:
   const changes = createChanges();
   const running: string[] = [];
   const rooms: number[] = [];
+  /** Of those that do not run. */
+  const states = new Map<string, MachineRow['state']>();
   const stop = (id: string) => {
     running.splice(running.indexOf(id), 1);
     changes.publish({ type: 'machine_moved', machine_id: id, sprite_id: id, state: 'suspended' });
   };
   const queue = createStartQueue({
-    machines: { find: async (id) => ({ id, organization_id: 'org', state: 'stopped' }) as MachineRow },
+    machines: {
+      find: async (id) => ({ id, organization_id: 'org', state: states.get(id) ?? 'stopped' }) as MachineRow,
+    },
     limits: { freePlaces: async () => limit - running.length },
     machineService: {
       async start(id) {
@@ -47,7 +51,7 @@ function openQueue({ limit, wait_ms, mayRoom = true }: { limit: number; wait_ms:
   onTestFinished(() => queue[Symbol.asyncDispose]());
   const start = (id: string, mayMakeRoom: boolean, signal = new AbortController().signal, most_ms?: number) =>
     queue.start(id, { mayMakeRoom, signal, ...(most_ms === undefined ? {} : { most_ms }) });
-  return { queue, running, rooms, stop, start };
+  return { queue, running, rooms, states, stop, start };
 }
 
 test('a start with a place waits for nothing', async () => {
@@ -81,6 +85,29 @@ test('those who wait are started in the order in which they came', async () => {
   expect(running).toEqual(['d']);
 });
 
+test('one that has its place already waits for none, and another move is carried out once it has one', async () => {
+  const { start, queue, states, running, stop } = openQueue({ limit: 1, wait_ms: 10_000, mayRoom: false });
+  await start('a', true);
+  const moves: string[] = [];
+  const move = (id: string) => async () => {
+    if (running.length > 0 && states.get(id) === undefined) {
+      throw new RemoraError('concurrent_sprite_limit_exceeded', 'no place', { details: { running_limit: 1 } });
+    }
+    moves.push(id);
+    return id;
+  };
+  const caller = { mayMakeRoom: true, signal: new AbortController().signal };
+  const waiting = queue.place('b', caller, move('b'));
+  await eventually(() => queue.isAwaited('b'));
+  for (const state of ['starting', 'suspending', 'running'] as const) {
+    states.set(state, state);
+    expect(await queue.place(state, caller, move(state))).toBe(state);
+  }
+  stop('a');
+  expect(await waiting).toBe('b');
+  expect(moves).toEqual(['starting', 'suspending', 'running', 'b']);
+});
+
 test('one whose caller goes away does not wait any more', async () => {
   const { start, queue } = openQueue({ limit: 1, wait_ms: 10_000, mayRoom: false });
   await start('a', true);
@@ -104,7 +131,7 @@ test('so many wait and no more', async () => {
   expect(codes.filter((code) => code === 'concurrent_sprite_limit_exceeded')).toHaveLength(8);
 });
 
-test('at a real platform a start waits until a sprite is stopped, and is refused with the count after its time', async () => {
+test('at a real platform a start, a restart and a launch wait until a sprite is stopped', async () => {
   const platform = await openTestPlatform({ agentCommand: machineCommand(), idle: { startWait_ms: 20_000 } });
   const [one, other] = [await machineOf(platform, 'one'), await machineOf(platform, 'other')];
   await platform.admin.setLimits('acme', { running_limit: 1 });
@@ -114,6 +141,15 @@ test('at a real platform a start waits until a sprite is stopped, and is refused
   expect((await one.read()).state).toBe('running');
   expect(await one.stop()).toBe(200);
   expect((await waiting).status).toBe(200);
+  const restarting = [one.post('restart'), platform.call({ method: 'POST', path: '/v1/sprites/one/restart' })];
+  expect((await one.read()).state).toBe('stopped');
+  expect(await other.stop()).toBe(200);
+  expect((await Promise.all(restarting)).map(({ status }) => status)).toEqual([200, 200]);
+  const making = platform.call({ method: 'POST', path: '/v1/apps/acme/machines', body: { config: {} } });
+  const list = async () => (await platform.call({ path: '/v1/apps/acme/machines' })).json;
+  await eventually(async () => (await list()).length === 3);
+  expect(await one.stop()).toBe(200);
+  expect((await making).status).toBe(200);
 });
 
 test('a refusal after the wait has the limit, the count and the time', async () => {

@@ -26,14 +26,20 @@ const WARM: readonly MachineStatus[] = ['suspended', 'suspending'];
 /** Nobody knows when a place will be free: often enough to take it soon, and rarely enough to cost nothing. */
 const RETRY_MS = 30_000;
 
+/** Whether the machine counts as running, so that its start takes no place. */
+export function holdsPlace({ state, wanted }: Pick<MachineRow, 'state' | 'wanted'>): boolean {
+  return RUNNING.includes(state) || (state === 'stopped' && wanted === 'running');
+}
+
 /** `sql` is that of the transaction where something is checked. */
 export function createMachineLimits(sql: Sql): MachineLimits {
   const machines = createMachineStore(sql);
   const organizations = createOrganizationStore(sql);
   return {
-    async checkRunning({ organization_id, state, wanted }) {
+    async checkRunning(row) {
+      const { organization_id } = row;
       const limit = (await organizations.find(organization_id))?.running_limit ?? null;
-      if (limit === null || RUNNING.includes(state) || (state === 'stopped' && wanted === 'running')) return;
+      if (limit === null || holdsPlace(row)) return;
       const running = await machines.countRunning(organization_id, RUNNING);
       if (running < limit) return;
       const message = `${running} sprites run or are about to, and the organization may run ${limit}; stop one, or wait`;
