@@ -17,9 +17,21 @@ interface Person {
 
 /** A page of another sprite of the organization, which is on the same site: it may send whatever a page can. */
 async function openHostilePage(target: string): Promise<string> {
-  const html = `<!doctype html><h1>hostile</h1><p id="done"></p><form method="post" action="${target}/steal-form" target="framed"></form>
-    <iframe name="framed" src="${target}/steal-frame"></iframe><img src="${target}/steal-image">
+  const html = `<!doctype html><h1>hostile</h1><p id="done"></p><p id="worker"></p><form method="post" action="${target}/steal-form" target="framed"></form>
+    <iframe name="framed" src="${target}/steal-frame"></iframe><img src="${target}/steal-image"><img src="/hop/steal-redirected-image">
     <script>
+      // As if it had been set by the target, which is on the same site.
+      document.cookie = 'remora-url=forged; path=/; domain=acme.localhost';
+      const workerTries = async () => {
+        await navigator.serviceWorker.register('/worker.js');
+        await navigator.serviceWorker.ready;
+        await new Promise((resolve) => {
+          if (navigator.serviceWorker.controller) resolve();
+          else navigator.serviceWorker.oncontrollerchange = resolve;
+        });
+        await fetch('/through-the-worker', { mode: 'no-cors' }).catch(() => undefined);
+        document.getElementById('worker').textContent = 'tried';
+      };
       const tries = [
         fetch('${target}/steal-fetch', { credentials: 'include', mode: 'no-cors' }),
         fetch('${target}/steal-post', { method: 'POST', credentials: 'include', mode: 'no-cors', body: 'a' }),
@@ -29,11 +41,24 @@ async function openHostilePage(target: string): Promise<string> {
           socket.onopen = () => resolve('open');
           socket.onerror = () => resolve('refused');
         }),
+        fetch('/hop/steal-redirect', { credentials: 'include', mode: 'no-cors' }),
+        fetch('/hop/steal-redirected-post', { method: 'POST', credentials: 'include', mode: 'no-cors', body: 'a' }),
+        workerTries(),
       ];
       document.forms[0].submit();
       Promise.allSettled(tries).then((all) => { document.getElementById('done').textContent = all[3].value; });
     </script>`;
-  const server = createServer((_request, response) => response.setHeader('content-type', 'text/html').end(html));
+  const worker = `self.onactivate = (event) => event.waitUntil(self.clients.claim());
+    self.onfetch = (event) => {
+      if (!event.request.url.endsWith('/through-the-worker')) return;
+      event.respondWith(fetch('${target}/steal-worker', { credentials: 'include', mode: 'no-cors' }));
+    };`;
+  const server = createServer(({ url = '/' }, response) => {
+    const hop = /^\/hop(\/.*)$/.exec(url)?.[1];
+    if (hop !== undefined) response.writeHead(307, { location: target + hop }).end();
+    else if (url === '/worker.js') response.setHeader('content-type', 'text/javascript').end(worker);
+    else response.setHeader('content-type', 'text/html').end(html);
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   atEnd(() => {
     server.closeAllConnections();
@@ -102,7 +127,7 @@ describe.skipIf(isWithoutChromium())('in a browser', () => {
     expect(await title(page)).toBe('Nothing here');
   });
 
-  test('a page of another sprite gets nothing in, with the cookie of a person who is signed on', async () => {
+  test('a page of another sprite, its worker and its redirects get nothing in, with the cookie of a person who is signed on', async () => {
     const page = await (await openContext()).newPage();
     await page.goto(`${url}/page`);
     await signIn(page, opened().admin);
@@ -110,7 +135,12 @@ describe.skipIf(isWithoutChromium())('in a browser', () => {
     await page.goto(opened().hostile);
     const said = await eventually(async () => (await page.locator('#done').textContent()) || undefined);
     expect(said).toBe('refused');
+    expect(await page.locator('#worker').textContent()).toBe('tried');
     await page.waitForLoadState('networkidle');
     expect((await arrivals()).filter(({ url: asked }) => asked.includes('steal'))).toEqual([]);
+    // The person is not locked out by the cookie, and no worker of the other page stands between.
+    await page.goto(`${url}/page`);
+    expect(await title(page)).toBe('inside');
+    expect(await page.evaluate('navigator.serviceWorker.getRegistrations().then((all) => all.length)')).toBe(0);
   });
 });

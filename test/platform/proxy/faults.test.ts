@@ -78,6 +78,30 @@ test('a caller who does not read, and a server that does not, hold little memory
   for (const socket of [...readers, writer]) socket.destroy();
 });
 
+test('callers who write slowly hold little memory, reach the machine once they are through, and keep nobody from it', async () => {
+  const { ask, proxyPort } = opened();
+  const before = process.memoryUsage().rss;
+  const size = 60_000;
+  const collected = `${head('/describe?slow', `Content-Length: ${size}\r\n`, 'POST')}${'b'.repeat(size / 2)}`;
+  const chunked = `${head('/describe?slow', 'Transfer-Encoding: chunked\r\n', 'POST')}1\r\nb\r\n`;
+  const slow = [
+    ...Array.from({ length: 50 }, () => [head('/describe?slow').slice(0, -2), '\r\n', 0] as const),
+    ...Array.from({ length: 50 }, () => [collected, 'b'.repeat(size / 2), size] as const),
+    ...Array.from({ length: 50 }, () => [chunked, '1\r\nb\r\n0\r\n\r\n', 2] as const),
+  ];
+  const callers = slow.map(([first]) => openRaw(proxyPort, first));
+  const came = async () => JSON.parse((await ask({ path: '/arrivals' })).text).arrivals as { readonly url: string }[];
+  const countSlow = async () => (await came()).filter(({ url }) => url === '/describe?slow').length;
+  // A body in chunks is passed on as it comes; the machine gets nothing yet of any other one.
+  await eventually(async () => (await countSlow()) === 50);
+  expect((await ask({ path: '/describe', method: 'POST', body: Buffer.alloc(MB, 'b') })).json.bytes).toBe(MB);
+  expect((process.memoryUsage().rss - before) / MB).toBeLessThan(100);
+  for (const [index, [, rest]] of slow.entries()) callers[index]?.socket.write(rest);
+  const answers = await Promise.all(callers.map((caller) => caller.until(/"bytes":\d+/)));
+  expect(answers.map((text) => Number(/"bytes":(\d+)/.exec(text)?.[1]))).toEqual(slow.map(([, , bytes]) => bytes));
+  expect(await countSlow()).toBe(150);
+});
+
 test('a server that never answers is let go when its caller goes', async () => {
   const { ask, machine } = opened();
   const streams = async () => (await machine.channel()).streams;
