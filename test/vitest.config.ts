@@ -19,18 +19,31 @@ const alone = globSync(include, { cwd: root, exclude }).filter((path) =>
 // of a file, which says nothing of what takes long by what it imports.
 const long = [
   'test/sprite-api/every-method.test.ts',
-  'test/cli/operators-walk.test.ts',
-  'test/cli/dev/extension-tour.test.ts',
-  'test/cli/dev/tour.test.ts',
-  'test/sprite-api/canaries.test.ts',
+  'test/sprite-api/checkpoints.test.ts',
+  'test/platform/two-platforms.test.ts',
+  'test/systemd/watchdog.test.ts',
+  'test/platform/openapi-fuzz.test.ts',
+  'test/cli/dev/dev.test.ts',
   'test/agent/app-secrets/app-secrets.test.ts',
-  'test/sprite-api/two-platforms-upgrade.test.ts',
-  'test/agent/resume/real-process.test.ts',
-  'test/channel/channel-machine.test.ts',
-  'test/platform/machines/platform-kills.test.ts',
-  'test/sprite-api/home.test.ts',
-  'test/agent/replication/follow/disconnects.test.ts',
-  'test/platform/machines/machine-model.test.ts',
+  'test/platform/fuzz.test.ts',
+  'test/channel/hostile-frames.test.ts',
+  'test/platform/extensions/kill-table.test.ts',
+  'test/cli/operators-walk.test.ts',
+  'test/sprite-api/two-platforms-proxy.test.ts',
+  'test/sprite-api/two-platforms.test.ts',
+  'test/platform/machines-outlive.test.ts',
+  'test/agent/idle/idle-suspend.test.ts',
+  'test/supervisor/services/kills.test.ts',
+  'test/platform/idle/sprites.test.ts',
+  'test/agent/resume-reports/daemon.test.ts',
+  'test/sprite-api/local-twins.test.ts',
+  'test/platform/idle/apps.test.ts',
+  'test/agent/replication/follow/reconnect.test.ts',
+  'test/sprite-api/canaries.test.ts',
+  'test/cli/dev/extension-tour.test.ts',
+  'test/agent/gateway/fine-chunks.test.ts',
+  'test/agent/restart/restart.test.ts',
+  'test/platform/extensions/killed-processes.test.ts',
 ];
 const absent = long.filter((path) => !existsSync(root + path));
 if (absent.length > 0) throw new Error(`test/vitest.config.ts names files that are not there: ${absent.join(', ')}`);
@@ -58,8 +71,8 @@ const shared = {
 export default defineConfig({
   test: {
     globalSetup: './test/support/end-left-processes.ts',
-    // Tests wait far more than they compute: one for each processor, or fewer, would leave most of it idle.
-    maxWorkers: 4,
+    // Tests wait more than they compute: with four on two processors these are idle for a tenth of the time.
+    maxWorkers: 6,
     sequence: { sequencer: LongFirst },
     projects: [
       // A process of its own and all modules once more would cost each file half a second, and most files take less. A test puts back
