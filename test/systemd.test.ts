@@ -13,7 +13,12 @@ const analyze = spawnSync('systemd-analyze', ['--version']).status === 0;
 function copyUnits(): string[] {
   const dir = tempDir();
   cpSync(units, dir, { recursive: true });
-  for (const name of ['remora.service', 'remora-supervisor.service', 'remora-platform.service']) {
+  for (const name of [
+    'remora.service',
+    'remora-supervisor.service',
+    'remora-network.service',
+    'remora-platform.service',
+  ]) {
     const path = join(dir, name);
     const text = readFileSync(path, 'utf8');
     const replaced = text.replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`);
@@ -67,6 +72,7 @@ describe('the units', () => {
     ['remora.service', 25],
     ['remora-platform.service', 15],
     ['remora-reseed.service', 17],
+    ['remora-network.service', 24],
   ])('expose no more than they need: %s at most %i', (name, limit) => {
     const rate = (most: number) =>
       spawnSync('systemd-analyze', ['security', '--offline=yes', `--threshold=${most}`, join(units, name)]).status;
@@ -118,6 +124,21 @@ describe('the units', () => {
     const settings = service.match(/^[A-Z]\w*(?==)/gm);
     for (const name of settings ?? [])
       expect(name).not.toMatch(/^(?:Protect|Private|Restrict|NoNew|Capability|SystemCall)/);
+  });
+
+  it('give what enforces the network policy its socket where the agent looks for it, a user of its own and three rights', () => {
+    const socket = readFileSync(join(units, 'remora-network.socket'), 'utf8');
+    expect(socket).toMatch(/^ListenStream=\/run\/remora\/network\/network\.sock$/m);
+    expect(socket).toMatch(/^SocketMode=0600$/m);
+    const service = readFileSync(join(units, 'remora-network.service'), 'utf8').split('\n');
+    const rights = 'CAP_NET_ADMIN CAP_SYS_PTRACE CAP_DAC_READ_SEARCH';
+    for (const line of ['User=remora-network', `AmbientCapabilities=${rights}`, `CapabilityBoundingSet=${rights}`]) {
+      expect(service).toContain(line);
+    }
+    expect(service).toContain('Environment=REMORA_NETWORK_STATE_DIR=/var/lib/remora-network');
+    expect(service.find((line) => line.startsWith('ExecStart='))).toMatch(
+      / \/opt\/remora\/src\/cli\/remora\.js network$/,
+    );
   });
 
   it('reseed what the agent tells them to, with one right', () => {
