@@ -38,7 +38,13 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
 const closed: Readonly<Record<string, readonly string[]>> = { http: ['core/gateway'] };
 
 /** Every room of the same folder may import these, which import no room. */
-const shared: readonly string[] = ['core', 'agent/parts.ts', 'agent/upstream.ts', 'platform/changes.ts'];
+const shared: readonly string[] = [
+  'core',
+  'agent/parts.ts',
+  'agent/process-link.ts',
+  'agent/upstream.ts',
+  'platform/changes.ts',
+];
 
 /**
  * Inside agent, platform and core: which room may import which, from the lowest to the highest. A name that ends in `.ts` is one file
@@ -73,6 +79,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   'agent/ports': ['agent/access', 'agent/events'],
   'agent/channel': [],
   'agent/app-secrets': [],
+  'agent/network': ['agent/access'],
   'agent/supervisor': ['agent/access', 'agent/app-secrets'],
   'agent/systemd': ['agent/agent-log.ts', 'agent/config'],
   'agent/replication/follow': [],
@@ -102,6 +109,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'agent/hooks',
     'agent/idle',
     'agent/machine',
+    'agent/network',
     'agent/own-sprite',
     'agent/ports',
     'agent/replication',

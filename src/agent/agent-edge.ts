@@ -79,6 +79,7 @@ export function createAgentEdge(base: AgentBase, parts: AgentParts, options: Age
       ...replication.handlers,
       ...parts.supervisor.handlers,
       ...parts.ownSprite,
+      ...parts.network.handlers,
       ...parts.upgrade.handlers,
     },
     authenticate: createAuthenticator({ verifyToken: gateway.verifyToken, onRefused: gateway.onAccessRefusal }),

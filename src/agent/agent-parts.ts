@@ -18,6 +18,7 @@ import { createMachineStatus, type MachineStatus } from './machine/machine-statu
 import type { MachinesApi } from './machine/machines-api.ts';
 import { createSuspendProgress, type SuspendProgress } from './machine/suspend-progress.ts';
 import type { Suspender } from './machine/suspender.ts';
+import { createNetworkPart } from './network/network-part.ts';
 import { createOwnSprite } from './own-sprite/own-sprite.ts';
 import { createPorts, type Ports, type PortsOptions } from './ports/ports.ts';
 import { createReplication, type Replication } from './replication/replication.ts';
@@ -95,7 +96,11 @@ export async function createAgentParts(base: AgentBase, options: AgentPartsOptio
       onAdopted: writeGeneration,
     }),
   );
-  const { channel, supervisor, ownSprite, gate } = createInside(base, options, { resume, resumeReports, stack });
+  const { channel, network, supervisor, ownSprite, gate } = createInside(base, options, {
+    resume,
+    resumeReports,
+    stack,
+  });
   const gateway: Gateway = stack.use(
     await createGateway({
       ...common,
@@ -155,7 +160,7 @@ export async function createAgentParts(base: AgentBase, options: AgentPartsOptio
   stack.use(idle);
   return {
     ...{ resume, staleSockets, generationPath, generationFile, writeGeneration, holds, machineStatus, resumeReports },
-    ...{ channel, ownSprite, gateway, ports, hooks, progress, replication },
+    ...{ channel, network, ownSprite, gateway, ports, hooks, progress, replication },
     ...{ interlock, machine, idle, sleep, supervisor },
     upgrade: createUpgradeOf(options, gateway, supervisor),
   };
@@ -246,11 +251,14 @@ function createInside(
   const identity = () => resume.identityHeaders();
   const gate = () => resume.gate.wait().then(resumeReports.mayCall);
   const generation = () => incarnation.generation;
+  const uid = process.getuid?.() ?? 0;
+  const network = stack.use(createNetworkPart({ config, env, uid, log, part: board.part('network') }));
   const supervisor = stack.use(
     createSupervisorPart({
       ...{ config, env, log },
-      uid: process.getuid?.() ?? 0,
+      uid,
       part: board.part('supervisor'),
+      mayRun: () => network.mayRun(),
       secrets: { upstream, identity, gate, generation, random, signal: stopping },
     }),
   );
@@ -262,7 +270,7 @@ function createInside(
     stopping,
     begin: (id) => supervisor.inFlight.begin(id),
   });
-  return { channel, supervisor, ownSprite, gate };
+  return { channel, network, supervisor, ownSprite, gate };
 }
 
 async function openMachinesApi(

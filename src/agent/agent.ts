@@ -94,6 +94,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   isLent = listeners.isLent;
   await start(base, parts, listeners, options);
   parts.channel.start(options.signal, await openChannelTargets(edge, parts, options));
+  parts.network.start();
   parts.supervisor.start();
 
   const running = stack.move();

@@ -29,6 +29,8 @@ const remedies: Readonly<Record<PartName, string>> = {
     'see that each hook is executable and belongs to the user of the agent or to root, and that nobody else may write it',
   supervisor:
     'see that REMORA_USER names a user of this machine; under systemd: `systemctl status remora-supervisor.socket remora-supervisor`',
+  network:
+    'see what it names, and network.log in REMORA_STATE_DIR; under systemd: `systemctl status remora-network.socket remora-network`',
 };
 
 /** The setting that switches a part on. */
@@ -40,6 +42,7 @@ const switches: Readonly<Partial<Record<PartName, string>>> = {
   replication: 'REMORA_NODE_URL',
   hooks: 'REMORA_HOOKS_DIR',
   supervisor: 'REMORA_USER',
+  network: 'remora-network.socket, or REMORA_NETWORK_POLICY',
 };
 
 /** The most urgent first; empty when nothing is wrong. */

@@ -5,6 +5,7 @@ import { gatewayOperations } from './local/gateway.ts';
 import { infoOperations } from './local/info.ts';
 import { insideOperations } from './local/inside.ts';
 import { machineOperations } from './local/machine.ts';
+import { ownNetworkOperations } from './local/own-network.ts';
 import { ownSpriteOperations } from './local/own-sprite.ts';
 import { portOperations } from './local/ports.ts';
 import { replicationOperations } from './local/replication.ts';
@@ -29,5 +30,6 @@ export const agentOperations = {
   ...replicationOperations,
   ...insideOperations,
   ...ownSpriteOperations,
+  ...ownNetworkOperations,
   ...localUpgradeOperations,
 } as const satisfies LocalOperations;

@@ -17,9 +17,10 @@ import { createResolver } from './dns/resolver.ts';
 import { endRefused } from './end-connections.ts';
 import { Enforcement } from './enforcement.ts';
 import { readKeptState, writeKeptState } from './kept-state.ts';
-import { openNetfilter } from './netfilter.ts';
+import { NetfilterError, openNetfilter } from './netfilter.ts';
 import { PacketFilter } from './packet-filter.ts';
 import { readRefusedAddresses } from './refused-addresses.ts';
+import { createUnableHandlers, type NetworkHandlers } from './unable-handlers.ts';
 import { readUplinks } from './uplinks.ts';
 import { readUpstreams } from './upstreams.ts';
 
@@ -43,12 +44,25 @@ export interface RunningNetwork extends AsyncDisposable {
 /** How often the rules of the kernel are looked at: three tenths of a millisecond each time. */
 const LOOK_MS = 2_000;
 
-/** Rejects with NetfilterError where the rules cannot be enforced, and with ListenError when the socket cannot be opened. */
+/**
+ * Where no rules can be enforced, it serves what is missing: no policy is taken. Rejects with NetfilterError where rules that held before
+ * cannot be enforced, and with ListenError when the socket cannot be opened.
+ */
 export async function openNetwork(options: NetworkOptions): Promise<RunningNetwork> {
   const { log, stateDir } = options;
   await using stack = new AsyncDisposableStack();
   makeDirectory(stateDir, 0o700);
-  const netfilter = stack.use(await openNetfilter());
+  const left = readKeptState(stateDir);
+  const isLeft = left !== undefined && left.generation > 0;
+  const netfilter = await openNetfilter().catch((error: unknown) => {
+    if (isLeft || !(error instanceof NetfilterError)) throw error;
+    return error;
+  });
+  if (netfilter instanceof NetfilterError) {
+    log.warn({ err: netfilter }, 'no network policy can be enforced here');
+    return await serve(createUnableHandlers(netfilter.message), options, stack.move(), () => false);
+  }
+  stack.use(netfilter);
   const filter = new PacketFilter(netfilter);
   let dnsPort = 0;
   const enforcement = new Enforcement({
@@ -95,8 +109,7 @@ export async function openNetwork(options: NetworkOptions): Promise<RunningNetwo
     });
   }
 
-  const left = readKeptState(stateDir);
-  if (left !== undefined && left.generation > 0) {
+  if (isLeft) {
     enforcement.book.restore(left.addresses);
     await enforcement.adopt(left.given, left.generation);
     log.info({ rules: left.given.rules.length }, 'the network policy that held before is enforced');
@@ -112,19 +125,32 @@ export async function openNetwork(options: NetworkOptions): Promise<RunningNetwo
   }, LOOK_MS);
   stack.defer(() => clearInterval(look));
 
+  const handlers: NetworkHandlers = {
+    async enforceNetwork({ body }) {
+      const state = await enforcement.enforce(body);
+      keep();
+      return state;
+    },
+    readNetwork: async () => enforcement.state(),
+    explainNetwork: async ({ body }) => enforcement.explain(body),
+    listRefusedNetwork: async () => ({ refused: enforcement.listRefused() }),
+  };
+  return await serve(handlers, options, stack.move(), () => filter.generation !== undefined);
+}
+
+/** Ends with what it is given. @param isNeeded whether it has to run although nobody asks. */
+async function serve(
+  handlers: NetworkHandlers,
+  options: NetworkOptions,
+  below: AsyncDisposableStack,
+  isNeeded: () => boolean,
+): Promise<RunningNetwork> {
+  await using stack = below;
+  const { log, idle_ms } = options;
   let asked_ms = performance.now();
   const edge = createEdge<typeof networkOperations, null>({
     operations: networkOperations,
-    handlers: {
-      async enforceNetwork({ body }) {
-        const state = await enforcement.enforce(body);
-        keep();
-        return state;
-      },
-      readNetwork: async () => enforcement.state(),
-      explainNetwork: async ({ body }) => enforcement.explain(body),
-      listRefusedNetwork: async () => ({ refused: enforcement.listRefused() }),
-    },
+    handlers,
     authenticate: () => {
       asked_ms = performance.now();
       return null;
@@ -137,8 +163,8 @@ export async function openNetwork(options: NetworkOptions): Promise<RunningNetwo
 
   const { promise: idle, resolve } = Promise.withResolvers<void>();
   const watch = setInterval(() => {
-    if (filter.generation === undefined && performance.now() - asked_ms >= options.idle_ms) resolve();
-  }, options.idle_ms / 10);
+    if (!isNeeded() && performance.now() - asked_ms >= idle_ms) resolve();
+  }, idle_ms / 10);
   stack.defer(() => clearInterval(watch));
   const running = stack.move();
   return { idle, [Symbol.asyncDispose]: () => running.disposeAsync() };

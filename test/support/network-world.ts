@@ -1,11 +1,12 @@
 // A machine and the world around it: two network namespaces with a cable between them. In the world are a name server, which is told what it
 // knows and notes what it is asked, and servers at public addresses. Needs root.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { atEnd } from './at-end.ts';
 import { eventually } from './eventually.ts';
 import { loudly } from './loudly.ts';
+import { signalRunning } from './signal-running.ts';
 import { tempDir } from './temp-dir.ts';
 
 export const NAME_SERVER = '93.184.0.53';
@@ -37,12 +38,31 @@ export interface NetworkWorld {
   readonly world: string;
   /** Starts a program in the machine, until the end of the file or its own. */
   start(words: readonly string[], options?: { readonly env?: Record<string, string> }): ChildProcess;
+  /** Starts a program in the world, until the end of the file or its own. */
+  startOutside(words: readonly string[]): ChildProcess;
+  /** From now on programs of the machine find the name server in their /etc/resolv.conf. */
+  useNameServer(): void;
   /** What a program in the machine printed, and with which status it ended. */
   run(words: readonly string[]): { readonly status: number; readonly stdout: string; readonly stderr: string };
   /** The name server knows these, by a line of its own settings each. */
   setNames(lines: readonly string[]): Promise<void>;
   /** The names that the name server was asked for. */
   asked(): string[];
+}
+
+/** The processes of a network namespace. */
+export function listPids(name: string): number[] {
+  const lines = execFileSync('ip', ['netns', 'pids', name], { encoding: 'utf8' }).split('\n');
+  return lines.filter((line) => line !== '').map(Number);
+}
+
+/** It may end by itself at the same moment. */
+function killLeft(pid: number): void {
+  try {
+    signalRunning(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 let made = 0;
@@ -86,8 +106,13 @@ export async function openNetworkWorld(): Promise<NetworkWorld> {
     child.kill('SIGKILL');
     await ended;
   }
+  /** What those have started runs on without them. */
+  function endLeft(): void {
+    for (const pid of [machine, world].flatMap(listPids)) killLeft(pid);
+  }
   atEnd(async () => {
     await Promise.all([...children].map(end));
+    endLeft();
   });
 
   const servers = new URL('network-world-child.ts', import.meta.url).pathname;
@@ -113,6 +138,13 @@ export async function openNetworkWorld(): Promise<NetworkWorld> {
     machine,
     world,
     start: (words, { env = {} } = {}) => startIn(machine, words, env),
+    startOutside: (words) => startIn(world, words),
+    useNameServer() {
+      const own = join('/etc/netns', machine);
+      mkdirSync(own, { recursive: true });
+      atEnd(() => rmSync(own, { recursive: true }));
+      writeFileSync(join(own, 'resolv.conf'), `nameserver ${NAME_SERVER}\n`);
+    },
     run(words) {
       try {
         const stdout = execFileSync('ip', ['netns', 'exec', machine, ...words], {

@@ -1,7 +1,8 @@
 // Schemas of the values of settings: each turns text, as it is in a file, a variable or a flag, into a checked value.
-
+import { isIP } from 'node:net';
 import { z } from 'zod';
 import { parseDuration } from '../../contract/duration.ts';
+import { normalizeName } from '../../core/network-policy/domain-name.ts';
 import { parseIgnoredPorts } from '../../core/ports/port-class.ts';
 import { withoutLastSlashes } from '../../core/without-last-slashes.ts';
 
@@ -61,6 +62,29 @@ export const hostList = words.refine(
   (list) => list.every((host) => /^[A-Za-z0-9.:-]+$/.test(host)),
   'must be names or addresses of hosts with commas between them, for example 10.77.0.1',
 );
+
+const PREFIX_BITS = { 4: 32, 6: 128 } as const;
+
+/** Names apart from addresses and networks. */
+export const exemptList = words.transform((list, context) => {
+  const names = list.filter(
+    (word) => /[A-Za-z]/.test(word) && !word.includes(':') && normalizeName(word) !== undefined,
+  );
+  const networks = list.filter((word) => isNetwork(word));
+  if (names.length + networks.length === list.length && Math.max(names.length, networks.length) <= 48) {
+    return { names, networks };
+  }
+  context.addIssue(
+    'must be at most 48 names and as many addresses or networks with commas between them, for example db.internal,10.0.0.0/8',
+  );
+  return z.NEVER;
+});
+
+function isNetwork(word: string): boolean {
+  const [, address = '', prefix = '0'] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(word) ?? [];
+  const family = isIP(address);
+  return (family === 4 || family === 6) && Number(prefix) <= PREFIX_BITS[family];
+}
 
 export const cgroupList = words.refine(
   (list) => list.every((path) => path.startsWith('/')),

@@ -6,6 +6,7 @@ import {
   baseUrl,
   cgroupList,
   duration,
+  exemptList,
   fileMode,
   hostList,
   hostPort,
@@ -89,6 +90,22 @@ export const settings = {
     summary:
       'where services and commands begin, and their HOME; the home directory of their user unless said otherwise',
     schema: absolutePath,
+  },
+  networkPolicy: {
+    env: 'REMORA_NETWORK_POLICY',
+    key: 'network_policy',
+    summary:
+      'whether the agent starts what enforces a network policy, with rights that root has; not needed with remora-network.socket',
+    schema: onOff,
+    fallback: 'false',
+  },
+  networkExempt: {
+    env: 'REMORA_NETWORK_EXEMPT',
+    key: 'network_exempt',
+    summary:
+      'what every network policy leaves open beside the platform: names, addresses and networks such as 10.0.0.0/8; names may lead to private addresses',
+    schema: exemptList,
+    fallback: '',
   },
   stateDir: {
     env: 'REMORA_STATE_DIR',

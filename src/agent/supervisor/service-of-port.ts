@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { DEFAULT_HTTP_PORT } from '../../contract/channel.ts';
 import { type ServiceResponse, type ServiceStatus, serviceListResponse } from '../../contract/services.ts';
 import { SERVICE_WAIT_MS } from '../../core/channel-limits.ts';
-import type { SupervisorLink } from './supervisor-link.ts';
+import type { ProcessLink } from '../process-link.ts';
 
 /** Why a connection is refused: the service of the port, in a state in which it does not listen. */
 export interface ServiceRefusal {
@@ -24,7 +24,7 @@ export interface PortSight {
 
 export interface ServiceOfPortOptions {
   /** Undefined where no service is defined. Throws where none can be run. */
-  readonly link: () => Promise<SupervisorLink | undefined>;
+  readonly link: () => Promise<ProcessLink | undefined>;
   readonly limit_ms?: number;
 }
 
@@ -83,18 +83,18 @@ export class ServiceOfPort {
   }
 }
 
-async function findService(link: SupervisorLink, port: number): Promise<ServiceResponse | undefined> {
+async function findService(link: ProcessLink, port: number): Promise<ServiceResponse | undefined> {
   return (await listServices(link)).find(({ http_port }) => http_port === port);
 }
 
-async function listServices(link: SupervisorLink): Promise<readonly ServiceResponse[]> {
+async function listServices(link: ProcessLink): Promise<readonly ServiceResponse[]> {
   const { statusCode, body } = await link.ask('GET', '/v1/services');
   const text = await body.text();
   if (statusCode !== 200) throw new Error(`the supervisor answers ${statusCode}`);
   return serviceListResponse.parse(JSON.parse(text));
 }
 
-async function startService(link: SupervisorLink, name: string): Promise<void> {
+async function startService(link: ProcessLink, name: string): Promise<void> {
   const { body } = await link.ask('POST', `/v1/services/${name}/start?duration=0`);
   // A service that was deleted meanwhile is not found by the next look either.
   await body.dump();

@@ -6,7 +6,7 @@ import { type RunningSession, sessionWorkOperations, sessionWorkResponse } from 
 import { toErrorMessage } from '../../core/error-message.ts';
 import type { SessionReading } from '../../core/idle/inside-work.ts';
 import { SESSIONS_FILE } from '../../core/supervisor-wire.ts';
-import type { SupervisorLink } from './supervisor-link.ts';
+import type { ProcessLink } from '../process-link.ts';
 
 const ASK_MS = 3_000;
 const none: SessionReading = { type: 'seen', sessions: [] };
@@ -14,7 +14,7 @@ const none: SessionReading = { type: 'seen', sessions: [] };
 export interface SessionWatchOptions {
   readonly stateDir: string;
   /** Undefined where no processes can be run. */
-  readonly link: () => Promise<SupervisorLink | undefined>;
+  readonly link: () => Promise<ProcessLink | undefined>;
 }
 
 export class SessionWatch {
@@ -68,7 +68,7 @@ export class SessionWatch {
   }
 }
 
-async function ask(link: SupervisorLink): Promise<readonly RunningSession[]> {
+async function ask(link: ProcessLink): Promise<readonly RunningSession[]> {
   const { method, path } = sessionWorkOperations.listRunningSessions;
   const { statusCode, body } = await link.ask(method, path, AbortSignal.timeout(ASK_MS));
   if (statusCode !== 200) throw new Error(`the supervisor answers ${statusCode}`);

@@ -17,12 +17,12 @@ import { mayChangeUser } from '../../linux/processes/capabilities.ts';
 import type { Caller } from '../access/authenticator.ts';
 import { createLazySecrets, type LazySecretsOptions, type SecretsWay } from '../app-secrets/lazy-secrets.ts';
 import type { Part } from '../parts.ts';
+import type { ProcessLink } from '../process-link.ts';
 import { isHurtByCut, isWork, mayStart } from './call-kinds.ts';
 import { InsideCalls } from './inside-calls.ts';
 import { findSupervisor } from './read-supervisor.ts';
 import { type PortSight, ServiceOfPort, type ServiceRefusal } from './service-of-port.ts';
 import { SessionWatch } from './session-watch.ts';
-import type { SupervisorLink } from './supervisor-link.ts';
 import { whyOff } from './why-off.ts';
 
 export interface SupervisorPartOptions {
@@ -42,6 +42,8 @@ export interface SupervisorPartOptions {
   readonly log: Log;
   readonly part: Part;
   readonly secrets: SecretsWay;
+  /** Resolves when programs may run. Rejects with the reason why none may. */
+  readonly mayRun: () => Promise<void>;
 }
 
 export interface SupervisorPart extends AsyncDisposable {
@@ -81,7 +83,7 @@ const CALLED_MS = 100;
 export function createSupervisorPart(options: SupervisorPartOptions): SupervisorPart {
   const { config, uid, log, part } = options;
   const path = config.supervisorSocket ?? join(dirname(config.socket), 'supervisor.sock');
-  let link: Promise<SupervisorLink> | undefined;
+  let link: Promise<ProcessLink> | undefined;
   let called_ms = Number.NEGATIVE_INFINITY;
 
   const secrets = createLazySecrets({
@@ -105,9 +107,10 @@ export function createSupervisorPart(options: SupervisorPartOptions): Supervisor
   const hasServices = () => existsSync(join(config.stateDir, SERVICES_FILE));
   const services = new ServiceOfPort({ link: async () => (hasServices() ? await open() : undefined) });
 
-  async function open(): Promise<SupervisorLink> {
+  async function open(): Promise<ProcessLink> {
     const off = why();
     if (off !== undefined) throw new RemoraError('not_configured', off);
+    await options.mayRun();
     link ??= openLink(options, path, secrets.reconcile);
     return await link;
   }
@@ -202,9 +205,11 @@ async function openLink(
   { config, env, uid, part }: SupervisorPartOptions,
   path: string,
   onConnected: () => void,
-): Promise<SupervisorLink> {
-  const { createSupervisorLink } = await import('./supervisor-link.ts');
-  return createSupervisorLink({
+): Promise<ProcessLink> {
+  const { createProcessLink } = await import('../process-link.ts');
+  return createProcessLink({
+    name: 'supervisor',
+    logFile: 'supervisor/supervisor.log in the state directory',
     path,
     onDialled(failure) {
       if (failure === undefined) {

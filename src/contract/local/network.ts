@@ -63,6 +63,8 @@ export type NetworkRefusal = z.infer<typeof networkRefusal>;
 
 const shared = { source: 'Remora', tag: 'Network policy', servedAt: ['socket'] } as const;
 
+export const networkRefusals = z.object({ refused: z.array(networkRefusal) });
+
 export const networkOperations = {
   enforceNetwork: defineLocalOperation({
     ...shared,
@@ -72,7 +74,7 @@ export const networkOperations = {
     body: networkEnforcement,
     rawBody: { cap_bytes: 4 * 1024 * 1024 },
     answer: { kind: 'json', status: 200, schema: networkState },
-    errors: ['invalid_request', 'not_supported'],
+    errors: ['invalid_request', 'not_implemented'],
   }),
   readNetwork: defineLocalOperation({
     ...shared,
@@ -96,7 +98,7 @@ export const networkOperations = {
     method: 'GET',
     path: '/v1/network/refused',
     summary: 'What was refused lately, the last one first',
-    answer: { kind: 'json', status: 200, schema: z.object({ refused: z.array(networkRefusal) }) },
+    answer: { kind: 'json', status: 200, schema: networkRefusals },
     errors: [],
   }),
 } as const;

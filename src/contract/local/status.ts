@@ -15,6 +15,7 @@ export const partNames = [
   'resume',
   'hooks',
   'supervisor',
+  'network',
 ] as const;
 
 /** `off`: its settings are absent. `degraded`: it serves, and `reason` says what it cannot do. `failed`: it does not serve. */

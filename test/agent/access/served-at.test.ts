@@ -90,7 +90,6 @@ listCheckpoints served 403:read_only 401:unauthorized 403:forbidden 403:forbidde
 readCheckpoint served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 deleteCheckpoint served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 restoreCheckpoint served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
-readNetworkPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 setNetworkPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 readPrivilegesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 setPrivilegesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
@@ -98,6 +97,10 @@ deletePrivilegesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:f
 readResourcesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 setResourcesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 deleteResourcesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+readNetworkPolicy served served 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+enforceNetworkPolicy 403:forbidden 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+explainNetworkPolicy served served 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+listRefusedConnections served served 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 upgradeAgent served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 `;
 

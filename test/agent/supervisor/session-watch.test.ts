@@ -2,8 +2,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { createProcessLink } from '../../../src/agent/process-link.ts';
 import { SessionWatch } from '../../../src/agent/supervisor/session-watch.ts';
-import { createSupervisorLink } from '../../../src/agent/supervisor/supervisor-link.ts';
 import { SESSIONS_FILE } from '../../../src/core/supervisor-wire.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openExec, runExec, toExecQuery } from '../../support/exec-socket.ts';
@@ -12,7 +12,10 @@ import { tempDir } from '../../support/temp-dir.ts';
 
 function watch(stateDir: string, path: string) {
   let asked = 0;
-  const link = createSupervisorLink({ path, start: async () => Promise.reject(new Error('nobody starts it')) });
+  const link = createProcessLink({
+    ...{ path, name: 'supervisor', logFile: 'no file' },
+    start: async () => Promise.reject(new Error('nobody starts it')),
+  });
   onTestFinished(() => link[Symbol.asyncDispose]());
   const open = async () => {
     asked += 1;

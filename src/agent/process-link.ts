@@ -1,29 +1,34 @@
-// The connections to the supervisor. It is started by the first one that finds nobody at its socket: what nobody uses costs nothing.
+// The connections to a process beside the agent, such as the supervisor. It is started by the first one that finds nobody at its socket: what
+// nobody uses costs nothing.
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Dispatcher } from 'undici';
-import { errorCode } from '../../core/error-code.ts';
-import { RemoraError } from '../../core/remora-error.ts';
-import { Agent, buildConnector } from '../../http/undici.ts';
+import { errorCode } from '../core/error-code.ts';
+import { RemoraError } from '../core/remora-error.ts';
+import { Agent, buildConnector } from '../http/undici.ts';
 
-export interface SupervisorLinkOptions {
-  /** Path of the supervisor's socket. */
+export interface ProcessLinkOptions {
+  /** What people call the process. */
+  readonly name: string;
+  /** The file with its log, as people find it. */
+  readonly logFile: string;
+  /** Path of its socket. */
   readonly path: string;
-  /** Starts the supervisor; it does not wait until it serves. */
+  /** Starts the process; it does not wait until it serves. */
   readonly start: () => Promise<void>;
   /** Runs after each attempt to connect, with the reason when it failed. */
   readonly onDialled?: (failure: RemoraError | undefined) => void;
   readonly limit_ms?: number;
 }
 
-export interface SupervisorLink extends AsyncDisposable {
-  /** Its connections reach the supervisor, which they start when it does not run. */
+export interface ProcessLink extends AsyncDisposable {
+  /** Its connections reach the process, which they start when it does not run. */
   readonly dispatcher: Dispatcher;
-  /** One call to the supervisor, at `/v1/…`. Every status resolves. */
+  /** One call to the process, at `/v1/…`. Every status resolves. */
   ask(method: 'GET' | 'POST', path: string, signal?: AbortSignal | null): Promise<Dispatcher.ResponseData>;
   /** Does what `ask` does, with a JSON text. */
   send(method: 'PUT', path: string, json: string): Promise<Dispatcher.ResponseData>;
-  /** A connection of its own. Starts the supervisor if it does not run. Throws `start_failed`. */
+  /** A connection of its own. Starts the process if it does not run. Throws `start_failed`. */
   readonly connect: () => Promise<Duplex>;
   /** Does what `connect` does, without a connection. */
   open(): Promise<void>;
@@ -32,10 +37,16 @@ export interface SupervisorLink extends AsyncDisposable {
 const LIMIT_MS = 10_000;
 const POLL_MS = 25;
 
-export function createSupervisorLink(options: SupervisorLinkOptions): SupervisorLink {
-  const { path, limit_ms = LIMIT_MS } = options;
+export function createProcessLink(options: ProcessLinkOptions): ProcessLink {
+  const { path, name, logFile, limit_ms = LIMIT_MS } = options;
+  const origin = 'http://beside';
   const connect = buildConnector({ socketPath: path, timeout: limit_ms });
   let starting: Promise<void> | undefined;
+
+  function toFailure(cause: Error): RemoraError {
+    if (cause instanceof RemoraError) return cause;
+    return new RemoraError('start_failed', `the ${name} does not start; ${logFile} says why`, { cause });
+  }
 
   /** One start for all who wait, and the next one only after it has had its time. */
   async function startOnce(): Promise<void> {
@@ -69,7 +80,7 @@ export function createSupervisorLink(options: SupervisorLinkOptions): Supervisor
   }
 
   async function connectOnce(): Promise<Duplex> {
-    const [error, socket] = await dialAndTell({ hostname: 'supervisor', protocol: 'http:', port: '80' } as Target);
+    const [error, socket] = await dialAndTell({ hostname: 'beside', protocol: 'http:', port: '80' } as Target);
     if (error !== null) throw error;
     return socket;
   }
@@ -85,10 +96,10 @@ export function createSupervisorLink(options: SupervisorLinkOptions): Supervisor
   });
   return {
     dispatcher: agent,
-    ask: (method, path, signal = null) => agent.request({ origin: 'http://supervisor', method, path, signal }),
+    ask: (method, path, signal = null) => agent.request({ origin, method, path, signal }),
     send: (method, path, body) =>
       agent.request({
-        origin: 'http://supervisor',
+        origin,
         method,
         path,
         body,
@@ -106,10 +117,4 @@ export function createSupervisorLink(options: SupervisorLinkOptions): Supervisor
 function isAbsent(error: Error): boolean {
   const code = errorCode(error);
   return code === 'ECONNREFUSED' || code === 'ENOENT';
-}
-
-function toFailure(cause: Error): RemoraError {
-  if (cause instanceof RemoraError) return cause;
-  const message = 'the supervisor does not start; supervisor/supervisor.log in the state directory says why';
-  return new RemoraError('start_failed', message, { cause });
 }

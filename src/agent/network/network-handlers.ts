@@ -1,0 +1,52 @@
+// The operations of the network policy in this machine: each is carried out by the process that enforces it.
+import type { ownNetworkOperations } from '../../contract/local/own-network.ts';
+import type { NetworkPolicyRequest } from '../../contract/network-policy.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { Handlers } from '../../http/handler.ts';
+import type { Caller } from '../access/authenticator.ts';
+import type { NetworkLink } from './network-link.ts';
+
+export interface NetworkHandlerOptions {
+  /** Asks the process, which it starts where it does not run. */
+  readonly ask: <T>(call: (client: NetworkLink['client']) => Promise<T>) => Promise<T>;
+  /** Resolves when the rules hold. */
+  readonly enforce: (policy: NetworkPolicyRequest) => Promise<NetworkPolicyRequest>;
+  /** What is missing here for a network policy. */
+  readonly missing: () => string | undefined;
+  /** Whether nothing has been restricted: then nobody is asked. */
+  readonly isQuiet: () => boolean;
+}
+
+export function createNetworkHandlers({
+  ask,
+  enforce,
+  missing,
+  isQuiet,
+}: NetworkHandlerOptions): Handlers<typeof ownNetworkOperations, Caller> {
+  return {
+    async readNetworkPolicy() {
+      if (isQuiet()) return { rules: [] };
+      const { rules } = await ask((client) => client.call('readNetwork'));
+      return { rules };
+    },
+    async enforceNetworkPolicy({ body }) {
+      const lacking = missing();
+      if (lacking === undefined) return await enforce(body);
+      if (body.rules.length > 0 || !isQuiet()) throw notEnforced(lacking);
+      return { rules: [] };
+    },
+    async explainNetworkPolicy({ body }) {
+      if (isQuiet()) return { decision: 'allow', reason: 'nothing is restricted', addresses: [], names: [] };
+      return await ask((client) => client.call('explainNetwork', { body }));
+    },
+    async listRefusedConnections() {
+      if (isQuiet()) return { refused: [] };
+      return await ask((client) => client.call('listRefusedNetwork'));
+    },
+  };
+}
+
+function notEnforced(missing: string): RemoraError {
+  const message = `a network policy cannot be enforced here: it needs ${missing}; nothing is changed`;
+  return new RemoraError('not_implemented', message, { details: { missing } });
+}

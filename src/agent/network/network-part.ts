@@ -1,0 +1,177 @@
+// The network policy of this sprite in its machine: the rules come over the channel, and the process beside the agent enforces them. What reaches
+// that process is loaded by the first call that needs it: what is not restricted costs nothing.
+import { existsSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { UpstreamError } from '../../client/upstream-error.ts';
+import type { ErrorCode } from '../../contract/errors.ts';
+import type { NetworkState } from '../../contract/local/network.ts';
+import type { ownNetworkOperations } from '../../contract/local/own-network.ts';
+import type { NetworkPolicyRequest } from '../../contract/network-policy.ts';
+import { toErrorMessage } from '../../core/error-message.ts';
+import type { Log } from '../../core/log.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { Handlers } from '../../http/handler.ts';
+import type { Caller } from '../access/authenticator.ts';
+import type { Part } from '../parts.ts';
+import type { ExemptSettings } from './exemptions.ts';
+import { createNetworkHandlers } from './network-handlers.ts';
+import type { NetworkLink } from './network-link.ts';
+import { readPolicy, writePolicy } from './policy-files.ts';
+import { whyNotEnforced } from './why-not-enforced.ts';
+
+export interface NetworkPartOptions {
+  readonly config: {
+    readonly socket: string;
+    readonly stateDir: string;
+    readonly logLevel: string;
+    readonly networkPolicy: boolean;
+  } & ExemptSettings;
+  readonly env: NodeJS.ProcessEnv;
+  /** The user of the agent. */
+  readonly uid: number;
+  readonly log: Log;
+  readonly part: Part;
+}
+
+export interface NetworkPart extends AsyncDisposable {
+  readonly handlers: Handlers<typeof ownNetworkOperations, Caller>;
+  /** Sees to it that what held before holds again, and that what enforces it runs. */
+  start(): void;
+  /**
+   * Resolves when the policy of this sprite holds, at once where it has none. Rejects with `start_failed` where it cannot: programs would
+   * run without it.
+   */
+  mayRun(): Promise<void>;
+}
+
+/** How often the agent sees to it that the process runs, while something is restricted: names are not resolved without it. */
+const LOOK_MS = 5_000;
+const FOR_ALL = 0o444;
+const FOR_OWNER = 0o600;
+const passedOn: readonly ErrorCode[] = ['invalid_request', 'not_implemented'];
+
+export function createNetworkPart({ config, env, uid, log, part }: NetworkPartOptions): NetworkPart {
+  const directory = dirname(config.socket);
+  const path = join(directory, 'network', 'network.sock');
+  const keptPath = join(config.stateDir, 'network-policy.json');
+  const shownPath = join(directory, 'network-policy.json');
+  const missing = () => whyNotEnforced(path, config.networkPolicy, uid);
+  let link: Promise<NetworkLink> | undefined;
+  let holding: Promise<void> | undefined;
+  let isRestricted = false;
+  /** One change after the other. */
+  let turn: Promise<unknown> = Promise.resolve();
+  let timer: NodeJS.Timeout | undefined;
+
+  async function open(): Promise<NetworkLink> {
+    link ??= import('./network-link.ts').then(({ openNetworkLink }) =>
+      openNetworkLink({
+        ...{ path, env },
+        mayStart: config.networkPolicy,
+        stateDir: config.stateDir,
+        logLevel: config.logLevel,
+        onDialled: (failure) => (failure === undefined ? part.set('ok') : part.set('degraded', failure.message)),
+      }),
+    );
+    return await link;
+  }
+
+  /** Throws `not_implemented` with what is missing, and why the process does not answer. */
+  async function ask<T>(call: (client: NetworkLink['client']) => Promise<T>): Promise<T> {
+    try {
+      return await call((await open()).client);
+    } catch (error) {
+      throw toRefusal(error);
+    }
+  }
+
+  async function enforce({ rules }: NetworkPolicyRequest): Promise<NetworkPolicyRequest> {
+    const { findExemptions } = await import('./exemptions.ts');
+    const exempt = await findExemptions(config);
+    const state: NetworkState = await ask((client) => client.call('enforceNetwork', { body: { rules, exempt } }));
+    isRestricted = state.rules.length > 0;
+    show({ rules: state.rules });
+    return { rules: state.rules };
+  }
+
+  function enforceNext(policy: NetworkPolicyRequest): Promise<NetworkPolicyRequest> {
+    const change = turn.then(async () => {
+      const enforced = await enforce(policy);
+      if (isRestricted) writePolicy(keptPath, enforced, FOR_OWNER);
+      else rmSync(keptPath, { force: true });
+      holding = Promise.resolve();
+      return enforced;
+    });
+    turn = change.catch(() => undefined);
+    return change;
+  }
+
+  async function holdAgain(): Promise<void> {
+    const kept = readPolicy(keptPath);
+    if (kept === undefined) return;
+    const lacking = missing();
+    if (lacking !== undefined) throw new Error(`it needs ${lacking}`);
+    const again = turn.then(() => enforce(kept));
+    turn = again.catch(() => undefined);
+    await again;
+  }
+
+  function mayRun(): Promise<void> {
+    holding ??= holdAgain().catch((cause: unknown) => {
+      holding = undefined;
+      const reason = toErrorMessage(cause);
+      part.set('failed', reason);
+      const message = `nothing runs here, because the network policy of this sprite cannot be enforced: ${reason}`;
+      throw new RemoraError('start_failed', message, { cause });
+    });
+    return holding;
+  }
+
+  /** Programs may read what holds. A file that cannot be written only costs those that do. */
+  function show(policy: NetworkPolicyRequest): void {
+    try {
+      writePolicy(shownPath, policy, FOR_ALL);
+    } catch (err) {
+      log.warn({ err }, `${shownPath} cannot be written`);
+    }
+  }
+
+  async function look(): Promise<void> {
+    try {
+      await mayRun();
+      if (isRestricted) await (await open()).open();
+    } catch (error) {
+      log.warn({ err: error }, 'the process that enforces the network policy does not answer');
+    }
+  }
+
+  /** Nobody is asked, and nothing is started, where nothing can be restricted or is. */
+  const isQuiet = () => !existsSync(path) && !existsSync(keptPath);
+
+  return {
+    mayRun,
+    handlers: createNetworkHandlers({ ask, enforce: enforceNext, missing, isQuiet }),
+    start() {
+      const lacking = missing();
+      if (lacking === undefined) part.set('ok');
+      else part.set('off', `a network policy needs ${lacking}`);
+      mayRun().catch((err: unknown) => log.error({ err }, 'the network policy of this sprite is not enforced'));
+      timer = setInterval(() => void (isRestricted || part.state === 'failed' ? look() : undefined), LOOK_MS).unref();
+    },
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      await (await link)?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function toRefusal(error: unknown): unknown {
+  if (!(error instanceof UpstreamError)) return error;
+  const { code, message, details } = error;
+  const own = passedOn.find((each) => each === code);
+  if (own !== undefined) return new RemoraError(own, message, { details, cause: error });
+  const failed = code === 'timeout' ? 'upstream_timeout' : 'upstream_failed';
+  return new RemoraError(failed, `what enforces the network policy does not answer as it should: ${message}`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,57 @@
+// What the agent serves of the network policy of its own sprite: the rules come over the channel, and everybody in the machine may see what
+// holds.
+import { networkPolicyRequest } from '../network-policy.ts';
+import { defineLocalOperation } from '../operation.ts';
+import { networkExplanation, networkQuestion, networkRefusals } from './network.ts';
+
+const source = 'Sandbox API, Network policy records; Remora';
+const tag = 'Network policy';
+const seen = ['socket', 'readonly', 'channel'] as const;
+/** Why the process that enforces it does not answer. */
+const unreachable = ['start_failed', 'upstream_failed', 'upstream_timeout'] as const;
+
+export const ownNetworkOperations = {
+  readNetworkPolicy: defineLocalOperation({
+    method: 'GET',
+    path: '/v1/policy/network',
+    summary: 'The network policy that is enforced in this machine',
+    source,
+    tag,
+    servedAt: seen,
+    answer: { kind: 'json', status: 200, schema: networkPolicyRequest },
+    errors: unreachable,
+  }),
+  enforceNetworkPolicy: defineLocalOperation({
+    method: 'PUT',
+    path: '/v1/policy/network',
+    summary: 'Enforce a network policy in this machine; it holds when the answer comes, and after each start',
+    source,
+    tag,
+    servedAt: ['channel'],
+    body: networkPolicyRequest,
+    rawBody: { cap_bytes: 4 * 1024 * 1024 },
+    answer: { kind: 'json', status: 200, schema: networkPolicyRequest },
+    errors: ['invalid_request', 'not_implemented', ...unreachable],
+  }),
+  explainNetworkPolicy: defineLocalOperation({
+    method: 'POST',
+    path: '/v1/policy/network/explain',
+    summary: 'What the network policy would do with a connection, and why',
+    source,
+    tag,
+    servedAt: seen,
+    body: networkQuestion,
+    answer: { kind: 'json', status: 200, schema: networkExplanation },
+    errors: ['invalid_request', ...unreachable],
+  }),
+  listRefusedConnections: defineLocalOperation({
+    method: 'GET',
+    path: '/v1/policy/network/refused',
+    summary: 'What the network policy has refused lately, the last one first',
+    source,
+    tag,
+    servedAt: seen,
+    answer: { kind: 'json', status: 200, schema: networkRefusals },
+    errors: unreachable,
+  }),
+} as const;

@@ -1,0 +1,121 @@
+// A network policy that comes over the channel: the real agent starts what enforces it, in a machine whose platform is in the world outside.
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { startAgent } from '../support/agent-process.ts';
+import { openOnce } from '../support/at-end.ts';
+import { eventually } from '../support/eventually.ts';
+import { enforcersOf, openAgentWorld } from '../support/network-agent-world.ts';
+import { isWithoutNetworks } from '../support/network-world.ts';
+import { signalRunning } from '../support/signal-running.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const allow = (domain: string) => ({ action: 'allow', domain });
+const deny = (domain: string) => ({ action: 'deny', domain });
+const CURL = ['curl', '-sS', '-m', '5', '--noproxy', '*'];
+const REFUSED = 7;
+const NOT_RESOLVED = 6;
+describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network policy', () => {
+  const opened = openOnce(openAgentWorld, 90_000);
+  const curl = (...words: string[]) => opened().world.run([...CURL, '-o', '/dev/null', ...words]).status;
+  const put = (...rules: object[]) => opened().overChannel('PUT', '/v1/policy/network', { rules });
+
+  test('nothing runs beside it until something is restricted', async () => {
+    const { start, get, world } = opened();
+    await start();
+    expect((await get('/v1/status')).json.parts.network).toMatchObject({ state: 'ok' });
+    expect((await get('/v1/policy/network')).json).toEqual({ rules: [] });
+    expect((await get('/v1/policy/network/refused')).json).toEqual({ refused: [] });
+    expect(enforcersOf(world)).toEqual([]);
+  });
+
+  test('rules that come over the channel hold when it is answered, and the agent’s own connections go on', async () => {
+    const { dir, get, post, overChannel, world } = opened();
+    const rules = [allow('a.example')];
+    const { opened: before } = await overChannel('GET', '/v1/policy/network');
+    expect(await put(...rules)).toMatchObject({ status: 200, json: { rules }, opened: before });
+    expect([curl('http://a.example/'), curl('http://b.example/'), curl('http://93.184.0.2/')]).toEqual([
+      0,
+      NOT_RESOLVED,
+      REFUSED,
+    ]);
+    expect(await overChannel('GET', '/v1/policy/network')).toMatchObject({ json: { rules }, opened: before });
+    expect((await get('/v1/policy/network')).json).toEqual({ rules });
+    const shown = join(dir, 'run', 'network-policy.json');
+    expect(JSON.parse(readFileSync(shown, 'utf8'))).toEqual({ rules });
+    expect(statSync(shown).mode & 0o777).toBe(0o444);
+    expect(await post('/v1/policy/network/explain', { host: 'b.example' })).toMatchObject({
+      status: 200,
+      json: { decision: 'deny' },
+    });
+    expect((await post('/v1/policy/network/explain', { host: 'a b' })).status).toBe(400);
+    const { refused } = (await get('/v1/policy/network/refused')).json;
+    expect(refused).toContainEqual(expect.objectContaining({ kind: 'name', name: 'b.example' }));
+    expect(await put(deny('a.*.b'))).toMatchObject({ status: 400, json: { error: 'invalid_request' } });
+    expect((await get('/v1/policy/network')).json).toEqual({ rules });
+    const [pid = 0] = enforcersOf(world);
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    expect(status).toMatch(/^Uid:\s+[1-9]/m);
+    // CAP_DAC_READ_SEARCH, CAP_NET_ADMIN and, where the agent has it, CAP_SYS_PTRACE.
+    expect(/^CapBnd:\s*([0-9a-f]+)$/m.exec(status)?.[1]).toMatch(/^0+(?:8)?1004$/);
+  });
+
+  test('what is restricted stays so through the end of the agent and of what enforces it', async () => {
+    const { end, start, overChannel, world } = opened();
+    await put(deny('*'), allow('a.example'));
+    await end();
+    for (const pid of enforcersOf(world)) signalRunning(pid, 'SIGKILL');
+    expect(curl('http://93.184.0.2/')).toBe(REFUSED);
+    await start();
+    await eventually(() => curl('http://a.example/') === 0, 30_000);
+    expect(curl('http://b.example/')).toBe(NOT_RESOLVED);
+    expect((await overChannel('GET', '/v1/policy/network')).json).toEqual({ rules: [deny('*'), allow('a.example')] });
+  });
+
+  test('after a boot, whose kernel knows no rules, they hold before anything else runs', async () => {
+    const { dir, end, start, get, world } = opened();
+    await put(deny('*'));
+    await end();
+    for (const pid of enforcersOf(world)) signalRunning(pid, 'SIGKILL');
+    expect(world.run(['nft', 'flush', 'ruleset']).status).toBe(0);
+    rmSync(join(dir, 'run', 'network'), { recursive: true });
+    await start();
+    // The supervisor serves this one: it is not asked before the rules hold.
+    expect((await get('/v1/services')).status).toBe(200);
+    expect(curl('http://93.184.0.2/')).toBe(REFUSED);
+  });
+
+  test('what is not restricted any more is open, and an agent that may not enforce says what is missing', async () => {
+    const { dir, end, start, get, world } = opened();
+    expect((await put()).json).toEqual({ rules: [] });
+    expect(curl('http://93.184.0.2/')).toBe(0);
+    expect(existsSync(join(dir, 'state', 'network-policy.json'))).toBe(false);
+    await end();
+    for (const pid of enforcersOf(world)) signalRunning(pid, 'SIGKILL');
+    rmSync(join(dir, 'run', 'network'), { recursive: true });
+    await start({});
+    const refusal = {
+      error: 'not_implemented',
+      details: { missing: expect.stringContaining('REMORA_NETWORK_POLICY') },
+    };
+    expect(await put(deny('*'))).toMatchObject({ status: 501, json: refusal });
+    expect(await put()).toMatchObject({ status: 200, json: { rules: [] } });
+    expect((await get('/v1/status')).json.parts.network).toMatchObject({
+      state: 'off',
+      reason: expect.stringContaining('REMORA_NETWORK_POLICY'),
+    });
+    expect(curl('http://93.184.0.2/')).toBe(0);
+  });
+});
+
+test('where what held cannot be enforced again, nothing runs', async () => {
+  const dir = tempDir();
+  mkdirSync(join(dir, 'state'), { mode: 0o700 });
+  writeFileSync(join(dir, 'state', 'network-policy.json'), JSON.stringify({ rules: [deny('*')] }), { mode: 0o600 });
+  const agent = await startAgent({ REMORA_USER: String(process.getuid?.() ?? 0) }, dir);
+  expect(await agent.get('/v1/services')).toMatchObject({
+    status: 504,
+    json: { error: 'start_failed', message: expect.stringContaining('REMORA_NETWORK_POLICY') },
+  });
+  expect((await agent.get('/v1/status')).json).toMatchObject({ parts: { network: { state: 'failed' } } });
+});

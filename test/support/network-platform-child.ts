@@ -1,0 +1,74 @@
+// A platform in the world around a machine, at the address and port given as arguments, with its directory: the sprite `dev-1`, whose machine is
+// run elsewhere. Says in one line the machine's id and token. It keeps the channels for itself: each line that it reads is a call to the agent over
+// the open one, each line that it writes the answer.
+import { connect, createServer, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import { CHANNEL_PROTOCOL } from '../../src/contract/channel.ts';
+import { Secret } from '../../src/core/secret.ts';
+import { type ChannelSession, openChannelSession } from '../../src/platform/channels/channel-session.ts';
+import { createLaneCounts } from '../../src/platform/channels/lane-counts.ts';
+import { openPlatform } from '../../src/platform/platform.ts';
+import { eventually } from './eventually.ts';
+import { silentLog } from './silent-log.ts';
+
+const [dir = '', host = '', port = '', publicUrl = ''] = process.argv.slice(2);
+const say = (value: object) => process.stdout.write(`${JSON.stringify(value)}\n`);
+const platform = await openPlatform({
+  dir,
+  keys: [new Secret('ab'.repeat(32))],
+  listen: { host: '127.0.0.1', port: 0 },
+  publicUrl,
+  version: '0.0.0',
+  log: silentLog,
+});
+const { admin } = platform;
+await admin.createOrganization('acme');
+await admin.createSprite({ organization: 'acme', name: 'dev-1', external: true });
+const own = { organization: 'acme', sprite: 'dev-1' };
+const { id } = await admin.readMachine(own);
+const token = (await admin.createToken(own)).reveal();
+
+let session: ChannelSession | undefined;
+let opened = 0;
+
+function takeChannel(socket: Socket): void {
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${CHANNEL_PROTOCOL}\r\n\r\n`);
+  opened += 1;
+  const next = openChannelSession({
+    machine_id: id,
+    sprite_id: 's1',
+    incarnation: { generation: 1, incarnation: 'ab'.repeat(16) },
+    socket,
+    laneCounts: createLaneCounts(),
+    isFull: () => false,
+    onClose: (closed) => {
+      if (session === closed) session = undefined;
+    },
+  });
+  session = next;
+}
+
+const behind = Number(new URL(platform.url).port);
+const front = createServer((socket) => {
+  socket.on('error', () => socket.destroy());
+  socket.once('data', (first: Buffer) => {
+    if (/^GET \/v1\/apps\/[^ ]+\/channel /.test(first.toString('latin1'))) return takeChannel(socket);
+    const through = connect(behind, '127.0.0.1');
+    through.on('error', () => socket.destroy());
+    through.write(first);
+    socket.pipe(through).pipe(socket);
+    return undefined;
+  });
+});
+front.listen(Number(port), host, () => say({ id, token }));
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { method, path, body } = JSON.parse(line);
+  const { dispatcher } = await eventually(() => session ?? false);
+  const answer = await dispatcher.request({
+    ...{ origin: 'http://agent', method, path },
+    headers: { 'content-type': 'application/json' },
+    body: body === undefined ? null : JSON.stringify(body),
+  });
+  say({ status: answer.statusCode, json: await answer.body.json(), opened });
+}
