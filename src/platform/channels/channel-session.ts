@@ -189,8 +189,8 @@ export function openChannelSession(options: ChannelSessionOptions): ChannelSessi
     isFault = PROTOCOL_ERRORS.includes(error.code ?? '');
   });
   session.once('close', onOver);
-  // A session whose last write never ends does not close with its connection, and nobody may find it any more.
-  connection.once('close', onOver);
+  // A session whose last write never ends does not close with its connection. One that does says why in this turn.
+  connection.once('close', () => setImmediate(onOver));
   const interval_ms = options.pingInterval_ms ?? PING_INTERVAL_MS;
   pingSession(session, { interval_ms, missed: MISSED_PINGS, isDeaf: () => options.isFull(opened) }, () => {
     end('the agent answers no ping');
