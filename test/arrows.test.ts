@@ -133,7 +133,9 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     'platform/storage',
     'platform/tokens',
   ],
+  'platform/network-policies': ['platform/channels', 'platform/storage'],
   'platform/sprite-api': [
+    'platform/network-policies',
     'platform/hosts',
     'platform/channels',
     'platform/machines/access',
@@ -385,6 +387,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   ],
   platform: [
     'platform/app-secrets',
+    'platform/network-policies',
     'platform/apps',
     'platform/catalogue',
     'platform/channels',

@@ -1,6 +1,7 @@
 // Which names a sprite may resolve (Sandbox API, Network policy records; the paths are those of the Sprites API).
 import { z } from 'zod';
 import { definePlatformOperation } from './operation.ts';
+import { reachErrors } from './reach-errors.ts';
 import { spriteParams } from './sprites.ts';
 
 /**
@@ -45,6 +46,14 @@ export const networkPolicyOperations = {
     params: spriteParams,
     body: networkPolicyRequest,
     answer: { kind: 'empty', status: 204 },
-    errors: ['invalid_request', 'unauthorized', 'forbidden', 'read_only', 'not_found', 'not_implemented'],
+    errors: [
+      'invalid_request',
+      'unauthorized',
+      'forbidden',
+      'not_found',
+      'conflict',
+      'not_implemented',
+      ...reachErrors,
+    ],
   }),
 } as const;

@@ -7,6 +7,7 @@ import { type ConnectorStore, createConnectorStore } from './connectors/records/
 import { createIncarnationStore, type IncarnationStore } from './fencing/incarnation-store.ts';
 import { openHostId } from './hosts/host-id.ts';
 import { createMachineStore, type MachineStore } from './machines/records/machine-store.ts';
+import { createNetworkPolicyStore, type NetworkPolicyStore } from './network-policies/network-policy-store.ts';
 import { createOrganizationStore, type OrganizationStore } from './organizations/organization-store.ts';
 import type { PlatformOptions } from './platform-options.ts';
 import { createNoticeStore, type NoticeStore } from './port-notices/port-notice-store.ts';
@@ -35,6 +36,7 @@ export interface Stores extends AsyncDisposable {
   readonly connectors: ConnectorStore;
   readonly notices: NoticeStore;
   readonly incarnations: IncarnationStore;
+  readonly networkPolicies: NetworkPolicyStore;
 }
 
 /** The only host on SQLite, which one platform process uses; the id stays when the file is moved. */
@@ -65,6 +67,7 @@ export async function openStores(
     connectors: createConnectorStore(storage),
     notices: createNoticeStore(storage),
     incarnations: createIncarnationStore(storage),
+    networkPolicies: createNetworkPolicyStore(storage),
   };
   await takeUpKeys({ dir, storage, connectors: stores.connectors, sources: toSecretSources(stores), vault, host, log });
   stack.defer(() => forgetRunningKeys(storage, host));

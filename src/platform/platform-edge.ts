@@ -21,6 +21,7 @@ import { createEventFollowers } from './machines/event-followers.ts';
 import { createHistoryHandlers } from './machines/machine-history-handlers.ts';
 import { createResumeReportHandlers } from './machines/resume-report-handlers.ts';
 import { createMachinesApi } from './machines-api/create-machines-api.ts';
+import type { PolicyDelivery } from './network-policies/policy-delivery.ts';
 import type { AccessLog } from './observability/access-log.ts';
 import type { MetricsListener } from './observability/metrics-listener.ts';
 import type { PlatformMetrics } from './observability/platform-metrics.ts';
@@ -44,7 +45,8 @@ import { createPipeHandlers } from './proxy/pipe-handlers.ts';
 import type { ProxyAddresses } from './proxy/proxy-addresses.ts';
 import { readCallback } from './proxy/read-callback.ts';
 import { createCheckpointHandlers } from './sprite-api/checkpoint-handlers.ts';
-import { createReachMachine } from './sprite-api/reach-machine.ts';
+import { createNetworkPolicyHandlers } from './sprite-api/network-policy-handlers.ts';
+import { createReachMachine, type ReachMachine } from './sprite-api/reach-machine.ts';
 import { createSpriteApiHandlers } from './sprite-api/sprite-api-handlers.ts';
 import { createSpriteMachineHandlers } from './sprite-api/sprite-machine-handlers.ts';
 import { createUpgradeHandlers } from './sprite-api/upgrade-handlers.ts';
@@ -70,6 +72,7 @@ export interface PlatformEdgeDeps extends MachineParts, Pick<GatewayParts, 'conn
   readonly vault: Vault;
   readonly fencing: Fencing;
   readonly channels: Channels;
+  readonly policyDelivery: PolicyDelivery;
   readonly extensions: ExtensionParts;
   readonly hostParts: HostParts;
   readonly idle: IdleParts;
@@ -121,6 +124,28 @@ export function createPlatformEdge(deps: PlatformEdgeDeps): Edge {
   });
 }
 
+function toOwnHandlers({ metrics, platformUrl, options }: PlatformEdgeDeps) {
+  return {
+    health: () => ({ status: 'ok' as const }),
+    metrics: () => metrics.toText(),
+    openapi: async () =>
+      (await import('./observability/platform-openapi.ts')).toPlatformOpenApi(platformUrl(), options.version),
+  };
+}
+
+function toPolicyHandlers({ stores, spriteService, policyDelivery, hostParts }: PlatformEdgeDeps, reach: ReachMachine) {
+  return {
+    ...createPolicyHandlers(spriteService),
+    ...createNetworkPolicyHandlers({
+      sprites: spriteService,
+      policies: stores.networkPolicies,
+      delivery: policyDelivery,
+      reach,
+      others: hostParts.others?.platforms,
+    }),
+  };
+}
+
 function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperations, Principal> {
   const { options, stores, fencing, machineService, spriteService, volumeService, machinesDir, clock } = deps;
   const { storage, host, isShared, organizations, sprites, tokens, machines, incarnations, notices } = stores;
@@ -139,11 +164,9 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
     others: deps.hostParts.others,
     host,
   };
+  const reach = createReachMachine({ ...reaching, trustMachines: trustsMachines(options) });
   return {
-    health: () => ({ status: 'ok' }),
-    metrics: () => deps.metrics.toText(),
-    openapi: async () =>
-      (await import('./observability/platform-openapi.ts')).toPlatformOpenApi(deps.platformUrl(), options.version),
+    ...toOwnHandlers(deps),
     ...createSpriteHandlers({
       sprites,
       service: spriteService,
@@ -151,7 +174,6 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
       pageKey: deps.vault.derive('page tokens'),
       around: deps.around,
     }),
-    ...createPolicyHandlers(spriteService),
     ...createSpriteMachineHandlers({
       sprites: spriteService,
       machines,
@@ -192,10 +214,11 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
     ...createChannelHandlers({ channels: deps.channels, machines, incarnations, fencing, log }),
     ...createPipeHandlers({ ways: deps.ways, traffic: deps.idle.traffic, machines }),
     ...createSpriteApiHandlers({
-      reach: createReachMachine({ ...reaching, trustMachines: trustsMachines(options) }),
+      reach,
       others: deps.hostParts.others?.platforms,
       log,
     }),
+    ...toPolicyHandlers(deps, reach),
     ...createUpgradeHandlers({
       // The agent carries it out on itself: nothing in the machine is reached.
       reach: createReachMachine({ ...reaching, trustMachines: true }),

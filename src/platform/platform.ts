@@ -13,6 +13,7 @@ import { openChannels } from './channels/open-channels.ts';
 import { createExtensionProviders } from './extension-providers/extension-providers.ts';
 import { createProviderRegistration } from './extension-providers/provider-registration.ts';
 import { createFencing } from './fencing/fencing.ts';
+import { createPolicyDelivery } from './network-policies/policy-delivery.ts';
 import { createAccessLog } from './observability/access-log.ts';
 import { createMetricsListener } from './observability/metrics-listener.ts';
 import { createPlatformMetrics } from './observability/platform-metrics.ts';
@@ -76,7 +77,8 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const { machineService, spriteService, volumeService } = machineParts;
   const hostParts = stack.use(await openHosts({ options, stores, vault, clock, capacity: machineService.capacity }));
   const { records } = hostParts.others ?? {};
-  const channels = stack.use(openChannels(stores.incarnations, changes, records, log, clock));
+  const policyDelivery = createPolicyDelivery(stores.networkPolicies, clock);
+  const channels = stack.use(openChannels(stores.incarnations, changes, records, log, clock, policyDelivery.check));
   metrics.showChannels(() => channels.counts());
   const idle = openIdle({ options, stores, machineService, channels, changes, clock });
   const ways = openWays({ options, stores, changes, channels, hostParts, startQueue: idle.startQueue });
@@ -97,6 +99,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     vault,
     fencing,
     channels,
+    policyDelivery,
     hostParts,
     idle,
     ways,

@@ -24,13 +24,14 @@ interface Answer {
   readonly json: any;
 }
 
-export async function openAgentWorld() {
+/** `called`: what answers the calls of the test from outside. */
+export async function openAgentWorld(called: 'channel' | 'platform' = 'channel') {
   const world = await openNetworkWorld();
   world.useNameServer();
   await world.setNames(names);
   const [dir, platformDir] = [tempDir(), tempDir()];
   const child = new URL('network-platform-child.ts', import.meta.url).pathname;
-  const platform = world.startOutside([...NODE, child, platformDir, PRIVATE, '4180', 'http://platform.example:4180']);
+  const platform = world.startOutside([...NODE, child, platformDir, PRIVATE, '4180', called]);
   let failed = '';
   platform.stderr?.setEncoding('utf8').on('data', (text: string) => {
     failed += text;
@@ -93,6 +94,11 @@ export async function openAgentWorld() {
         body: JSON.stringify(body),
         headers: { 'content-type': 'application/json' },
       }),
+    /** A call to the platform. */
+    async outside(method: string, path: string, body?: object): Promise<Answer> {
+      platform.stdin?.write(`${JSON.stringify({ method, path, body })}\n`);
+      return await read();
+    },
     /** `opened`: how many channels the agent has opened. */
     async overChannel(method: string, path: string, body?: object): Promise<Answer & { readonly opened: number }> {
       platform.stdin?.write(`${JSON.stringify({ method, path, body })}\n`);

@@ -1,6 +1,6 @@
 // A platform in the world around a machine, at the address and port given as arguments, with its directory: the sprite `dev-1`, whose machine is
-// run elsewhere. Says in one line the machine's id and token. It keeps the channels for itself: each line that it reads is a call to the agent over
-// the open one, each line that it writes the answer.
+// run elsewhere. Says in one line the machine's id and token. Each line that it reads is a call, each line that it writes the answer: with `channel`
+// as the last argument it keeps the channels for itself and calls the agent over the open one, else the call is one to the platform.
 import { connect, createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { CHANNEL_PROTOCOL } from '../../src/contract/channel.ts';
@@ -11,13 +11,12 @@ import { openPlatform } from '../../src/platform/platform.ts';
 import { eventually } from './eventually.ts';
 import { silentLog } from './silent-log.ts';
 
-const [dir = '', host = '', port = '', publicUrl = ''] = process.argv.slice(2);
+const [dir = '', host = '', port = '', called = ''] = process.argv.slice(2);
 const say = (value: object) => process.stdout.write(`${JSON.stringify(value)}\n`);
 const platform = await openPlatform({
   dir,
   keys: [new Secret('ab'.repeat(32))],
   listen: { host: '127.0.0.1', port: 0 },
-  publicUrl,
   version: '0.0.0',
   log: silentLog,
 });
@@ -27,6 +26,7 @@ await admin.createSprite({ organization: 'acme', name: 'dev-1', external: true }
 const own = { organization: 'acme', sprite: 'dev-1' };
 const { id } = await admin.readMachine(own);
 const token = (await admin.createToken(own)).reveal();
+const ofOrganization = (await admin.createToken({ organization: 'acme' })).reveal();
 
 let session: ChannelSession | undefined;
 let opened = 0;
@@ -52,7 +52,8 @@ const behind = Number(new URL(platform.url).port);
 const front = createServer((socket) => {
   socket.on('error', () => socket.destroy());
   socket.once('data', (first: Buffer) => {
-    if (/^GET \/v1\/apps\/[^ ]+\/channel /.test(first.toString('latin1'))) return takeChannel(socket);
+    if (called === 'channel' && /^GET \/v1\/apps\/[^ ]+\/channel /.test(first.toString('latin1')))
+      return takeChannel(socket);
     const through = connect(behind, '127.0.0.1');
     through.on('error', () => socket.destroy());
     through.write(first);
@@ -64,6 +65,14 @@ front.listen(Number(port), host, () => say({ id, token }));
 
 for await (const line of createInterface({ input: process.stdin })) {
   const { method, path, body } = JSON.parse(line);
+  if (called !== 'channel') {
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${ofOrganization}` };
+    const given = body === undefined ? {} : { body: JSON.stringify(body) };
+    const answer = await fetch(`${platform.url}${path}`, { method, headers, ...given });
+    const text = await answer.text();
+    say({ status: answer.status, json: text === '' ? null : JSON.parse(text) });
+    continue;
+  }
   const { dispatcher } = await eventually(() => session ?? false);
   const answer = await dispatcher.request({
     ...{ origin: 'http://agent', method, path },

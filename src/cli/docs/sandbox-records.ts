@@ -92,12 +92,10 @@ export const sandboxRecords: Readonly<Record<string, SandboxRecord>> = {
   NetworkPolicyRule: {
     schema: networkPolicyRule,
     of: networkPolicyOperations,
-    missing: 'no rule is enforced, so that setting one is 501',
   },
   NetworkPolicyRequest: {
     schema: networkPolicyRequest,
     of: networkPolicyOperations,
-    missing: 'no rule is enforced, so that setting one is 501',
   },
   CheckpointInfo: { schema: checkpointInfo, ...checkpoints, remarks: { is_auto: ours } },
   CreateCheckpointRequest: { schema: createCheckpointRequest, ...checkpoints },

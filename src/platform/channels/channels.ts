@@ -6,6 +6,7 @@ import { HELD_BY_ALL_BYTES, HELD_BYTES } from '../../core/channel-limits.ts';
 import { inBatches } from '../../core/in-batches.ts';
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
+import { ChannelPreparation } from './channel-preparation.ts';
 import type { ChannelRecords } from './channel-records.ts';
 import { type ChannelSession, openChannelSession } from './channel-session.ts';
 import { DialLimit } from './dial-limit.ts';
@@ -40,6 +41,8 @@ export interface ChannelsOptions {
   readonly isServed: (sprite_id: string, incarnation: MachineIncarnation) => Promise<boolean>;
   /** Tells the other platform processes; undefined where there is one only. */
   readonly records?: Pick<ChannelRecords, 'opened' | 'closed'> | undefined;
+  /** Resolves when the machine may be reached over a new channel. One for which it rejects is closed. */
+  readonly prepare?: ((channel: ChannelSession) => Promise<void>) | undefined;
   readonly log: Log;
   /** Monotonic milliseconds. */
   readonly now_ms: () => number;
@@ -51,6 +54,7 @@ export interface ChannelsOptions {
 export function createChannels(options: ChannelsOptions): Channels {
   const { isServed, records, log, now_ms, pingInterval_ms, heldByAll_bytes = HELD_BY_ALL_BYTES } = options;
   const open = new Map<string, ChannelSession>();
+  const preparation = new ChannelPreparation({ prepare: options.prepare, log });
   const waiting = new Map<string, Set<(channel: ChannelSession) => void>>();
 
   const dials = new DialLimit(now_ms);
@@ -67,6 +71,7 @@ export function createChannels(options: ChannelsOptions): Channels {
 
   function onClose(channel: ChannelSession, reason: string, isFault: boolean): void {
     const { machine_id, sprite_id } = channel;
+    preparation.forget(channel);
     if (open.get(machine_id) === channel) open.delete(machine_id);
     records?.closed(channel);
     if (isFault) {
@@ -90,10 +95,23 @@ export function createChannels(options: ChannelsOptions): Channels {
     }
   }
 
+  function begin(channel: ChannelSession): void {
+    const { machine_id, incarnation } = channel;
+    open.set(machine_id, channel);
+    records?.opened(channel);
+    log.debug({ machine: machine_id, ...incarnation }, 'the channel of a machine is open');
+    const waiters = waiting.get(machine_id);
+    waiting.delete(machine_id);
+    for (const resolve of waiters ?? []) resolve(channel);
+  }
+
+  const listAll = () => [...open.values(), ...preparation.list()];
+
   return {
     admit: (machine_id) => dials.take(machine_id),
     attach({ machine_id, sprite_id, incarnation, socket }) {
-      open.get(machine_id)?.close('the machine has opened another one');
+      for (const older of listAll())
+        if (older.machine_id === machine_id) older.close('the machine has opened another one');
       const channel = openChannelSession({
         machine_id,
         sprite_id,
@@ -104,12 +122,7 @@ export function createChannels(options: ChannelsOptions): Channels {
         laneCounts,
         onClose,
       });
-      open.set(machine_id, channel);
-      records?.opened(channel);
-      log.debug({ machine: machine_id, ...incarnation }, 'the channel of a machine is open');
-      const waiters = waiting.get(machine_id);
-      waiting.delete(machine_id);
-      for (const resolve of waiters ?? []) resolve(channel);
+      void preparation.run(channel, begin);
     },
     find: (machine_id) => open.get(machine_id),
     async wait(machine_id, limit_ms) {
@@ -128,10 +141,10 @@ export function createChannels(options: ChannelsOptions): Channels {
       }
     },
     closeOf(sprite_id, reason) {
-      for (const channel of open.values()) if (channel.sprite_id === sprite_id) channel.close(reason);
+      for (const channel of listAll()) if (channel.sprite_id === sprite_id) channel.close(reason);
     },
     async recheck(sprite_id) {
-      const all = [...open.values()];
+      const all = listAll();
       await inBatches(sprite_id === undefined ? all : all.filter((channel) => channel.sprite_id === sprite_id), check);
     },
     counts() {
@@ -143,7 +156,7 @@ export function createChannels(options: ChannelsOptions): Channels {
       };
     },
     async [Symbol.asyncDispose]() {
-      for (const channel of open.values()) channel.close('the platform is stopping');
+      for (const channel of listAll()) channel.close('the platform is stopping');
     },
   };
 }

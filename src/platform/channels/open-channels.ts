@@ -5,6 +5,7 @@ import type { Log } from '../../core/log.ts';
 import type { Changes } from '../changes.ts';
 import type { IncarnationStore } from '../fencing/incarnation-store.ts';
 import type { ChannelRecords } from './channel-records.ts';
+import type { ChannelSession } from './channel-session.ts';
 import { type Channels, createChannels } from './channels.ts';
 
 const NO_AGENT_RUNS: readonly MachineStatus[] = ['suspended', 'stopped', 'starting'];
@@ -15,6 +16,7 @@ export function openChannels(
   records: Pick<ChannelRecords, 'opened' | 'closed'> | undefined,
   log: Log,
   clock: Clock,
+  prepare?: (channel: ChannelSession) => Promise<void>,
 ): Channels {
   const channels = createChannels({
     async isServed(sprite_id, { generation, incarnation }) {
@@ -22,6 +24,7 @@ export function openChannels(
       return known?.generation === generation && known.incarnation === incarnation;
     },
     records,
+    prepare,
     log,
     now_ms: clock.mono_ms,
   });

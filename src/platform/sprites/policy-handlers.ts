@@ -1,30 +1,19 @@
-// The policies of sprites. Nothing here can enforce one yet, so that none is kept: a policy that restricts nothing is what holds, and
+// The policies of privileges and resources of sprites. Nothing here can enforce one yet, so that none is kept: a policy that restricts nothing is what holds, and
 // every other one is refused.
-import type { networkPolicyOperations } from '../../contract/network-policy.ts';
 import type { spritePolicyOperations } from '../../contract/sprite-policies.ts';
-import { checkRules } from '../../core/network-policy/check-rules.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { Principal } from '../tokens/principal.ts';
 import type { SpriteService } from './sprite-service.ts';
 
-type Rows = typeof networkPolicyOperations & typeof spritePolicyOperations;
-
-export function createPolicyHandlers({ findFor }: Pick<SpriteService, 'findFor'>): Handlers<Rows, Principal> {
+export function createPolicyHandlers({
+  findFor,
+}: Pick<SpriteService, 'findFor'>): Handlers<typeof spritePolicyOperations, Principal> {
   /** Throws `not_found`, or `forbidden` when a sprite asks for another one. */
   const check = async ({ principal, params }: { principal: Principal; params: { name: string } }) => {
     await findFor(principal, params.name);
   };
   return {
-    async readNetworkPolicy(call) {
-      await check(call);
-      return { rules: [] };
-    },
-    async setNetworkPolicy(call) {
-      await check(call);
-      await checkRules(call.body.rules, 'body.rules');
-      if (call.body.rules.length > 0) throw notEnforced('network', 'a network of its own and a resolver');
-    },
     async readPrivilegesPolicy(call) {
       await check(call);
       return {};

@@ -543,4 +543,12 @@ CREATE TABLE idle_rounds (
   PRIMARY KEY (app, region)
 );
 `,
+  `
+CREATE TABLE network_policies (
+  sprite_id TEXT COLLATE "C" PRIMARY KEY REFERENCES sprites (id) ON DELETE CASCADE,
+  rules TEXT NOT NULL,
+  revision BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+);
+`,
 ];

@@ -551,4 +551,12 @@ CREATE TABLE idle_rounds (
   PRIMARY KEY (app, region)
 ) STRICT, WITHOUT ROWID;
 `,
+  `
+CREATE TABLE network_policies (
+  sprite_id TEXT PRIMARY KEY REFERENCES sprites (id) ON DELETE CASCADE,
+  rules TEXT NOT NULL,
+  revision INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+`,
 ];

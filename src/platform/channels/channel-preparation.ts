@@ -1,0 +1,44 @@
+// New channels that nobody may use so far: the machine behind one has to enforce the network policy of its sprite first.
+import type { Log } from '../../core/log.ts';
+import type { ChannelSession } from './channel-session.ts';
+
+export interface ChannelPreparationOptions {
+  /** Resolves when the machine may be reached. A channel for which it rejects is closed. */
+  readonly prepare: ((channel: ChannelSession) => Promise<void>) | undefined;
+  readonly log: Pick<Log, 'warn'>;
+}
+
+export class ChannelPreparation {
+  readonly #options: ChannelPreparationOptions;
+  readonly #waiting = new Map<string, ChannelSession>();
+
+  constructor(options: ChannelPreparationOptions) {
+    this.#options = options;
+  }
+
+  list(): Iterable<ChannelSession> {
+    return this.#waiting.values();
+  }
+
+  /** Call it when a channel is closed. */
+  forget(channel: ChannelSession): void {
+    if (this.#waiting.get(channel.machine_id) === channel) this.#waiting.delete(channel.machine_id);
+  }
+
+  /** Calls `begin` when the channel may be used, at once where nothing is prepared. Never throws. */
+  async run(channel: ChannelSession, begin: (channel: ChannelSession) => void): Promise<void> {
+    const { prepare, log } = this.#options;
+    const { machine_id } = channel;
+    if (prepare === undefined) return begin(channel);
+    this.#waiting.set(machine_id, channel);
+    try {
+      await prepare(channel);
+      if (this.#waiting.get(machine_id) !== channel) return;
+      this.#waiting.delete(machine_id);
+      begin(channel);
+    } catch (err) {
+      log.warn({ err, machine: machine_id }, 'a machine is not reached, because its network policy does not hold');
+      channel.close('the network policy of its sprite does not hold in the machine');
+    }
+  }
+}

@@ -1,0 +1,114 @@
+// Brings the network policy of a sprite to its machine. What the machine has confirmed is stored, and a machine that enforces another one gets
+// the stored one again before anything in it is reached.
+import { isDeepStrictEqual } from 'node:util';
+import { createClient } from '../../client/client.ts';
+import { UpstreamError } from '../../client/upstream-error.ts';
+import type { ErrorCode } from '../../contract/errors.ts';
+import { ownNetworkOperations } from '../../contract/local/own-network.ts';
+import type { NetworkPolicyRule } from '../../contract/network-policy.ts';
+import type { Clock } from '../../core/clock.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { ChannelSession } from '../channels/channel-session.ts';
+import type { NetworkPolicyStore } from './network-policy-store.ts';
+
+type Session = Pick<ChannelSession, 'sprite_id' | 'dispatcher' | 'close'>;
+
+export interface PolicyDelivery {
+  /**
+   * Resolves when the machine enforces the rules and they are stored. Throws what the agent refuses them with (`not_implemented` with what is
+   * missing there), `conflict` when another change came in between, and `upstream_failed` and `upstream_timeout`; nothing is stored then.
+   */
+  set(channel: Session, rules: readonly NetworkPolicyRule[]): Promise<void>;
+  /** Resolves when the machine enforces what is stored. Throws what `set` throws. */
+  check(channel: Session): Promise<void>;
+}
+
+/** Longer than the agent gives what enforces the rules. */
+const ENFORCE_MS = 40_000;
+const NOT_FOUND = 404;
+const passedOn: readonly ErrorCode[] = ['invalid_request', 'not_implemented', 'start_failed', 'upstream_timeout'];
+
+export function createPolicyDelivery(policies: NetworkPolicyStore, clock: Pick<Clock, 'wall_ms'>): PolicyDelivery {
+  const turns = new Map<string, Promise<unknown>>();
+
+  /** One after the other for each sprite: what a new channel is checked against is not changed meanwhile. */
+  async function inTurn<T>(sprite_id: string, work: () => Promise<T>): Promise<T> {
+    const mine = (turns.get(sprite_id) ?? Promise.resolve()).then(work);
+    const settled = mine.catch(() => undefined);
+    turns.set(sprite_id, settled);
+    try {
+      return await mine;
+    } finally {
+      if (turns.get(sprite_id) === settled) turns.delete(sprite_id);
+    }
+  }
+
+  async function enforce(channel: Session, rules: readonly NetworkPolicyRule[]) {
+    const call = toClient(channel).call('enforceNetworkPolicy', {
+      body: { rules: [...rules] },
+      timeout_ms: ENFORCE_MS,
+    });
+    const enforced = await call.catch((error: unknown) => {
+      throw toRefusal(error);
+    });
+    return enforced.rules;
+  }
+
+  async function check(channel: Session): Promise<void> {
+    const stored = await policies.find(channel.sprite_id);
+    if (stored === undefined) return;
+    const held = await toClient(channel)
+      .call('readNetworkPolicy', { timeout_ms: ENFORCE_MS })
+      .catch((error: unknown) => {
+        throw toRefusal(error);
+      });
+    if (!isDeepStrictEqual(held.rules, stored.rules)) await enforce(channel, stored.rules);
+  }
+
+  /** What the machine enforces now is not known, or is not stored. The next channel is checked again. */
+  async function setBack(channel: Session): Promise<void> {
+    await check(channel).catch(() => channel.close('its network policy could not be set back'));
+  }
+
+  return {
+    check: (channel) => inTurn(channel.sprite_id, () => check(channel)),
+    set: (channel, rules) => inTurn(channel.sprite_id, () => set(channel, rules)),
+  };
+
+  async function set(channel: Session, rules: readonly NetworkPolicyRule[]): Promise<void> {
+    const before = await policies.find(channel.sprite_id);
+    try {
+      const enforced = await enforce(channel, rules);
+      const policy = { rules: enforced, revision: before?.revision ?? 0 };
+      if (await policies.replace(channel.sprite_id, policy, clock.wall_ms())) return;
+    } catch (error) {
+      await setBack(channel);
+      throw error;
+    }
+    await setBack(channel);
+    throw new RemoraError(
+      'conflict',
+      'the network policy was changed by another call meanwhile; read it and try again',
+    );
+  }
+}
+
+function toClient({ dispatcher }: Session) {
+  return createClient(ownNetworkOperations, { origin: 'http://agent', dispatcher: () => dispatcher });
+}
+
+function toRefusal(error: unknown): unknown {
+  if (!(error instanceof UpstreamError)) return error;
+  const { code, message, details, status } = error;
+  const own = passedOn.find((each) => each === code);
+  if (own !== undefined) return new RemoraError(own, message, { details, cause: error });
+  if (status === NOT_FOUND) {
+    const missing = 'an agent that enforces network policies';
+    const old = 'the agent of this machine is too old for a network policy; upgrade it, or restart the sprite';
+    return new RemoraError('not_implemented', old, { details: { missing } });
+  }
+  const failed = code === 'timeout' ? 'upstream_timeout' : 'upstream_failed';
+  return new RemoraError(failed, `the agent of this machine did not enforce the network policy: ${message}`, {
+    cause: error,
+  });
+}

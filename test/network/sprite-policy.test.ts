@@ -1,0 +1,69 @@
+// The network policy of a sprite, set at the real platform and enforced by the real agent.
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { openOnce } from '../support/at-end.ts';
+import { eventually } from '../support/eventually.ts';
+import { enforcersOf, openAgentWorld } from '../support/network-agent-world.ts';
+import { isWithoutNetworks } from '../support/network-world.ts';
+import { signalRunning } from '../support/signal-running.ts';
+
+const PATH = '/v1/sprites/dev-1/policy/network';
+const rules = [{ action: 'allow', domain: 'a.example' }];
+const NOTHING = { rules: [] };
+
+describe.skipIf(isWithoutNetworks())('at a platform whose machine enforces', () => {
+  const opened = openOnce(async () => {
+    const world = await openAgentWorld('platform');
+    await world.start();
+    return world;
+  }, 120_000);
+  const curl = (url: string) =>
+    opened().world.run(['curl', '-sS', '-m', '5', '-o', '/dev/null', '--noproxy', '*', url]).status;
+  /** While the machine is away, its platform cannot tell when it comes. */
+  const set = (body: object) =>
+    eventually(async () => {
+      const answer = await opened().outside('POST', PATH, body);
+      return answer.status === 503 ? false : answer;
+    }, 40_000);
+
+  test('a policy holds in the machine when it is stored', async () => {
+    const { outside, get } = opened();
+    expect((await outside('GET', PATH)).json).toEqual(NOTHING);
+    expect((await set({ rules })).status).toBe(204);
+    expect((await outside('GET', PATH)).json).toEqual({ rules });
+    expect((await get('/v1/policy/network')).json).toEqual({ rules });
+    expect(curl('http://a.example/')).toBe(0);
+    expect(curl('http://b.example/')).not.toBe(0);
+    expect(await outside('POST', PATH, { rules: [{ action: 'deny', domain: 'a.*.b' }] })).toMatchObject({
+      status: 400,
+    });
+    expect((await outside('GET', PATH)).json).toEqual({ rules });
+  });
+
+  test('a machine that enforces another one gets it again', async () => {
+    const { dir, end, start, get } = opened();
+    await end();
+    const other = { rules: [{ action: 'allow', domain: 'b.example' }] };
+    writeFileSync(join(dir, 'state', 'network-policy.json'), JSON.stringify(other), { mode: 0o600 });
+    await start();
+    await eventually(async () => isDeepStrictEqual((await get('/v1/policy/network')).json, { rules }), 40_000);
+    expect(curl('http://b.example/')).not.toBe(0);
+  });
+
+  test('where none can be enforced none is stored, and it is said what is missing', async () => {
+    const { dir, world, end, start, outside } = opened();
+    expect((await set(NOTHING)).status).toBe(204);
+    expect(curl('http://93.184.0.2/')).toBe(0);
+    await end();
+    for (const pid of enforcersOf(world)) signalRunning(pid, 'SIGKILL');
+    rmSync(join(dir, 'run', 'network'), { recursive: true });
+    await start({});
+    expect(await set({ rules })).toMatchObject({
+      status: 501,
+      json: { error: 'not_implemented', details: { missing: expect.stringContaining('REMORA_NETWORK_POLICY') } },
+    });
+    expect((await outside('GET', PATH)).json).toEqual(NOTHING);
+  });
+});
