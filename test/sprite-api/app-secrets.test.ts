@@ -110,7 +110,8 @@ test('programs of the app have them through its whole life, and nothing else sho
   expect((await post('start')).status).toBe(200);
   await ask(socket, { method: 'POST', target: '/v1/machine/resumed' }).catch(() => undefined);
   await eventually(async () => (await status().catch(() => ({ pid: agent }))).pid !== agent);
-  await eventually(async () => (await state('web')).stale_environment === true);
+  // The channel of the agent that has ended may break a call off.
+  await eventually(async () => (await state('web'))?.stale_environment === true);
   expect(await run(SHOW)).toContain(digest(other));
   expect((await state('web')).pid).toBe(before.pid);
   await set(CANARY);

@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { flushCompileCache } from 'node:module';
 import { join } from 'node:path';
@@ -33,7 +33,12 @@ report();
 setInterval(report, 20);
 if (mode === 'escape')
   await leave('setsid sleep 600 & (setsid sh -c "trap : TERM; sleep 600 & wait; exec sleep 600" &)');
-if (mode === 'lose') await leave('(setsid env -i sh -c "echo \\$\\$ > $REMORA_STATE_DIR/lost; exec sleep 600" &)');
+// The file is there before its text is, and who is frozen in between never writes it.
+if (mode === 'lose') {
+  const write = 'echo \\$\\$ > $REMORA_STATE_DIR/lost~; mv $REMORA_STATE_DIR/lost~ $REMORA_STATE_DIR/lost';
+  await leave(`(setsid env -i PATH="$PATH" sh -c "${write}; exec sleep 600" &)`);
+  while (!existsSync(join(dir, 'lost'))) await new Promise((resolve) => setTimeout(resolve, 10));
+}
 if (mode === 'breed') setInterval(() => spawn('sleep', ['600'], { stdio: 'ignore', detached: true }), 5);
 if (mode !== 'silent') await tell();
 // It is ended by force in most tests, and would compile all of this at each start.
