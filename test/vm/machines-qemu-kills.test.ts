@@ -58,16 +58,21 @@ describe.skipIf(isWithoutMachines())('a virtual machine', () => {
     expect(await machine.world.tick()).toBeGreaterThan(before);
   });
 
+  const failed = { outcome: 'failed', state: 'stopped' };
+  const done = { outcome: 'done', state: 'suspended' };
   test.each([
-    ['save the state', { outcome: 'failed', state: 'stopped' }],
-    ['sum the memory', { outcome: 'failed', state: 'stopped' }],
-    ['end the emulator', { outcome: 'done', state: 'suspended' }],
-  ])('whose emulator is killed in its suspend before: %s, is %o', async (step, outcome) => {
+    ['save the state', [failed]],
+    // All of its memory is in the file by then: it counts, unless the end of the emulator is seen first.
+    ['sum the memory', [failed, done]],
+    ['end the emulator', [done]],
+  ])('whose emulator is killed in its suspend before: %s', async (step, outcomes) => {
     await machine.world.ask('note killed', 'noted/');
-    expect(await machine.moveInProcess('suspend', step, 'emulator')).toEqual(outcome);
+    const outcome = await machine.moveInProcess('suspend', step, 'emulator');
+    expect(outcomes).toContainEqual(outcome);
+    const isSuspended = JSON.stringify(outcome) === JSON.stringify(done);
     const [found] = await machine.openDriver();
-    expect(found?.state).toBe(outcome.state === 'stopped' ? 'over' : 'suspended');
-    if (outcome.state === 'stopped') await machine.boot();
+    expect(found?.state).toBe(isSuspended ? 'suspended' : 'over');
+    if (!isSuspended) await machine.boot();
     else expect(await machine.driver.resume(spec)).toEqual({ outcome: 'resumed' });
     expect(await machine.world.ask('read', 'note/')).toBe('killed');
   });
