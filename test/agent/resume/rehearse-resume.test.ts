@@ -9,7 +9,8 @@ test('a rehearsal cuts connections once, and leaves no listener and no timer', a
   const ignore = () => undefined;
   subscribe(channel, ignore);
   onTestFinished(() => void unsubscribe(channel, ignore));
-  const before = [process.listenerCount('SIGCONT'), process.getActiveResourcesInfo().filter(isTimer).length];
+  const before = process.listenerCount('SIGCONT');
+  const timers = process.getActiveResourcesInfo().filter(isTimer).length;
   const cuts: string[] = [];
   await rehearseResume({
     cut() {
@@ -18,7 +19,9 @@ test('a rehearsal cuts connections once, and leaves no listener and no timer', a
     },
   });
   expect(cuts).toEqual(['cut', 'ended']);
-  expect([process.listenerCount('SIGCONT'), process.getActiveResourcesInfo().filter(isTimer).length]).toEqual(before);
+  expect(process.listenerCount('SIGCONT')).toBe(before);
+  // Those of the test runner come and go.
+  expect(process.getActiveResourcesInfo().filter(isTimer).length).toBeLessThanOrEqual(timers);
 });
 
 test('it comes after the start, with connections that are closed after it', async () => {
