@@ -9,6 +9,8 @@ const QUIET_MS = 250;
 const POLL_MS = 50;
 /** So many looks at a process that goes on printing in the background; meanwhile far more is read than a pipe can hold. */
 const LOOKS = 20;
+/** More than two pipes of the largest size hold, with what is read ahead of them: what comes after it was printed after the end. */
+const ENOUGH_BYTES = 4 * 1024 * 1024;
 
 export class OutputDrain {
   readonly #streams: readonly Readable[];
@@ -17,6 +19,7 @@ export class OutputDrain {
   #isPaused = false;
   #isOver = false;
   #active_ms = performance.now();
+  #read_bytes = 0;
 
   constructor(streams: readonly Readable[]) {
     this.#streams = streams;
@@ -27,8 +30,9 @@ export class OutputDrain {
     return this.#isOver;
   }
 
-  onData(): void {
+  onData(bytes: number): void {
     this.#active_ms = performance.now();
+    this.#read_bytes += bytes;
   }
 
   pause(): void {
@@ -40,13 +44,14 @@ export class OutputDrain {
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
-    this.onData();
+    this.onData(0);
     for (const stream of this.#streams) stream.resume();
   }
 
   /** Call it when the process has ended. Resolves when the output is over. */
   async finish(): Promise<void> {
-    this.onData();
+    this.onData(0);
+    this.#read_bytes = 0;
     await Promise.race([this.ended, this.#untilQuiet()]);
     this.#isOver = true;
   }
@@ -62,7 +67,8 @@ export class OutputDrain {
       this.#isPaused || performance.now() - this.#active_ms < QUIET_MS;
       looks += this.#isPaused ? 0 : 1
     ) {
-      if (looks === LOOKS) return;
+      // A caller who reads slowly has it paused most of the time, so that time alone would not end it.
+      if (looks === LOOKS || this.#read_bytes > ENOUGH_BYTES) return;
       if (this.#streams.every((stream) => stream.destroyed)) return;
       await sleep(POLL_MS);
     }

@@ -47,7 +47,7 @@ export function startPipedProgram(
   const drain = new OutputDrain(outputs.map(({ stream }) => stream));
   for (const { kind, stream } of outputs) {
     stream.on('error', ignore).on('data', (bytes: Buffer) => {
-      drain.onData();
+      drain.onData(bytes.length);
       if (!drain.isOver) target.onOutput({ kind, bytes });
     });
   }

@@ -74,3 +74,22 @@ test.each(KINDS)('what runs on in the background of %s holds the exit code up fo
     expect(printed.includes('end')).toBe(true);
   }
 });
+
+test('a caller who reads slowly gets the exit code too, while something in the background prints without end', {
+  timeout: 15_000,
+}, async () => {
+  const supervisor = await startSupervisor();
+  const script = "trap '' HUP; yes & printf %300000s end; exit 3";
+  const query = toExecQuery(['sh', '-c', script], { tty: 'false', env: `DIR=${supervisor.dir}/` });
+  const caller = await openExec(supervisor.socket, `?${query}`);
+  const slow = setInterval(() => {
+    caller.socket.resume();
+    setTimeout(() => caller.socket.pause(), 2);
+  }, 100);
+  try {
+    const { exit_code, printed } = await readEnd(caller, 'false');
+    expect([exit_code, printed.includes('end')]).toEqual([3, true]);
+  } finally {
+    clearInterval(slow);
+  }
+});
