@@ -25,7 +25,10 @@ export function isWithoutNetworks(): boolean {
   ];
   if (!isRoot) return loudly(true, 'not root: no network namespace can be made, and no network policy is enforced');
   if (missing.length > 0) return loudly(true, `no ${missing.join(', ')}: no network policy is enforced`);
-  const made = spawnSync('unshare', ['--net', 'nft', 'add', 'table', 'inet', 'remora_probe']);
+  const name = `rnp${process.pid}`;
+  const probe = `ip netns add ${name}; trap "ip netns del ${name}" EXIT
+    ip netns exec ${name} nft add table inet remora_probe; ip -n ${name} link add a0 type veth peer name b0`;
+  const made = spawnSync('sh', ['-ec', probe]);
   return loudly(
     made.status !== 0,
     'no network namespace with nftables can be made here: no network policy is enforced',
