@@ -1,14 +1,11 @@
 // The process that enforces the network policy of a sprite, beside the agent: the only one that may change the packet filter. It serves on a
 // socket that only the agent can open. What it has put into the kernel holds on without it.
-import type { Server } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { networkOperations } from '../contract/local/network.ts';
 import type { Log } from '../core/log.ts';
 import { isBlockedAddress } from '../core/network-policy/blocked-addresses.ts';
 import { createEdge } from '../http/edge.ts';
-import type { InheritedSocket } from '../http/inherited-sockets.ts';
-import { listenOnDescriptor } from '../http/listen-on-descriptor.ts';
-import { listenOnPath } from '../http/listen-on-path.ts';
+import { type AgentListen, listenForAgent } from '../http/listen-for-agent.ts';
 import { makeDirectory } from '../linux/make-directory.ts';
 import { createSocketTables } from '../linux/sockets/socket-tables.ts';
 import { findAskingProcess } from './asking-process.ts';
@@ -24,10 +21,7 @@ import { createUnableHandlers, type NetworkHandlers } from './unable-handlers.ts
 import { readUplinks } from './uplinks.ts';
 import { readUpstreams } from './upstreams.ts';
 
-export interface NetworkOptions {
-  /** Path of the socket. It is not used when systemd hands over one. */
-  readonly socket: string;
-  readonly inherited: readonly InheritedSocket[];
+export interface NetworkOptions extends AgentListen {
   /** What holds is kept there, for the process that comes after this one. */
   readonly stateDir: string;
   /** Name servers in the place of those of /etc/resolv.conf. */
@@ -159,7 +153,7 @@ async function serve(
   });
   stack.defer(() => edge.drain(0));
   const server = edge.createServer('network');
-  stack.use(await listen(server, options));
+  stack.use(await listenForAgent(server, options));
 
   const { promise: idle, resolve } = Promise.withResolvers<void>();
   const watch = setInterval(() => {
@@ -168,14 +162,4 @@ async function serve(
   stack.defer(() => clearInterval(watch));
   const running = stack.move();
   return { idle, [Symbol.asyncDispose]: () => running.disposeAsync() };
-}
-
-async function listen(server: Server, { socket, inherited }: NetworkOptions): Promise<AsyncDisposable> {
-  const given = inherited[0];
-  if (given !== undefined) {
-    await listenOnDescriptor(server, given.fd);
-    return { [Symbol.asyncDispose]: async () => undefined };
-  }
-  const file = await listenOnPath(server, { path: socket, mode: 0o600 });
-  return { [Symbol.asyncDispose]: async () => file[Symbol.dispose]() };
 }

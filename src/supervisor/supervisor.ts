@@ -5,9 +5,7 @@ import { appEnvironmentOperations } from '../contract/local/app-environment.ts';
 import { localServiceOperations } from '../contract/local/inside.ts';
 import type { Log } from '../core/log.ts';
 import { createEdge } from '../http/edge.ts';
-import type { InheritedSocket } from '../http/inherited-sockets.ts';
-import { listenOnDescriptor } from '../http/listen-on-descriptor.ts';
-import { listenOnPath } from '../http/listen-on-path.ts';
+import { type AgentListen, listenForAgent } from '../http/listen-for-agent.ts';
 import type { UnixUser } from '../linux/users.ts';
 import { AppEnvironment } from './environment/app-environment.ts';
 import { mapFileError } from './files/file-error.ts';
@@ -18,10 +16,7 @@ import { supervisedProcessOperations } from './processes/supervised-operations.t
 import { hasServices } from './services/service-store.ts';
 import { type SupervisorCaller, toSupervisorCaller } from './supervisor-caller.ts';
 
-export interface SupervisorOptions {
-  /** Path of the socket. It is not used when systemd hands over one. */
-  readonly socket: string;
-  readonly inherited: readonly InheritedSocket[];
+export interface SupervisorOptions extends AgentListen {
   /** Definitions and logs are kept there. */
   readonly stateDir: string;
   /** As whom programs run and files are read and written. */
@@ -78,7 +73,7 @@ export async function openSupervisor(options: SupervisorOptions): Promise<Runnin
   });
   stack.defer(() => edge.drain(DRAIN_MS));
   const server = edge.createServer('supervisor');
-  stack.use(await listen(server, options));
+  stack.use(await listenForAgent(server, options));
   // systemd ends all of the unit with this process, what commands have left in the background too.
   const left = options.inherited.length > 0 ? new LeftGroups() : undefined;
   const isBusy = () => left?.hasProcesses() === true || modules.some((module) => module.isBusy);
@@ -89,16 +84,6 @@ export async function openSupervisor(options: SupervisorOptions): Promise<Runnin
   }
   const running = stack.move();
   return { idle: idle.resolved, [Symbol.asyncDispose]: () => running.disposeAsync() };
-}
-
-async function listen(server: Server, { socket, inherited }: SupervisorOptions): Promise<AsyncDisposable> {
-  const given = inherited[0];
-  if (given !== undefined) {
-    await listenOnDescriptor(server, given.fd);
-    return { [Symbol.asyncDispose]: async () => undefined };
-  }
-  const file = await listenOnPath(server, { path: socket, mode: 0o600 });
-  return { [Symbol.asyncDispose]: async () => file[Symbol.dispose]() };
 }
 
 /** `resolved` resolves once there was neither a connection nor anything busy for `limit_ms`. */
