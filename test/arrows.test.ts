@@ -42,6 +42,7 @@ const shared: readonly string[] = [
   'core',
   'agent/parts.ts',
   'agent/process-link.ts',
+  'agent/start-detached.ts',
   'agent/upstream.ts',
   'platform/changes.ts',
 ];

@@ -1,15 +1,14 @@
 // Starts the process that enforces the network policy where no other one does: as a process of its own that outlives this agent, and as a user
 // of its own with three rights. Under systemd its socket unit starts it, and this file is never loaded.
-import { spawn } from 'node:child_process';
-import { chownSync, closeSync, constants, fstatSync, ftruncateSync, openSync } from 'node:fs';
+import { chownSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { NODE_FLAGS } from '../../core/node-flags.ts';
 import { makeDirectory } from '../../linux/make-directory.ts';
 import { findMissing } from '../../linux/processes/capabilities.ts';
 import { findUser } from '../../linux/users.ts';
+import { startDetached } from '../start-detached.ts';
 
 const PROGRAM = new URL('../../cli/remora.js', import.meta.url).pathname;
-const LOG_CAP_BYTES = 1024 * 1024;
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const USER = 'remora-network';
 /** Who it is where nobody has made that user: a number that no user has. */
@@ -31,37 +30,22 @@ export function startNetwork({ path, stateDir, logLevel, env }: StartNetworkOpti
     makeDirectory(directory, 0o700);
     chownSync(directory, uid, gid);
   }
-  const log = openLog(join(stateDir, 'network.log'));
-  try {
-    // The last one is for the name of the process behind a question, and not needed.
-    const rights = [
-      'net_admin',
-      'dac_read_search',
-      ...(findMissing(['CAP_SYS_PTRACE']).length === 0 ? ['sys_ptrace'] : []),
-    ];
-    const only = ['-all', ...rights.map((right) => `+${right}`)].join(',');
-    const asUser = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--no-new-privs'];
-    const held = [`--bounding-set=${only}`, `--inh-caps=${only}`, `--ambient-caps=${only}`];
-    const program = [process.execPath, ...NODE_FLAGS, PROGRAM, 'network'];
-    const flags = ['--socket', path, '--state-dir', ownDir, '--log-level', logLevel];
-    const cache = env.NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE: env.NODE_COMPILE_CACHE };
-    const child = spawn('setpriv', [...asUser, ...held, ...program, ...flags], {
-      detached: true,
-      cwd: '/',
-      stdio: ['ignore', log, log],
-      env: { PATH, ...cache },
-    });
-    // What fails to start is never dialled successfully, and the caller says so.
-    child.on('error', () => undefined);
-    child.unref();
-  } finally {
-    closeSync(log);
-  }
-}
-
-/** Appends; a log that has grown begins again, so that a process that fails again and again does not fill the disk. */
-function openLog(path: string): number {
-  const log = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW, 0o600);
-  if (fstatSync(log).size > LOG_CAP_BYTES) ftruncateSync(log);
-  return log;
+  // The last one is for the name of the process behind a question, and not needed.
+  const rights = [
+    'net_admin',
+    'dac_read_search',
+    ...(findMissing(['CAP_SYS_PTRACE']).length === 0 ? ['sys_ptrace'] : []),
+  ];
+  const only = ['-all', ...rights.map((right) => `+${right}`)].join(',');
+  const asUser = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--no-new-privs'];
+  const held = [`--bounding-set=${only}`, `--inh-caps=${only}`, `--ambient-caps=${only}`];
+  const program = [process.execPath, ...NODE_FLAGS, PROGRAM, 'network'];
+  const flags = ['--socket', path, '--state-dir', ownDir, '--log-level', logLevel];
+  const cache = env.NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE: env.NODE_COMPILE_CACHE };
+  startDetached({
+    words: ['setpriv', ...asUser, ...held, ...program, ...flags],
+    cwd: '/',
+    env: { PATH, ...cache },
+    log: join(stateDir, 'network.log'),
+  });
 }

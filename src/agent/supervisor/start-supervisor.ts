@@ -1,14 +1,12 @@
 // Starts the supervisor where no other one does: as a process of its own that outlives this agent. Under systemd its socket unit starts
 // it, and this file is never loaded.
-import { spawn } from 'node:child_process';
-import { closeSync, constants, fstatSync, ftruncateSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { NODE_FLAGS } from '../../core/node-flags.ts';
 import { MACHINE_VARIABLES } from '../../core/supervisor-wire.ts';
 import { makeDirectory } from '../../linux/make-directory.ts';
+import { startDetached } from '../start-detached.ts';
 
 const PROGRAM = new URL('../../cli/remora.js', import.meta.url).pathname;
-const LOG_CAP_BYTES = 1024 * 1024;
 
 /** What the supervisor gets of the agent's environment. */
 const passed = [...MACHINE_VARIABLES, 'NODE_COMPILE_CACHE'] as const;
@@ -29,29 +27,14 @@ export interface StartSupervisorOptions {
 export function startSupervisor(options: StartSupervisorOptions): void {
   const directory = join(options.stateDir, 'supervisor');
   makeDirectory(directory, 0o700);
-  const log = openLog(join(directory, 'supervisor.log'));
-  try {
-    const flags = ['--socket', options.path, '--state-dir', options.stateDir, '--log-level', options.logLevel];
-    const user = options.user === undefined ? [] : ['--user', options.user];
-    const home = options.home === undefined ? [] : ['--home', options.home];
-    const child = spawn(process.execPath, [...NODE_FLAGS, PROGRAM, 'supervisor', ...flags, ...user, ...home], {
-      detached: true,
-      stdio: ['ignore', log, log],
-      env: { ...pick(options.env), REMORA_SOCKET: options.agentSocket },
-    });
-    // What fails to start is never dialled successfully, and the caller says so.
-    child.on('error', () => undefined);
-    child.unref();
-  } finally {
-    closeSync(log);
-  }
-}
-
-/** Appends; a log that has grown begins again, so that a supervisor that fails again and again does not fill the disk. */
-function openLog(path: string): number {
-  const log = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW, 0o600);
-  if (fstatSync(log).size > LOG_CAP_BYTES) ftruncateSync(log);
-  return log;
+  const flags = ['--socket', options.path, '--state-dir', options.stateDir, '--log-level', options.logLevel];
+  const user = options.user === undefined ? [] : ['--user', options.user];
+  const home = options.home === undefined ? [] : ['--home', options.home];
+  startDetached({
+    words: [process.execPath, ...NODE_FLAGS, PROGRAM, 'supervisor', ...flags, ...user, ...home],
+    env: { ...pick(options.env), REMORA_SOCKET: options.agentSocket },
+    log: join(directory, 'supervisor.log'),
+  });
 }
 
 function pick(env: NodeJS.ProcessEnv): Record<string, string> {
