@@ -1,6 +1,7 @@
 // The name servers that this machine was given, for the resolver that stands before them.
 import { readFileSync } from 'node:fs';
 import { BlockList, isIP, isIPv6 } from 'node:net';
+import { parseNameServers } from '../core/dns/name-servers.ts';
 
 const FILES = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf'] as const;
 /** As the resolver of the C library. */
@@ -12,9 +13,7 @@ loopback.addAddress('::1', 'ipv6');
 
 /** The addresses of `nameserver` lines, without one of this machine: what asks there comes back here. Pure. */
 export function parseUpstreams(text: string): string[] {
-  return text
-    .split('\n')
-    .flatMap((line) => /^\s*nameserver\s+(\S+)/.exec(line)?.[1] ?? [])
+  return parseNameServers(text)
     .map((address) => address.replace(/%.*$/, ''))
     .filter((address) => isIP(address) !== 0 && !loopback.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'))
     .slice(0, SERVERS_MAX);

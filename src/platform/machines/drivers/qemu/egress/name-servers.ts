@@ -1,5 +1,6 @@
 // The name servers that a machine with a way out gets: those of the host that it reaches. Pure.
 import { isIPv4 } from 'node:net';
+import { parseNameServers } from '../../../../../core/dns/name-servers.ts';
 import { toAddressBytes } from '../../../../../core/network-policy/address-ranges.ts';
 import { isBlockedAddress } from '../../../../../core/network-policy/blocked-addresses.ts';
 
@@ -8,11 +9,7 @@ const MOST = 3;
 
 /** `text`: the host's resolv.conf. Empty when the host asks only servers that are its own or of its network. */
 export function toNameServers(text: string): string[] {
-  return text
-    .split('\n')
-    .map((line) => /^\s*nameserver\s+(\S+)/.exec(line)?.[1] ?? '')
-    .filter(isReached)
-    .slice(0, MOST);
+  return parseNameServers(text).filter(isReached).slice(0, MOST);
 }
 
 function isReached(address: string): boolean {
