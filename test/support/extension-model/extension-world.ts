@@ -101,7 +101,7 @@ export async function openExtensionWorld() {
   }
 
   /** Webhooks that no process has taken yet: the provider sends each again until one has. */
-  const untaken: Webhook[] = [];
+  const untaken = new Set<Webhook>();
   let sent = 0;
 
   /** Tells of a change or the end of what is ready under this name, if anything is. */
@@ -109,7 +109,7 @@ export async function openExtensionWorld() {
     const row = (await rows()).find((each) => each.name === name && each.state === 'ready');
     if (row === undefined) return;
     if (action === 'resource.deleted') provider.resources.delete(row.id);
-    untaken.push({ action, resource: { id: `r-${row.id}`, status: 'sleeping', plan: 'large' } });
+    untaken.add({ action, resource: { id: `r-${row.id}`, status: 'sleeping', plan: 'large' } });
     await sendAgain(life);
   }
 
@@ -118,7 +118,7 @@ export async function openExtensionWorld() {
       const timestamp = String(Math.floor(Date.now() / 1_000));
       sent += 1;
       await take('kv', { ...webhook, timestamp }, Buffer.from(String(sent)));
-      untaken.splice(untaken.indexOf(webhook), 1);
+      untaken.delete(webhook);
     }
   }
 
