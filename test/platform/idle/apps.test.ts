@@ -36,7 +36,11 @@ test('one of two machines sleeps, the other is the fewest that may run, and says
   const machines = await Promise.all([make(config), make(config)]);
   const states = async () => (await Promise.all(machines.map(({ state }) => state()))).sort().join();
   await eventually(async () => (await states()) === 'running,suspended');
-  const [left] = (await Promise.all(machines.map(({ idle }) => idle()))).filter(({ state }) => state === 'running');
+  // The agent of the one that is left connects soon.
+  const left = await eventually(async () => {
+    const said = await Promise.all(machines.map(({ idle }) => idle()));
+    return said.find(({ state, kept_awake_by }) => state === 'running' && kept_awake_by.length === 1);
+  });
   expect(left).toMatchObject({
     idle: false,
     kept_awake_by: [{ kind: 'min_machines_running', reason: '1 run, and 1 are to run' }],
