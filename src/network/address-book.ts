@@ -72,9 +72,13 @@ export class AddressBook {
     );
   }
 
+  /** All that is known; those that are not open any more are among them, because connections to them may be. */
+  addresses(): string[] {
+    return [...this.#known.keys()];
+  }
+
   /**
-   * Forgets what is no longer allowed. `closed`: addresses of which no name is allowed. `kept`: all others; those that are not open any
-   * more are among them, because connections to them may be.
+   * Forgets what is no longer allowed. `closed`: addresses of which no name is allowed. `kept`: all others.
    */
   judge(isAllowed: (name: string) => boolean): {
     readonly closed: readonly string[];
@@ -87,7 +91,7 @@ export class AddressBook {
       closed.push(address);
       this.#known.delete(address);
     }
-    return { closed, kept: [...this.#known.keys()] };
+    return { closed, kept: this.addresses() };
   }
 
   /** For the process that comes after this one. */

@@ -1,5 +1,5 @@
 // The network policy that holds in this machine, from the rules that the agent sends: names are judged here, addresses by the kernel.
-import { BlockList, isIP, isIPv6 } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 import type {
   NetworkEnforcement,
   NetworkExplanation,
@@ -7,6 +7,7 @@ import type {
   NetworkRefusal,
   NetworkState,
 } from '../contract/local/network.ts';
+import { type AddressBytes, compileRanges, toAddressBytes } from '../core/network-policy/address-ranges.ts';
 import { compilePolicy, type NetworkPolicy } from '../core/network-policy/compile-policy.ts';
 import { normalizeName } from '../core/network-policy/domain-name.ts';
 import { RemoraError } from '../core/remora-error.ts';
@@ -33,6 +34,7 @@ export class Enforcement {
   #given: NetworkEnforcement = { rules: [], exempt: { names: [], networks: [] } };
   #policy: NetworkPolicy | undefined;
   #exempt: ReadonlySet<string> = new Set();
+  #exemptRanges: readonly ExemptRange[] = [];
   #putBack = 0;
   #searched_ms = Number.NEGATIVE_INFINITY;
   /** One change after the other. */
@@ -77,14 +79,20 @@ export class Enforcement {
       return this.state();
     }
     const facts = this.#toFacts(given);
-    const exempt = toNames(given.exempt.names);
+    const before = { policy: this.#policy, given: this.#given };
     // A name that is asked from here on is judged by the next policy: an address of a denied one cannot come in between.
     this.#policy = policy;
     this.#setGiven(given);
-    await filter.restrict(
-      facts,
-      this.#book.judge((name) => exempt.has(name) || policy.judgeName(name).verdict === 'allow'),
-    );
+    try {
+      await filter.restrict(
+        facts,
+        this.#book.judge((name) => this.#exempt.has(name) || policy.judgeName(name).verdict === 'allow'),
+      );
+    } catch (error) {
+      this.#policy = before.policy;
+      this.#setGiven(before.given);
+      throw error;
+    }
     await this.#options.endConnections((address, port) => this.#mayReach(address, port));
     return this.state();
   }
@@ -135,7 +143,7 @@ export class Enforcement {
     const { filter, now_ms } = this.#options;
     if (filter.isWhole()) return false;
     this.#putBack += 1;
-    await filter.putBack(this.#book.open(now_ms()), this.#book.judge(() => true).kept);
+    await filter.putBack(this.#book.open(now_ms()), this.#book.addresses());
     return true;
   }
 
@@ -192,12 +200,14 @@ export class Enforcement {
   }
 
   #isExemptAddress(address: string, port: number | undefined): boolean {
-    return isWithin(this.#given.exempt.networks, address, port);
+    const bytes = toAddressBytes(address);
+    return bytes !== undefined && this.#exemptRanges.some((range) => range.covers(bytes, port));
   }
 
   #setGiven(given: NetworkEnforcement): void {
     this.#given = given;
     this.#exempt = toNames(given.exempt.names);
+    this.#exemptRanges = given.exempt.networks.map(toExemptRange);
   }
 
   #toFacts(given: NetworkEnforcement): FilterFacts {
@@ -209,17 +219,12 @@ function toNames(names: readonly string[]): ReadonlySet<string> {
   return new Set(names.flatMap((name) => normalizeName(name) ?? []));
 }
 
-function isWithin(
-  networks: NetworkEnforcement['exempt']['networks'],
-  address: string,
-  port: number | undefined,
-): boolean {
-  const family = isIPv6(address) ? 'ipv6' : 'ipv4';
-  return networks.some((exempt) => {
-    const [network = '', prefix = isIPv6(network) ? '128' : '32'] = exempt.network.split('/');
-    if (isIPv6(network) !== isIPv6(address) || (exempt.port !== undefined && exempt.port !== port)) return false;
-    const list = new BlockList();
-    list.addSubnet(network, Number(prefix), family);
-    return list.check(address, family);
-  });
+interface ExemptRange {
+  /** `port`: any when absent. */
+  covers(address: AddressBytes, port: number | undefined): boolean;
+}
+
+function toExemptRange({ network, port: only }: NetworkEnforcement['exempt']['networks'][number]): ExemptRange {
+  const isInside = compileRanges([network.includes('/') ? network : `${network}/${isIPv6(network) ? 128 : 32}`]);
+  return { covers: (address, port) => (only === undefined || only === port) && isInside(address) };
 }

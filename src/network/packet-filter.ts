@@ -52,11 +52,17 @@ export class PacketFilter {
   ): Promise<void> {
     const { generation = 0 } = this.#facts ?? {};
     const next = { ...facts, generation: (generation % LAST_GENERATION) + 1 };
-    // The sets have to be there.
-    if (this.#facts === undefined) this.#put(next);
-    await this.#inSteps(closed, toClosing);
-    await this.#inSteps(kept, toKeeping);
-    this.#put(next);
+    const isFirst = this.#facts === undefined;
+    try {
+      // The sets have to be there.
+      if (isFirst) this.#put(next);
+      await this.#inSteps(closed, toClosing);
+      await this.#inSteps(kept, toKeeping);
+      this.#put(next);
+    } catch (error) {
+      if (isFirst) this.lift();
+      throw error;
+    }
   }
 
   /** Nothing is restricted any more. */
