@@ -1,11 +1,10 @@
 // What this process leaves for the one that comes after it: the rules, the generation that the kernel has, the names of open addresses.
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { networkEnforcement } from '../contract/local/network.ts';
+import { NETWORK_STATE_FILE } from '../core/network-wire.ts';
 import { LAST_GENERATION } from './ruleset.ts';
-
-const FILE = 'network.json';
 
 export const keptState = z.object({
   given: networkEnforcement,
@@ -20,7 +19,7 @@ export type KeptState = z.infer<typeof keptState>;
 export function readKeptState(directory: string): KeptState | undefined {
   let text: string;
   try {
-    text = readFileSync(join(directory, FILE), 'utf8');
+    text = readFileSync(join(directory, NETWORK_STATE_FILE), 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
@@ -28,9 +27,13 @@ export function readKeptState(directory: string): KeptState | undefined {
   return keptState.parse(JSON.parse(text));
 }
 
-/** In one step. Throws the error of the file system. */
+/** In one step. The file is there only while something is restricted. Throws the error of the file system. */
 export function writeKeptState(directory: string, state: KeptState): void {
-  const path = join(directory, FILE);
+  const path = join(directory, NETWORK_STATE_FILE);
+  if (state.generation === 0) {
+    rmSync(path, { force: true });
+    return;
+  }
   writeFileSync(`${path}.new`, JSON.stringify(state), { mode: 0o600, flush: true });
   renameSync(`${path}.new`, path);
 }

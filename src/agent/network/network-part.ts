@@ -9,6 +9,7 @@ import type { ownNetworkOperations } from '../../contract/local/own-network.ts';
 import type { NetworkPolicyRequest } from '../../contract/network-policy.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
 import type { Log } from '../../core/log.ts';
+import { NETWORK_STATE_DIR, NETWORK_STATE_FILE, NETWORK_UNIT_STATE_DIR } from '../../core/network-wire.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { Caller } from '../access/authenticator.ts';
@@ -145,8 +146,13 @@ export function createNetworkPart({ config, env, uid, log, part }: NetworkPartOp
     }
   }
 
-  /** Nobody is asked, and nothing is started, where nothing can be restricted or is. */
-  const isQuiet = () => !existsSync(path) && !existsSync(keptPath);
+  const traces = [
+    keptPath,
+    join(config.stateDir, NETWORK_STATE_DIR, NETWORK_STATE_FILE),
+    join(NETWORK_UNIT_STATE_DIR, NETWORK_STATE_FILE),
+  ];
+  /** Nobody is asked, and nothing is started, where nothing is restricted. */
+  const isQuiet = () => !traces.some((trace) => existsSync(trace));
 
   return {
     mayRun,

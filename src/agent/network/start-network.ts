@@ -2,6 +2,7 @@
 // of its own with three rights. Under systemd its socket unit starts it, and this file is never loaded.
 import { chownSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { NETWORK_STATE_DIR } from '../../core/network-wire.ts';
 import { NODE_FLAGS } from '../../core/node-flags.ts';
 import { makeDirectory } from '../../linux/make-directory.ts';
 import { findMissing } from '../../linux/processes/capabilities.ts';
@@ -25,7 +26,7 @@ export interface StartNetworkOptions {
 /** Does not wait for it to serve. Throws when its directories or its log cannot be made. */
 export function startNetwork({ path, stateDir, logLevel, env }: StartNetworkOptions): void {
   const { uid, gid } = findUser(USER) ?? { uid: NOBODYS_UID, gid: NOBODYS_UID };
-  const ownDir = join(stateDir, 'network');
+  const ownDir = join(stateDir, NETWORK_STATE_DIR);
   for (const directory of [dirname(path), ownDir]) {
     makeDirectory(directory, 0o700);
     chownSync(directory, uid, gid);

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path';
 import { createLog } from '../../agent/agent-log.ts';
 import { takeInheritedSockets } from '../../http/inherited-sockets.ts';
+import { openServiceManager } from '../../linux/systemd/service-manager.ts';
 import { NetfilterError } from '../../network/netfilter.ts';
 import { openNetwork } from '../../network/network.ts';
 import type { Invocation } from '../command.ts';
@@ -23,6 +24,9 @@ export async function run(invocation: Invocation): Promise<number> {
   try {
     await using network = await openNetwork({ socket, inherited, stateDir, upstreams, log, idle_ms: IDLE_MS });
     log.info({ socket }, 'the network policy is served');
+    // What systemd starts after this process finds the rules in place.
+    const fault = await (await openServiceManager(env, process.pid))?.tell({ ready: true });
+    if (fault !== undefined) log.warn({}, fault);
     await Promise.race([signals.stopped, network.idle]);
     return exitCode.ok;
   } catch (error) {
