@@ -22,13 +22,15 @@ export const maskedUnits = [
 
 export const enabledUnits = [
   ...['remora.socket', 'remora-supervisor.socket', 'remora.service', 'remora-reseed.path'],
-  'remora-host.service',
+  ...['remora-network.socket', 'remora-network.path', 'remora-host.service'],
 ];
 
-/** The variables of a machine come as a credential. An emulated processor takes its time to start the agent. */
-const MACHINE_UNIT = `[Service]
-EnvironmentFile=-/run/credentials/@system/remora-env
+/** An emulated processor takes its time to start a process. */
+const SLOW_UNIT = `[Service]
 TimeoutStartSec=10min
+`;
+/** The variables of a machine come as a credential. */
+const MACHINE_UNIT = `${SLOW_UNIT}EnvironmentFile=-/run/credentials/@system/remora-env
 `;
 
 /** As `systemctl poweroff`, which asks logind first; the image has none. */
@@ -77,6 +79,7 @@ export const guestFiles: Readonly<Record<string, string>> = {
   'etc/systemd/system/remora-host.service': HOST_UNIT,
   'etc/systemd/system/remora.service.d/machine.conf': `${MACHINE_UNIT}StandardOutput=journal+console\n`,
   'etc/systemd/system/remora-supervisor.service.d/machine.conf': MACHINE_UNIT,
+  'etc/systemd/system/remora-network.service.d/machine.conf': SLOW_UNIT,
   'etc/systemd/journald.conf.d/machine.conf': JOURNAL,
 };
 

@@ -19,6 +19,7 @@ export interface GuestTreeOptions {
 const AGENT = 'opt/remora';
 const UNITS = ['remora.socket', 'remora.service', 'remora-supervisor.socket', 'remora-supervisor.service'];
 const MORE_UNITS = ['remora-readonly.socket', 'remora-reseed.path', 'remora-reseed.service'];
+const NETWORK_UNITS = ['remora-network.socket', 'remora-network.path', 'remora-network.service'];
 /** The day on which a password was changed; each build would have its own. */
 const SAME_DAY = '19000';
 
@@ -46,7 +47,9 @@ export async function makeGuestTree(options: GuestTreeOptions, tree: string): Pr
 async function makeUsers(tree: string): Promise<void> {
   // What runs in a sprite asks its agent: it suspends its own machine, and uses the connectors that the sprite may use.
   const add = 'groupadd --system --force remora && useradd --create-home --shell /bin/bash --groups remora sprite';
-  await runTool('chroot', [tree, 'sh', '-c', add]);
+  const addNetwork =
+    'useradd --system --user-group --home-dir /var/lib/remora-network --shell /usr/sbin/nologin remora-network';
+  await runTool('chroot', [tree, 'sh', '-c', `${add} && ${addNetwork}`]);
   const shadow = join(tree, 'etc/shadow');
   const lines = (await readFile(shadow, 'utf8')).split('\n');
   await writeFile(shadow, lines.map((line) => line.replace(/^([^:]*:[^:]*):\d+/, `$1:${SAME_DAY}`)).join('\n'));
@@ -60,7 +63,7 @@ async function setUnits(tree: string): Promise<void> {
   await runTool('install', [
     '-m',
     '0644',
-    ...[...UNITS, ...MORE_UNITS].map((unit) => join(tree, AGENT, 'systemd', unit)),
+    ...[...UNITS, ...MORE_UNITS, ...NETWORK_UNITS].map((unit) => join(tree, AGENT, 'systemd', unit)),
     to,
   ]);
   const script =

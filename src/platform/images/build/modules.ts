@@ -20,6 +20,8 @@ export const laterModules = [
     'nft_ct',
     'nft_reject_inet',
     'nft_chain_nat',
+    'nft_fib_inet',
+    'nft_redir',
   ],
 ];
 

@@ -22,7 +22,10 @@ const PROGRAM = '/opt/remora/src/platform/images/build/guest/warm-up.sh';
 const DONE = 'remora: warm';
 const SHOWN_LINES = 20;
 
-/** Throws `internal` with the last lines of the console when the agent does not come up: such an image would be of no use. */
+/**
+ * Throws `internal` with the last lines of the console when the agent does not come up, or no network policy is enforced: such an image would
+ * be of no use.
+ */
 export async function warmUp({ kernel, initrd, disk, append, cpu, dir }: WarmUpOptions): Promise<void> {
   await mkdir(dir, { recursive: true });
   const console = join(dir, 'console.log');
@@ -43,7 +46,10 @@ export async function warmUp({ kernel, initrd, disk, append, cpu, dir }: WarmUpO
   const lines = (await readFile(console, 'utf8')).split(/\r?\n/);
   if (!lines.some((line) => line.includes(DONE))) {
     const last = lines.slice(-SHOWN_LINES).join('\n');
-    throw new RemoraError('internal', `the agent has not come up in the new image; the end of its console:\n${last}`);
+    throw new RemoraError(
+      'internal',
+      `the agent has not come up in the new image, or no network policy is enforced there; the end of its console:\n${last}`,
+    );
   }
   await rm(dir, { recursive: true });
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the agent and the supervisor once, as the first program of a machine that the build of an image boots: their compiled code is
-# then in the image, for the processor that its machines have.
+# Runs the agent and what runs beside it once, as the first program of a machine that the build of an image boots: their compiled code is
+# then in the image, for the processor that its machines have. A network policy is enforced too: the kernel has what that takes.
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export PATH
 ip link set lo up
@@ -36,8 +36,29 @@ ask 'http://localhost/v1/fs/list?path=/home/sprite' > /dev/null
 ask -X POST http://localhost/v1/machine/resumed
 ask http://localhost/v1/ports
 kill $agent
-wait $agent && echo 'remora: warm'
+wait $agent
+ended=$?
 kill $supervisor 2> /dev/null
 wait $supervisor
+
+# As in its unit: a user of its own, and a cache that nobody else writes.
+beside=$run/network/network.sock
+install -d -o remora-network -g remora-network -m 0700 ${beside%/*} $run/network-state /var/cache/remora-network
+NODE_COMPILE_CACHE=/var/cache/remora-network setpriv --reuid=remora-network --regid=remora-network --clear-groups \
+  --inh-caps=+net_admin --ambient-caps=+net_admin \
+  $(start remora-network) --socket $beside --state-dir $run/network-state &
+network=$!
+until_there $beside
+enforce() {
+  curl -sS --max-time 60 --unix-socket $beside --output /dev/null --write-out '%{http_code}' -X PUT -H 'content-type: application/json' \
+    -d "{\"rules\":[$1],\"exempt\":{\"names\":[],\"networks\":[]}}" http://localhost/v1/network
+}
+restricted=$(enforce '{"action":"deny","domain":"*"}')
+curl -sS --max-time 5 http://denied.example/ 2> /dev/null
+lifted=$(enforce '')
+kill $network
+wait $network
+echo "the agent ended with $ended; a network policy: $restricted $lifted"
+[ "$ended $restricted $lifted" = '0 200 200' ] && echo 'remora: warm'
 sync
 poweroff -ff
