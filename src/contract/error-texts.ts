@@ -51,7 +51,7 @@ export const errorTexts: Readonly<Record<ErrorCode, string>> = {
   other_host: 'the machine belongs to another platform process; `details.host` names it',
   unknown_host: 'the proxy serves no such host name; look at the `url` of the sprite',
   not_eligible: 'the machine cannot be suspended; `details` has each condition that is not met',
-  not_supported: 'what runs the machines of this platform cannot do this; `details.fields` names the field',
+  unsupported_by_driver: 'what runs the machines of this platform cannot do this; `details.fields` names the field',
   insufficient_memory: 'the host has less memory free than the machine needs; `details.free_mb` says how much',
   upgrade_required: 'the operation is served on an upgraded connection only; `Upgrade` names the protocol',
   too_many_requests: 'a rate or a number is used up; repeat after `Retry-After`',
@@ -62,6 +62,7 @@ export const errorTexts: Readonly<Record<ErrorCode, string>> = {
   headers_too_large: 'the headers are longer than the limit',
   internal: 'a fault of Remora; the log has the cause',
   not_implemented: 'the operation is known and not served here',
+  not_supported: 'it cannot be enforced here, so nothing is kept; `details.missing` says what it needs',
   not_isolated:
     'the machine shares kernel and files with its platform; start the platform with --trust-machines to reach into it',
   upstream_failed: 'the other side could not be reached, or its answer cannot be read; nothing was carried out twice',

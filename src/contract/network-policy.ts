@@ -46,14 +46,6 @@ export const networkPolicyOperations = {
     params: spriteParams,
     body: networkPolicyRequest,
     answer: { kind: 'empty', status: 204 },
-    errors: [
-      'invalid_request',
-      'unauthorized',
-      'forbidden',
-      'not_found',
-      'conflict',
-      'not_implemented',
-      ...reachErrors,
-    ],
+    errors: ['invalid_request', 'unauthorized', 'forbidden', 'not_found', 'conflict', 'not_supported', ...reachErrors],
   }),
 } as const;

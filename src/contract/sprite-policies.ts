@@ -20,14 +20,7 @@ export type ResourcesPolicy = z.infer<typeof resourcesPolicy>;
 const shared = { source: 'Sprites API', tag: 'Policies', servedAt: ['tcp', 'operator'], params: spriteParams } as const;
 const read = { ...shared, method: 'GET', access: 'every', errors: ['unauthorized', 'forbidden', 'not_found'] } as const;
 const change = { ...shared, access: 'organization', answer: { kind: 'empty', status: 204 } } as const;
-const setErrors = [
-  'invalid_request',
-  'unauthorized',
-  'forbidden',
-  'read_only',
-  'not_found',
-  'not_implemented',
-] as const;
+const setErrors = ['invalid_request', 'unauthorized', 'forbidden', 'read_only', 'not_found', 'not_supported'] as const;
 const deleteErrors = ['unauthorized', 'forbidden', 'read_only', 'not_found'] as const;
 
 export const spritePolicyOperations = {

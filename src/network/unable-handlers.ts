@@ -15,7 +15,7 @@ export function createUnableHandlers(missing: string): NetworkHandlers {
       await checkRules(body.rules, 'body.rules');
       if (body.rules.length === 0) return { rules: [], ...unrestricted };
       const message = `a network policy cannot be enforced here: it needs ${missing}; it is not kept, and nothing is restricted`;
-      throw new RemoraError('not_implemented', message, { details: { missing } });
+      throw new RemoraError('not_supported', message, { details: { missing } });
     },
     readNetwork: () => ({ rules: [], ...unrestricted }),
     explainNetwork: () => ({ decision: 'allow', reason: 'nothing is restricted', addresses: [], names: [] }),

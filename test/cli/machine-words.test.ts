@@ -31,7 +31,7 @@ describe.each(doors)('%s', (_door, open) => {
     });
     expect(await run('machine', 'create', '--image', 'debian')).toMatchObject({
       code: 1,
-      err: expect.stringContaining('not_supported'),
+      err: expect.stringContaining('unsupported_by_driver'),
     });
     expect((await run('machine', 'start', 'web')).out).toContain('runs; it was created');
     expect((await run('machine', 'update', 'web', '--memory', '512')).out).toMatch(/^web \(.*\) has the version \w+/);

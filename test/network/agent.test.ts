@@ -95,7 +95,7 @@ describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network p
     rmSync(join(dir, 'run', 'network'), { recursive: true });
     await start({});
     const refusal = {
-      error: 'not_implemented',
+      error: 'not_supported',
       details: { missing: expect.stringContaining('REMORA_NETWORK_POLICY') },
     };
     expect(await put(deny('*'))).toMatchObject({ status: 501, json: refusal });

@@ -62,7 +62,7 @@ describe.skipIf(isWithoutNetworks())('at a platform whose machine enforces', () 
     await start({});
     expect(await set({ rules })).toMatchObject({
       status: 501,
-      json: { error: 'not_implemented', details: { missing: expect.stringContaining('REMORA_NETWORK_POLICY') } },
+      json: { error: 'not_supported', details: { missing: expect.stringContaining('REMORA_NETWORK_POLICY') } },
     });
     expect((await outside('GET', PATH)).json).toEqual(NOTHING);
   });

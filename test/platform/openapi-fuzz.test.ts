@@ -176,7 +176,7 @@ function toCalls(
 }
 
 /** Where no machine may be reached into, and for policies that cannot be enforced. */
-const NOT_DONE = ['not_isolated', 'not_implemented'];
+const NOT_DONE = ['not_isolated', 'not_supported', 'not_implemented'];
 
 /** These wait for the agent of a machine that has none here, or boot a machine at each call. */
 const WAITING = ['upgradeSprite', 'restartMachine'];

@@ -34,7 +34,7 @@ test.each([
   const answer = await post(kind, policy);
   expect([answer.status, answer.json]).toEqual([
     501,
-    expect.objectContaining({ error: 'not_implemented', details: { missing: expect.stringMatching(/./) } }),
+    expect.objectContaining({ error: 'not_supported', details: { missing: expect.stringMatching(/./) } }),
   ]);
   expect(await read(kind)).toEqual(kind === 'network' ? { rules: [] } : {});
 });

@@ -48,5 +48,5 @@ export function createNetworkHandlers({
 
 function notEnforced(missing: string): RemoraError {
   const message = `a network policy cannot be enforced here: it needs ${missing}; nothing is changed`;
-  return new RemoraError('not_implemented', message, { details: { missing } });
+  return new RemoraError('not_supported', message, { details: { missing } });
 }

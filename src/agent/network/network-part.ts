@@ -49,7 +49,7 @@ export interface NetworkPart extends AsyncDisposable {
 const LOOK_MS = 5_000;
 const FOR_ALL = 0o444;
 const FOR_OWNER = 0o600;
-const passedOn: readonly ErrorCode[] = ['invalid_request', 'not_implemented'];
+const passedOn: readonly ErrorCode[] = ['invalid_request', 'not_supported'];
 
 export function createNetworkPart({ config, env, uid, log, part }: NetworkPartOptions): NetworkPart {
   const directory = dirname(config.socket);
@@ -77,7 +77,7 @@ export function createNetworkPart({ config, env, uid, log, part }: NetworkPartOp
     return await link;
   }
 
-  /** Throws `not_implemented` with what is missing, and why the process does not answer. */
+  /** Throws `not_supported` with what is missing, and why the process does not answer. */
   async function ask<T>(call: (client: NetworkLink['client']) => Promise<T>): Promise<T> {
     try {
       return await call((await open()).client);

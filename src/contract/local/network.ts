@@ -74,7 +74,7 @@ export const networkOperations = {
     body: networkEnforcement,
     rawBody: { cap_bytes: 4 * 1024 * 1024 },
     answer: { kind: 'json', status: 200, schema: networkState },
-    errors: ['invalid_request', 'not_implemented'],
+    errors: ['invalid_request', 'not_supported'],
   }),
   readNetwork: defineLocalOperation({
     ...shared,

@@ -31,7 +31,7 @@ export const ownNetworkOperations = {
     body: networkPolicyRequest,
     rawBody: { cap_bytes: 4 * 1024 * 1024 },
     answer: { kind: 'json', status: 200, schema: networkPolicyRequest },
-    errors: ['invalid_request', 'not_implemented', ...unreachable],
+    errors: ['invalid_request', 'not_supported', ...unreachable],
   }),
   explainNetworkPolicy: defineLocalOperation({
     method: 'POST',

@@ -6,7 +6,7 @@ import { refuseField } from '../../core/refuse-field.ts';
 import type { MachineService } from '../machines/moves/machine-service.ts';
 import { CPUS, type MachineDefaults, REGION } from '../machines/records/machine-defaults.ts';
 
-/** Throws `invalid_request` and `not_supported`, naming the fields. */
+/** Throws `invalid_request` and `unsupported_by_driver`, naming the fields. */
 export function toMachineConfig(
   { region = REGION, config }: Pick<CreateMachineRequest, 'region' | 'config'>,
   { driver, memory_mb }: MachineDefaults,

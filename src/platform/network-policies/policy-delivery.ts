@@ -15,7 +15,7 @@ type Session = Pick<ChannelSession, 'sprite_id' | 'dispatcher' | 'close'>;
 
 export interface PolicyDelivery {
   /**
-   * Resolves when the machine enforces the rules and they are stored. Throws what the agent refuses them with (`not_implemented` with what is
+   * Resolves when the machine enforces the rules and they are stored. Throws what the agent refuses them with (`not_supported` with what is
    * missing there), `conflict` when another change came in between, and `upstream_failed` and `upstream_timeout`; nothing is stored then.
    */
   set(channel: Session, rules: readonly NetworkPolicyRule[]): Promise<void>;
@@ -26,7 +26,7 @@ export interface PolicyDelivery {
 /** Longer than the agent gives what enforces the rules. */
 const ENFORCE_MS = 40_000;
 const NOT_FOUND = 404;
-const passedOn: readonly ErrorCode[] = ['invalid_request', 'not_implemented', 'start_failed', 'upstream_timeout'];
+const passedOn: readonly ErrorCode[] = ['invalid_request', 'not_supported', 'start_failed', 'upstream_timeout'];
 
 export function createPolicyDelivery(policies: NetworkPolicyStore, clock: Pick<Clock, 'wall_ms'>): PolicyDelivery {
   const turns = new Map<string, Promise<unknown>>();
@@ -105,7 +105,7 @@ function toRefusal(error: unknown): unknown {
   if (status === NOT_FOUND) {
     const missing = 'an agent that enforces network policies';
     const old = 'the agent of this machine is too old for a network policy; upgrade it, or restart the sprite';
-    return new RemoraError('not_implemented', old, { details: { missing } });
+    return new RemoraError('not_supported', old, { details: { missing } });
   }
   const failed = code === 'timeout' ? 'upstream_timeout' : 'upstream_failed';
   return new RemoraError(failed, `the agent of this machine did not enforce the network policy: ${message}`, {

@@ -50,5 +50,5 @@ function toNotEnforced(error: unknown): unknown {
   if (!(error instanceof RemoraError) || error.code !== 'not_isolated') return error;
   const missing = 'a network of its own';
   const message = `a network policy cannot be enforced here: the machine of this sprite has not ${missing}; it is not kept, and nothing is restricted`;
-  return new RemoraError('not_implemented', message, { details: { missing }, cause: error });
+  return new RemoraError('not_supported', message, { details: { missing }, cause: error });
 }

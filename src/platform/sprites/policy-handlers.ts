@@ -41,5 +41,5 @@ function notEnforced(kind: string, missing: string): RemoraError {
   const message =
     `a ${kind} policy cannot be enforced here: the machine of this sprite has not ${missing}; ` +
     'it is not kept, and nothing is restricted';
-  return new RemoraError('not_implemented', message, { details: { missing } });
+  return new RemoraError('not_supported', message, { details: { missing } });
 }

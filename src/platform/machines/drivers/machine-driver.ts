@@ -85,9 +85,9 @@ export interface MachineDriver extends AsyncDisposable {
   discard(id: string): Promise<void>;
   readonly checkpoints: MachineCheckpoints;
   readonly volumes: MachineVolumes;
-  /** Throws `not_supported`, with the field, for a configuration that this driver cannot carry out. */
+  /** Throws `unsupported_by_driver`, with the field, for a configuration that this driver cannot carry out. */
   checkConfig(config: MachineConfig): void;
-  /** Sends a signal to what the machine runs first. Throws `invalid_state` when it does not run, and `not_supported`. */
+  /** Sends a signal to what the machine runs first. Throws `invalid_state` when it does not run, and `unsupported_by_driver`. */
   signal(id: string, signal: StopSignal): Promise<void>;
   state(id: string): DriverState;
   capacity(): HostMemory;

@@ -93,9 +93,9 @@ export interface MachineService extends AsyncDisposable {
   update(id: string, change: MachineChange): Promise<MachineRow>;
   /** Starts a machine and does not wait for the report of its agent. Throws what `start` throws before that. */
   launch(id: string): Promise<void>;
-  /** Throws `not_supported` for a configuration that the driver cannot carry out. */
+  /** Throws `unsupported_by_driver` for a configuration that the driver cannot carry out. */
   checkConfig(config: MachineConfig): void;
-  /** Sends a signal to a machine that runs. Throws `invalid_state`, and `not_supported`. */
+  /** Sends a signal to a machine that runs. Throws `invalid_state`, and `unsupported_by_driver`. */
   signal(id: string, signal: StopSignal): Promise<void>;
   /** Stops a machine and deletes its record and files. Its waiters get `invalid_state`. */
   destroy(id: string): Promise<void>;

@@ -18,7 +18,7 @@ async function seePort(sprite: Sprite, port: number): Promise<void> {
   watcher.close();
 }
 
-const NOT_DONE = /status 501.*not_implemented/;
+const NOT_DONE = /status 501.*not_supported/;
 
 export const spriteSteps: Steps = {
   'Sprite.update': async ({ sprite }) => expect((await sprite.update({ labels: ['x'] })).labels).toEqual(['x']),

@@ -11,7 +11,7 @@ const NEEDS_IMAGE = 'a machine of the driver process runs the agent on the host;
 const SHARES_NETWORK =
   'a machine of the driver process has the network of the host; leave it out, or use the driver qemu';
 
-/** Throws `not_supported` with every field that asks for what this driver cannot do. */
+/** Throws `unsupported_by_driver` with every field that asks for what this driver cannot do. */
 export function checkProcessConfig(config: MachineConfig): void {
   const { image, rootfs, guest, init, network, env = {} } = config;
   const fields = [
@@ -26,7 +26,7 @@ export function checkProcessConfig(config: MachineConfig): void {
   ];
   if (fields.length === 0) return;
   const message = fields.map((problem) => `${problem.field}: ${problem.message}`).join('; ');
-  throw new RemoraError('not_supported', message, { details: { fields } });
+  throw new RemoraError('unsupported_by_driver', message, { details: { fields } });
 }
 
 function toProblem(name: string, message: string) {

@@ -11,7 +11,7 @@ const NO_EGRESS =
   'machines of this platform reach nothing but the platform; it would have to run with --qemu-network egress';
 const IMAGE = /^[a-z0-9][a-z0-9._-]{0,62}$/;
 
-/** Throws `not_supported` with every field that asks for what this driver cannot do. */
+/** Throws `unsupported_by_driver` with every field that asks for what this driver cannot do. */
 export function checkQemuConfig(
   { image, rootfs, init, guest, network }: MachineConfig,
   { network: allowed = 'none' }: Pick<QemuSettings, 'network'> = {},
@@ -27,7 +27,7 @@ export function checkQemuConfig(
   ];
   if (fields.length === 0) return;
   const message = fields.map((problem) => `${problem.field}: ${problem.message}`).join('; ');
-  throw new RemoraError('not_supported', message, { details: { fields } });
+  throw new RemoraError('unsupported_by_driver', message, { details: { fields } });
 }
 
 function toProblem(name: string, message: string) {

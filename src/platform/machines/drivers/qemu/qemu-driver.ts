@@ -131,7 +131,7 @@ export function createQemuDriver(options: QemuDriverOptions): MachineDriver {
     checkConfig: (config) => checkQemuConfig(config, options),
     async signal(id) {
       runningOf(id);
-      throw new RemoraError('not_supported', NO_SIGNALS);
+      throw new RemoraError('unsupported_by_driver', NO_SIGNALS);
     },
     state: (id) => (instances.get(id) !== undefined ? 'running' : instances.suspended(id) ? 'suspended' : 'stopped'),
     capacity: () => ({
