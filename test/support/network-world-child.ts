@@ -1,12 +1,16 @@
-// The servers of the world around a machine: on port 80 one that answers with the address at which it was reached, or with a line every
-// 50 ms for `/stream`, or with nothing for `/quiet`.
-import { createServer } from 'node:http';
+// The servers of the world around a machine: on the ports 80 and 8080 one that answers with the address at which it was reached, or with a line
+// every 50 ms for `/stream`, or with nothing for `/quiet`.
+import { createServer, type RequestListener } from 'node:http';
 
-const server = createServer((request, response) => {
-  response.writeHead(200, { 'content-type': 'text/plain' });
+const answer: RequestListener = (request, response) => {
+  const isOver = request.url !== '/quiet' && request.url !== '/stream';
+  // The server ends the connection: nothing of the program is on its way after that.
+  response.writeHead(200, { 'content-type': 'text/plain', ...(isOver && { connection: 'close' }) });
   if (request.url === '/quiet') return response.flushHeaders();
-  if (request.url !== '/stream') return response.end(`${request.socket.localAddress?.replace('::ffff:', '')}\n`);
+  if (isOver) return response.end(`${request.socket.localAddress?.replace('::ffff:', '')}\n`);
   const timer = setInterval(() => response.write('line\n'), 50);
   return response.once('close', () => clearInterval(timer));
+};
+createServer(answer).listen(8080, '::', () => {
+  createServer(answer).listen(80, '::', () => process.stdout.write('up\n'));
 });
-server.listen(80, '::', () => process.stdout.write('up\n'));

@@ -2,6 +2,7 @@
 // knows and notes what it is asked, and servers at public addresses. Needs root.
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
 import { atEnd } from './at-end.ts';
 import { eventually } from './eventually.ts';
@@ -10,17 +11,21 @@ import { signalRunning } from './signal-running.ts';
 import { tempDir } from './temp-dir.ts';
 
 export const NAME_SERVER = '93.184.0.53';
+/** Others know the same names. */
+const OTHER_NAME_SERVERS = ['8.8.8.8', '2001:4860:4860::8888'] as const;
 /** At each of them answers a server on port 80, with its address. */
 export const ADDRESSES = ['93.184.0.1', '93.184.0.2', '93.184.0.3', '10.20.0.1', '169.254.169.254'] as const;
 export const ADDRESSES_6 = ['2606:2800::1', '2606:2800::2'] as const;
+/** The same server answers at each address that begins like this. */
+export const MANY_ADDRESSES = '93.184.1.';
 const tools = ['/usr/sbin/nft', '/usr/sbin/dnsmasq', '/usr/bin/curl', '/usr/bin/dig', '/usr/bin/setpriv'];
 const ips = ['/usr/sbin/ip', '/sbin/ip', '/usr/bin/ip'];
 
-/** For `describe.skipIf`: says what is missing. */
-export function isWithoutNetworks(): boolean {
+/** For `describe.skipIf`: says what is missing. `more`: paths of further programs. */
+export function isWithoutNetworks(more: readonly string[] = []): boolean {
   const isRoot = process.getuid?.() === 0;
   const missing = [
-    ...tools.filter((path) => !existsSync(path)),
+    ...[...tools, ...more].filter((path) => !existsSync(path)),
     ...(ips.some((path) => existsSync(path)) ? [] : ['ip']),
   ];
   if (!isRoot) return loudly(true, 'not root: no network namespace can be made, and no network policy is enforced');
@@ -91,8 +96,9 @@ export async function openNetworkWorld(): Promise<NetworkWorld> {
   ip('-n', world, 'link', 'set', 'down0', 'up');
   ip('-n', machine, 'route', 'add', 'default', 'via', '93.180.0.1');
   ip('-n', machine, '-6', 'route', 'add', 'default', 'via', '2606:2801::1');
-  for (const address of [...ADDRESSES, NAME_SERVER]) ip('-n', world, 'addr', 'add', `${address}/32`, 'dev', 'lo');
-  for (const address of ADDRESSES_6) ip('-n', world, 'addr', 'add', `${address}/128`, 'dev', 'lo', 'nodad');
+  for (const address of [...ADDRESSES, ...ADDRESSES_6, NAME_SERVER, ...OTHER_NAME_SERVERS])
+    ip('-n', world, 'addr', 'add', address, 'dev', 'lo', ...(isIPv6(address) ? ['nodad'] : []));
+  ip('-n', world, 'addr', 'add', `${MANY_ADDRESSES}1/24`, 'dev', 'lo');
 
   function startIn(name: string, words: readonly string[], env: Record<string, string> = {}): ChildProcess {
     const child = spawn('ip', ['netns', 'exec', name, ...words], {
@@ -167,7 +173,7 @@ export async function openNetworkWorld(): Promise<NetworkWorld> {
         '--no-hosts',
         '--no-daemon',
         '--bind-interfaces',
-        `--listen-address=${NAME_SERVER}`,
+        `--listen-address=${[NAME_SERVER, ...OTHER_NAME_SERVERS].join()}`,
       ];
       const noting = ['--log-queries', `--log-facility=${log}`, '--conf-file=/dev/null', '--user=root'];
       const known = [...lines, 'host-record=up.test,93.184.0.1'].map((line) => `--${line}`);
@@ -182,7 +188,7 @@ export async function openNetworkWorld(): Promise<NetworkWorld> {
     },
     asked() {
       const text = existsSync(log) ? readFileSync(log, 'utf8') : '';
-      return [...text.matchAll(/ query\[\S+\] (\S+) from 93\.180/g)].map(([, name = '']) => name);
+      return [...text.matchAll(/ query\[\S+\] (\S+) from (?:93\.180|2606:2801)/g)].map(([, name = '']) => name);
     },
   };
   await opened.setNames([]);

@@ -1,9 +1,9 @@
 // Which rule of a network policy decides on a name: every line is a policy, a name and what has to come of it. The order of the rules
 // never counts, so that each line is tried in both directions.
 import { expect, test } from 'vitest';
-import type { NetworkPolicyRule } from '../../../src/contract/network-policy.ts';
 import { compilePolicy, type NetworkPolicy } from '../../../src/core/network-policy/compile-policy.ts';
 import type { NetworkPreset } from '../../../src/core/network-policy/presets/network-preset.ts';
+import { readPolicy } from '../../support/read-policy.ts';
 
 const preset = (name: string, domains: string[]): NetworkPreset => ({ name, date: '2026-01-31', about: name, domains });
 const presets = new Map(
@@ -12,18 +12,6 @@ const presets = new Map(
     each,
   ]),
 );
-
-/** `+a -b @c`: allow a, deny b, include c. */
-function readPolicy(text: string): NetworkPolicyRule[] {
-  return text
-    .split(' ')
-    .filter((word) => word !== '')
-    .map((word): NetworkPolicyRule => {
-      const rest = word.slice(1);
-      if (word.startsWith('@')) return { include: rest };
-      return { action: word.startsWith('+') ? 'allow' : 'deny', domain: rest };
-    });
-}
 
 /** What decides, as in the policy; a domain that a preset brought, as `@preset:domain`. */
 function show(policy: NetworkPolicy, name: string): string {
