@@ -1,5 +1,5 @@
 // Reads the mounted directory of a LiteFS node: the primary, and the position of each database. The mount may hang with its node,
-// and a read in it then blocks a thread of Node's pool; so there is never more than one read at a time.
+// and a read in it then blocks a thread of Node's pool; so there is never more than one read at a time: the others wait for their turn.
 import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PRIMARY_FILE, type Transaction } from '../../../contract/replication.ts';
@@ -33,16 +33,28 @@ export interface MountedNode {
 }
 
 export function createMountedNode(directory: string, wall_ms: () => number): MountedNode {
-  let busy: Promise<unknown> | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+  let isHanging = false;
 
-  function once<T>(read: () => Promise<T>): Promise<T> {
-    if (busy !== undefined) return Promise.reject(new Error(`${directory} has not answered an earlier read`));
-    const reading = read();
-    const over = () => {
-      busy = undefined;
-    };
-    busy = reading.then(over, over);
-    return withDeadline(DEADLINE_MS, reading);
+  /** Rejects at the deadline, and at once while a read is past its own. */
+  async function inTurn<T>(read: () => Promise<T>): Promise<T> {
+    const toError = () => new Error(`${directory} does not answer`);
+    if (isHanging) throw toError();
+    let isLate = false;
+    const turn = last.then(() => {
+      if (isLate) throw toError();
+      return read();
+    });
+    last = turn.catch(() => undefined);
+    return await withDeadline(DEADLINE_MS, turn, () => {
+      isLate = true;
+      isHanging = true;
+      // Nothing joins the queue meanwhile.
+      last.then(() => {
+        isHanging = false;
+      });
+      return toError();
+    });
   }
 
   async function readPosition(name: string): Promise<FilePosition | undefined> {
@@ -67,9 +79,9 @@ export function createMountedNode(directory: string, wall_ms: () => number): Mou
   }
 
   return {
-    read: (db) => once(() => read(db)),
+    read: (db) => inTurn(() => read(db)),
     list: (known) =>
-      once(async () => {
+      inTurn(async () => {
         const found = new Set(known);
         for (const file of await readdir(directory)) {
           if (found.size >= DATABASE_CAP) break;
@@ -79,7 +91,7 @@ export function createMountedNode(directory: string, wall_ms: () => number): Mou
         return found;
       }),
     primary: () =>
-      once(async () => {
+      inTurn(async () => {
         const bytes = await readStart(join(directory, PRIMARY_FILE), PRIMARY_BYTES);
         const name = bytes?.toString('utf8').trim();
         return name === '' ? undefined : name;

@@ -1,7 +1,9 @@
 // Positions that the stream does not tell: read from the mounted directory of the node after a reconnect.
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { createMountedNode } from '../../../../src/agent/replication/mount/mounted-node.ts';
 import { eventually } from '../../../support/eventually.ts';
 import { startReplicationAgent } from '../../../support/replication-agent.ts';
 import { startNode, tx } from '../../../support/scripted-node.ts';
@@ -151,6 +153,33 @@ test('a token is the position of the database itself, ahead of the stream', asyn
   });
   rmSync(join(dir, 'a-pos'));
   expect((await agent.get('/v1/replication/a/token')).json).toMatchObject({ __txid: id(1), source: 'stream' });
+});
+
+test('many tokens at once are all the position of the database', async () => {
+  const dir = tempDir();
+  const { agent, connection } = await follow(dir);
+  connection.send(tx('a', 1));
+  await agent.reaches('a', 1);
+  put(dir, 'a', 2);
+  const answers = await Promise.all(Array.from({ length: 50 }, () => agent.get('/v1/replication/a/token')));
+  expect(new Set(answers.map(({ json }) => JSON.stringify(json))).size).toBe(1);
+  expect(answers[0]?.json).toMatchObject({ __txid: id(2), source: 'mount' });
+});
+
+test('a directory that hangs costs a token one deadline, then none, and is read again when it answers', async () => {
+  const dir = tempDir();
+  put(dir, 'a', 2);
+  // A pipe that nobody writes to holds the thread that opens it, as a file of a mount does whose node is gone.
+  execFileSync('mkfifo', [join(dir, 'hung-pos')]);
+  const node = createMountedNode(dir, Date.now);
+  const begun_ms = performance.now();
+  const late = await Promise.allSettled([node.read('hung'), node.read('a')]);
+  const took_ms = performance.now() - begun_ms;
+  expect(late.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  await expect(node.read('a')).rejects.toThrow(`${dir} does not answer`);
+  expect(performance.now() - begun_ms - took_ms).toBeLessThan(took_ms / 2);
+  writeFileSync(join(dir, 'hung-pos'), '');
+  expect(await eventually(() => node.read('a').catch(() => undefined))).toMatchObject({ txID: id(2) });
 });
 
 test('a directory that is not there is said, and the stream is followed all the same', async () => {
