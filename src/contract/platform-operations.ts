@@ -21,6 +21,7 @@ import { machineLeaseOperations } from './machine-leases.ts';
 import { machineMetadataOperations } from './machine-metadata.ts';
 import { machineUsageOperations } from './machine-usage.ts';
 import { machineOperations } from './machines.ts';
+import { networkExplanationOperations } from './network-explanations.ts';
 import { networkPolicyOperations } from './network-policy.ts';
 import { oauthOperations } from './oauth.ts';
 import { definePlatformOperation, type PlatformOperations } from './operation.ts';
@@ -81,6 +82,7 @@ export const platformOperations = {
   ...checkpointOperations,
   ...proxyOperations,
   ...networkPolicyOperations,
+  ...networkExplanationOperations,
   ...spritePolicyOperations,
   ...spriteMachineOperations,
   ...upgradeOperations,

@@ -34,6 +34,7 @@ import * as machineLeases from './machine-leases.ts';
 import * as machineMetadata from './machine-metadata.ts';
 import * as machineUsage from './machine-usage.ts';
 import * as machines from './machines.ts';
+import * as networkExplanations from './network-explanations.ts';
 import * as networkPolicy from './network-policy.ts';
 import * as oauth from './oauth.ts';
 import * as organizations from './organizations.ts';
@@ -86,6 +87,7 @@ const modules: readonly Readonly<Record<string, unknown>>[] = [
   files,
   checkpoints,
   networkPolicy,
+  networkExplanations,
   extensions,
   extensionWebhooks,
   signOn,

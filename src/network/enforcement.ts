@@ -1,12 +1,7 @@
 // The network policy that holds in this machine, from the rules that the agent sends: names are judged here, addresses by the kernel.
 import { isIP, isIPv6 } from 'node:net';
-import type {
-  NetworkEnforcement,
-  NetworkExplanation,
-  NetworkQuestion,
-  NetworkRefusal,
-  NetworkState,
-} from '../contract/local/network.ts';
+import type { NetworkEnforcement, NetworkState } from '../contract/local/network.ts';
+import type { NetworkExplanation, NetworkQuestion, NetworkRefusal } from '../contract/network-explanations.ts';
 import { type AddressBytes, compileRanges, toAddressBytes } from '../core/network-policy/address-ranges.ts';
 import { compilePolicy, type NetworkPolicy } from '../core/network-policy/compile-policy.ts';
 import { normalizeName } from '../core/network-policy/domain-name.ts';

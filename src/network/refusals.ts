@@ -1,5 +1,5 @@
 // What was refused lately, counted, for the people who ask why something does not work.
-import type { NetworkRefusal } from '../contract/local/network.ts';
+import type { NetworkRefusal } from '../contract/network-explanations.ts';
 
 /** The last so many different ones. */
 const KEPT_MAX = 256;

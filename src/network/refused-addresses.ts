@@ -1,6 +1,6 @@
 // The destinations that the kernel has refused, from the set that its rules fill. Pure but for the reading.
 import { z } from 'zod';
-import type { NetworkRefusal } from '../contract/local/network.ts';
+import type { NetworkRefusal } from '../contract/network-explanations.ts';
 import type { Netfilter } from './netfilter.ts';
 import { REFUSED_S, TABLE } from './ruleset.ts';
 

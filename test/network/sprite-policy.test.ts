@@ -7,6 +7,7 @@ import { openOnce } from '../support/at-end.ts';
 import { eventually } from '../support/eventually.ts';
 import { enforcersOf, openAgentWorld } from '../support/network-agent-world.ts';
 import { isWithoutNetworks } from '../support/network-world.ts';
+import { runHere } from '../support/run-here.ts';
 import { signalRunning } from '../support/signal-running.ts';
 
 const PATH = '/v1/sprites/dev-1/policy/network';
@@ -40,6 +41,57 @@ describe.skipIf(isWithoutNetworks())('at a platform whose machine enforces', () 
       status: 400,
     });
     expect((await outside('GET', PATH)).json).toEqual({ rules });
+  });
+
+  test('what it does is explained, and what it has refused is listed, in the machine and at the platform', async () => {
+    const { outside, dir, platformDir } = opened();
+    const PID = expect.any(Number);
+    expect(curl('http://93.184.0.3/')).not.toBe(0);
+    expect(await outside('POST', `${PATH}/explain`, { host: 'A.example.', port: 80 })).toMatchObject({
+      status: 200,
+      json: { decision: 'allow', rule: { index: 0, domain: 'a.example' }, addresses: ['93.184.0.1'] },
+    });
+    expect(await outside('POST', `${PATH}/explain`, { host: '93.184.0.1' })).toMatchObject({
+      json: { decision: 'allow', names: ['a.example'] },
+    });
+    expect(await outside('POST', `${PATH}/explain`, { host: 'a b' })).toMatchObject({
+      status: 400,
+      json: { error: 'invalid_request' },
+    });
+    const list = await outside('GET', `${PATH}/refused`);
+    expect(list.json.refused).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ kind: 'name', name: 'b.example', process: { pid: PID, command: 'curl' } }),
+        expect.objectContaining({ kind: 'address', address: '93.184.0.3', port: 80, uid: 0 }),
+      ]),
+    );
+    for (const where of [
+      ['--socket', join(dir, 'run', 'agent.sock')],
+      ['-s', 'dev-1', '--dir', platformDir, '--organization', 'acme'],
+    ]) {
+      const explain = (...words: string[]) =>
+        runHere(['explain-network', ...words, ...where], { HOME: '/nonexistent' });
+      expect(await explain('a.example:80')).toEqual({
+        code: 0,
+        err: '',
+        out: [
+          'decision   allow',
+          'because    rule 0 allows a.example',
+          'rule       0: allow a.example',
+          'addresses  93.184.0.1',
+        ].join('\n'),
+      });
+      expect(await explain('[2606:2800::1]:443')).toMatchObject({
+        code: 1,
+        out: expect.stringMatching(/^decision +deny\nbecause +no allowed name has led to it\n/),
+      });
+      expect(JSON.parse((await explain('b.example', '--json')).out)).toMatchObject({ decision: 'deny' });
+      const { code, out } = await explain('--refused');
+      expect([code, out]).toEqual([0, expect.stringMatching(/^REFUSED +KIND +COUNT +LAST +BY\n/)]);
+      expect(out).toMatch(/^b\.example +name +\d+ .* curl \(pid \d+\)$/m);
+      expect(out).toMatch(/^93\.184\.0\.3:80\/tcp +address +\d+ .* user 0$/m);
+      expect(JSON.parse((await explain('--refused', '--json')).out)).toMatchObject({ refused: expect.any(Array) });
+    }
   });
 
   test('a machine that enforces another one gets it again', async () => {

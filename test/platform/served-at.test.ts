@@ -116,6 +116,8 @@ restoreCheckpoint 401:unauthorized served served served served 404:not_found
 proxyPort 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 readNetworkPolicy 401:unauthorized served served served served 404:not_found
 setNetworkPolicy 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+explainNetworkPolicy 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
+listRefusedConnections 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 readPrivilegesPolicy 401:unauthorized served served served served 404:not_found
 setPrivilegesPolicy 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found
 deletePrivilegesPolicy 401:unauthorized served 403:forbidden 403:forbidden served 404:not_found

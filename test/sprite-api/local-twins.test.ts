@@ -139,6 +139,8 @@ async function driveRecords({ call }: World): Promise<void> {
   await call('listSpritePorts', { wanted: /"ports":/ });
   await call('watchSpritePorts', { wanted: /"port_list"/ });
   await call('readNetworkPolicy', { wanted: /"rules":\[\]/ });
+  await call('explainNetworkPolicy', { words: json({ host: 'example.com' }), wanted: /"nothing is restricted"/ });
+  await call('listRefusedConnections', { wanted: /"refused":\[\]/ });
   // What is in a machine reads its policies, and its owner sets them at the platform.
   const refused = { status: 403, wanted: /"forbidden"/ };
   await call('setNetworkPolicy', { words: json({ rules: [] }), ...refused });

@@ -3,6 +3,7 @@ import { checkpointOperations } from '../../contract/checkpoints.ts';
 import { connectorOperations } from '../../contract/connectors.ts';
 import { fileOperations } from '../../contract/files.ts';
 import { gatewayOperations } from '../../contract/gateway.ts';
+import { networkExplanationOperations } from '../../contract/network-explanations.ts';
 import { networkPolicyOperations } from '../../contract/network-policy.ts';
 import { oauthOperations } from '../../contract/oauth.ts';
 import type { Operation } from '../../contract/operation.ts';
@@ -23,6 +24,7 @@ export const sandboxOperations: readonly Operation[] = [
   gatewayOperations,
   serviceOperations,
   networkPolicyOperations,
+  networkExplanationOperations,
   checkpointOperations,
   fileOperations,
   processOperations,
@@ -40,6 +42,9 @@ const remarks: Readonly<Record<string, string>> = {
     'github, gitlab, google, linear, notion, slack, slack_user; tried against a stand-in, not against the providers themselves',
   'POST `/v1/oauth/{provider}/callback`': 'state once, PKCE, exact redirect URI; renewal once for all who wait',
   'DELETE `/v1/oauth/connections/{id}`': 'ends the credential at the provider where there is a way',
+  'POST `/v1/sprites/{name}/policy/network`': 'stored once the machine enforces it',
+  'POST `/v1/sprites/{name}/policy/network/explain`': 'ours',
+  'GET `/v1/sprites/{name}/policy/network/refused`': 'ours',
   'POST `/v1/sprites/{name}/checkpoint`': 'files and definitions of services, of a machine in any state',
   'POST `/v1/sprites/{name}/checkpoints/{id}/restore`': 'what is there is kept first',
   'DELETE `/v1/sprites/{name}`': 'with its machine, files and tokens',

@@ -5,6 +5,7 @@ import { checkpointWords } from './checkpoints/checkpoint-words.ts';
 import { execWords } from './exec/exec-words.ts';
 import { copyWords } from './files/copy-words.ts';
 import { toInsideCommand } from './inside-command.ts';
+import { networkWords } from './network/network-words.ts';
 import { proxyWords } from './proxy/proxy-words.ts';
 import { serviceWords } from './services/service-words.ts';
 import { upgradeWords } from './upgrade/upgrade-words.ts';
@@ -15,6 +16,7 @@ export const insideCommands: readonly Command[] = [
   ...serviceWords,
   ...proxyWords,
   ...checkpointWords,
+  ...networkWords,
   ...upgradeWords,
 ].map(toInsideCommand);
 

@@ -6,6 +6,7 @@ import { toConnectionFailure, toRefusal } from '../../client/failure.ts';
 import { readText } from '../../client/read-answer.ts';
 import { UpstreamError } from '../../client/upstream-error.ts';
 import { insideOperations } from '../../contract/local/inside.ts';
+import { ownNetworkOperations } from '../../contract/local/own-network.ts';
 import { ownSpriteOperations } from '../../contract/local/own-sprite.ts';
 import { localUpgradeOperations } from '../../contract/local/upgrade.ts';
 import { Agent } from '../../http/undici.ts';
@@ -18,7 +19,13 @@ import { type Entrance, findEntrance } from './entrance.ts';
 const TIMEOUT_MS = 330_000;
 const FRAME_CAP_BYTES = 64 * 1024 * 1024;
 
-const operations = { ...insideOperations, ...ownSpriteOperations, ...localUpgradeOperations } as const;
+const { explainNetworkPolicy, listRefusedConnections } = ownNetworkOperations;
+const operations = {
+  ...insideOperations,
+  ...ownSpriteOperations,
+  ...localUpgradeOperations,
+  ...{ explainNetworkPolicy, listRefusedConnections },
+} as const;
 
 export interface RawRequest {
   readonly method: Dispatcher.HttpMethod;

@@ -1,5 +1,6 @@
 // What the agent asks of the process that enforces the network policy of its sprite, over a socket that only the agent can open.
 import { z } from 'zod';
+import { networkExplanation, networkQuestion, networkRefusals } from '../network-explanations.ts';
 import { networkPolicyRequest, networkPolicyRule } from '../network-policy.ts';
 import { defineLocalOperation } from '../operation.ts';
 
@@ -29,41 +30,7 @@ export const networkState = z.object({
 });
 export type NetworkState = z.infer<typeof networkState>;
 
-export const networkQuestion = z.object({ host: z.string().min(1).max(253), port: port.optional() });
-export type NetworkQuestion = z.infer<typeof networkQuestion>;
-
-/** What would happen to a connection. */
-export const networkExplanation = z.object({
-  decision: z.enum(['allow', 'deny']),
-  /** In plain words. */
-  reason: z.string(),
-  /** The rule that decided, and where it stands in the list; absent when none covers the name. */
-  rule: z
-    .object({ index: z.int(), action: z.enum(['allow', 'deny']), domain: z.string(), include: z.string().optional() })
-    .optional(),
-  /** Of a name: the addresses that it has led to. Of an address: the names that have led there, the last one first. */
-  addresses: z.array(z.string()),
-  names: z.array(z.string()),
-});
-export type NetworkExplanation = z.infer<typeof networkExplanation>;
-
-export const networkRefusal = z.object({
-  kind: z.enum(['name', 'address']),
-  name: z.string().optional(),
-  address: z.string().optional(),
-  port: port.optional(),
-  protocol: z.string().optional(),
-  /** Of the last attempt. Of an address the user alone is known. */
-  process: z.object({ pid: z.int(), command: z.string() }).optional(),
-  uid: z.int().optional(),
-  count: z.int(),
-  last_at: z.string(),
-});
-export type NetworkRefusal = z.infer<typeof networkRefusal>;
-
 const shared = { source: 'Remora', tag: 'Network policy', servedAt: ['socket'] } as const;
-
-export const networkRefusals = z.object({ refused: z.array(networkRefusal) });
 
 export const networkOperations = {
   enforceNetwork: defineLocalOperation({

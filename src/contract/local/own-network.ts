@@ -1,8 +1,8 @@
 // What the agent serves of the network policy of its own sprite: the rules come over the channel, and everybody in the machine may see what
 // holds.
+import { networkExplanation, networkQuestion, networkRefusals } from '../network-explanations.ts';
 import { networkPolicyRequest } from '../network-policy.ts';
 import { defineLocalOperation } from '../operation.ts';
-import { networkExplanation, networkQuestion, networkRefusals } from './network.ts';
 
 const source = 'Sandbox API, Network policy records; Remora';
 const tag = 'Network policy';

@@ -1,15 +1,12 @@
 // Brings the network policy of a sprite to its machine. What the machine has confirmed is stored, and a machine that enforces another one gets
 // the stored one again before anything in it is reached.
 import { isDeepStrictEqual } from 'node:util';
-import { createClient } from '../../client/client.ts';
-import { UpstreamError } from '../../client/upstream-error.ts';
-import type { ErrorCode } from '../../contract/errors.ts';
-import { ownNetworkOperations } from '../../contract/local/own-network.ts';
 import type { NetworkPolicyRule } from '../../contract/network-policy.ts';
 import type { Clock } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { ChannelSession } from '../channels/channel-session.ts';
 import type { NetworkPolicyStore } from './network-policy-store.ts';
+import { askPolicy } from './policy-client.ts';
 
 type Session = Pick<ChannelSession, 'sprite_id' | 'dispatcher' | 'close'>;
 
@@ -22,11 +19,6 @@ export interface PolicyDelivery {
   /** Resolves when the machine enforces what is stored. Throws what `set` throws. */
   check(channel: Session): Promise<void>;
 }
-
-/** Longer than the agent gives what enforces the rules. */
-const ENFORCE_MS = 40_000;
-const NOT_FOUND = 404;
-const passedOn: readonly ErrorCode[] = ['invalid_request', 'not_supported', 'start_failed', 'upstream_timeout'];
 
 export function createPolicyDelivery(policies: NetworkPolicyStore, clock: Pick<Clock, 'wall_ms'>): PolicyDelivery {
   const turns = new Map<string, Promise<unknown>>();
@@ -44,24 +36,14 @@ export function createPolicyDelivery(policies: NetworkPolicyStore, clock: Pick<C
   }
 
   async function enforce(channel: Session, rules: readonly NetworkPolicyRule[]) {
-    const call = toClient(channel).call('enforceNetworkPolicy', {
-      body: { rules: [...rules] },
-      timeout_ms: ENFORCE_MS,
-    });
-    const enforced = await call.catch((error: unknown) => {
-      throw toRefusal(error);
-    });
-    return enforced.rules;
+    const body = { rules: [...rules] };
+    return (await askPolicy(channel, (client) => client.call('enforceNetworkPolicy', { body }))).rules;
   }
 
   async function check(channel: Session): Promise<void> {
     const stored = await policies.find(channel.sprite_id);
     if (stored === undefined) return;
-    const held = await toClient(channel)
-      .call('readNetworkPolicy', { timeout_ms: ENFORCE_MS })
-      .catch((error: unknown) => {
-        throw toRefusal(error);
-      });
+    const held = await askPolicy(channel, (client) => client.call('readNetworkPolicy'));
     if (!isDeepStrictEqual(held.rules, stored.rules)) await enforce(channel, stored.rules);
   }
 
@@ -91,24 +73,4 @@ export function createPolicyDelivery(policies: NetworkPolicyStore, clock: Pick<C
       'the network policy was changed by another call meanwhile; read it and try again',
     );
   }
-}
-
-function toClient({ dispatcher }: Session) {
-  return createClient(ownNetworkOperations, { origin: 'http://agent', dispatcher: () => dispatcher });
-}
-
-function toRefusal(error: unknown): unknown {
-  if (!(error instanceof UpstreamError)) return error;
-  const { code, message, details, status } = error;
-  const own = passedOn.find((each) => each === code);
-  if (own !== undefined) return new RemoraError(own, message, { details, cause: error });
-  if (status === NOT_FOUND) {
-    const missing = 'an agent that enforces network policies';
-    const old = 'the agent of this machine is too old for a network policy; upgrade it, or restart the sprite';
-    return new RemoraError('not_supported', old, { details: { missing } });
-  }
-  const failed = code === 'timeout' ? 'upstream_timeout' : 'upstream_failed';
-  return new RemoraError(failed, `the agent of this machine did not enforce the network policy: ${message}`, {
-    cause: error,
-  });
 }

@@ -1,9 +1,17 @@
-// The network policy of a sprite: its machine is woken and enforces it, and then it is stored.
+// The network policy of a sprite: its machine is woken and enforces it, and then it is stored. What it does is asked of the machine.
+import type { IncomingMessage } from 'node:http';
+import {
+  networkExplanation,
+  type networkExplanationOperations,
+  networkRefusals,
+} from '../../contract/network-explanations.ts';
 import type { networkPolicyOperations } from '../../contract/network-policy.ts';
 import { checkRules } from '../../core/network-policy/check-rules.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
+import type { ChannelSession } from '../channels/channel-session.ts';
 import type { NetworkPolicyStore } from '../network-policies/network-policy-store.ts';
+import { askPolicy } from '../network-policies/policy-client.ts';
 import type { PolicyDelivery } from '../network-policies/policy-delivery.ts';
 import type { SpriteService } from '../sprites/sprite-service.ts';
 import type { Principal } from '../tokens/principal.ts';
@@ -19,28 +27,72 @@ export interface NetworkPolicyHandlerDeps {
   readonly others: Pick<OtherPlatforms, 'ask'> | undefined;
 }
 
+type PolicyHandlers = Handlers<typeof networkPolicyOperations & typeof networkExplanationOperations, Principal>;
+
+interface Call {
+  readonly principal: Principal;
+  readonly params: { readonly name: string };
+  readonly request: IncomingMessage;
+  readonly body?: unknown;
+}
+
+interface Work<T> {
+  /** Where this process holds the channel of the machine. */
+  readonly here: (channel: ChannelSession) => Promise<T>;
+  /** Reads what the process that holds it has answered to the same call. */
+  readonly read: (answer: unknown) => T;
+}
+
 export function createNetworkPolicyHandlers({
   sprites,
   policies,
   delivery,
   reach,
   others,
-}: NetworkPolicyHandlerDeps): Handlers<typeof networkPolicyOperations, Principal> {
+}: NetworkPolicyHandlerDeps): PolicyHandlers {
+  async function atMachine<T>({ request, principal, params, body }: Call, { here, read }: Work<T>): Promise<T> {
+    const reached = await reach(request, principal, params.name);
+    if ('channel' in reached) return await here(reached.channel);
+    const { method = 'GET', url: target = '' } = request;
+    return read(await others?.ask(reached.host, { method, target, headers: {}, body }, principal));
+  }
+
+  /** No machine is woken for what holds in it anyway. */
+  async function isUnrestricted({ principal, params }: Call): Promise<boolean> {
+    const { id } = await sprites.findFor(principal, params.name);
+    return (await policies.find(id)) === undefined;
+  }
+
   return {
     async readNetworkPolicy({ principal, params }) {
       const { id } = await sprites.findFor(principal, params.name);
       return { rules: [...((await policies.find(id))?.rules ?? [])] };
     },
-    async setNetworkPolicy({ principal, params, body, request }) {
-      const { id } = await sprites.findFor(principal, params.name);
-      await checkRules(body.rules, 'body.rules');
-      // No machine is woken for what holds in it anyway.
-      if (body.rules.length === 0 && (await policies.find(id)) === undefined) return;
-      const reached = await reach(request, principal, params.name).catch((error: unknown) => {
+    async setNetworkPolicy(call) {
+      const { rules } = call.body;
+      const isNothing = await isUnrestricted(call);
+      await checkRules(rules, 'body.rules');
+      if (rules.length === 0 && isNothing) return;
+      const set = atMachine(call, { here: (channel) => delivery.set(channel, rules), read: () => undefined });
+      await set.catch((error: unknown) => {
         throw toNotEnforced(error);
       });
-      if ('channel' in reached) await delivery.set(reached.channel, body.rules);
-      else await others?.ask(reached.host, { method: 'POST', target: request.url ?? '', headers: {}, body }, principal);
+    },
+    async explainNetworkPolicy(call) {
+      const { body } = call;
+      if (await isUnrestricted(call))
+        return { decision: 'allow', reason: 'nothing is restricted', addresses: [], names: [] };
+      return await atMachine(call, {
+        here: (channel) => askPolicy(channel, (client) => client.call('explainNetworkPolicy', { body })),
+        read: (answer) => networkExplanation.parse(answer),
+      });
+    },
+    async listRefusedConnections(call) {
+      if (await isUnrestricted(call)) return { refused: [] };
+      return await atMachine(call, {
+        here: (channel) => askPolicy(channel, (client) => client.call('listRefusedConnections')),
+        read: (answer) => networkRefusals.parse(answer),
+      });
     },
   };
 }
