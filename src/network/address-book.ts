@@ -12,6 +12,10 @@ const LONGER_SHARE = 0.25;
 const LONGER_MAX_S = 30;
 /** Of one address: a content network has more, and the last ones count. */
 const NAMES_MAX = 16;
+/** Of all names together: who owns a name can make a new one up for each question. */
+const CHARACTERS_MAX = 16_000_000;
+/** A name has none of it. */
+const SEPARATOR = ' ';
 
 export interface Learnt {
   readonly opened: readonly OpenAddress[];
@@ -19,8 +23,8 @@ export interface Learnt {
 }
 
 interface Known {
-  /** From which name, and until when its answer lives. The last one learnt is the last one here. */
-  readonly names: Map<string, number>;
+  /** From which name, and over which aliases of it. The last one learnt is the last one here. */
+  readonly names: Map<string, readonly string[]>;
   open_until_ms: number;
 }
 
@@ -28,23 +32,28 @@ export class AddressBook {
   /** The one that was learnt longest ago is the first. */
   readonly #known = new Map<string, Known>();
   readonly #max: number;
+  readonly #charactersMax: number;
+  #characters = 0;
 
-  /** It remembers at most `max` addresses. */
-  constructor(max = OPEN_MAX) {
+  /** It remembers at most `max` addresses, with names of at most `charactersMax` together. */
+  constructor(max = OPEN_MAX, charactersMax = CHARACTERS_MAX) {
     this.#max = max;
+    this.#charactersMax = charactersMax;
   }
 
   get size(): number {
     return this.#known.size;
   }
 
-  /** Returns what has to be opened, or opened for longer, before the answer may be passed on, and what has to be closed to stay below the most. */
-  learn(name: string, answers: readonly OpenedAddress[], now_ms: number): Learnt {
+  /**
+   * Returns what has to be opened, or opened for longer, before the answer may be passed on, and what has to be closed to stay below the most.
+   * `aliases`: the names that `name` leads to, without itself.
+   */
+  learn(name: string, answers: readonly OpenedAddress[], now_ms: number, aliases: readonly string[] = []): Learnt {
     const opened = answers.flatMap(({ address, open_s: lives_s }) => {
       const known = this.#touch(address);
-      known.names.delete(name);
-      known.names.set(name, now_ms + lives_s * 1_000);
-      if (known.names.size > NAMES_MAX) dropFirst(known.names);
+      this.#remove(known, name);
+      this.#add(known, name, aliases);
       if (known.open_until_ms - now_ms >= lives_s * 1_000) return [];
       const open_s = lives_s + Math.min(LONGER_MAX_S, Math.ceil(lives_s * LONGER_SHARE));
       known.open_until_ms = now_ms + open_s * 1_000;
@@ -80,13 +89,14 @@ export class AddressBook {
   /**
    * Forgets what is no longer allowed. `closed`: addresses of which no name is allowed. `kept`: all others.
    */
-  judge(isAllowed: (name: string) => boolean): {
+  judge(isAllowed: (name: string, aliases: readonly string[]) => boolean): {
     readonly closed: readonly string[];
     readonly kept: readonly string[];
   } {
     const closed: string[] = [];
-    for (const [address, { names }] of this.#known) {
-      for (const name of names.keys()) if (!isAllowed(name)) names.delete(name);
+    for (const [address, known] of this.#known) {
+      const { names } = known;
+      for (const [name, aliases] of names) if (!isAllowed(name, aliases)) this.#remove(known, name);
       if (names.size > 0) continue;
       closed.push(address);
       this.#known.delete(address);
@@ -94,9 +104,13 @@ export class AddressBook {
     return { closed, kept: this.addresses() };
   }
 
-  /** For the process that comes after this one. */
+  /** For the process that comes after this one: an address, until when it is open, and each name with its aliases behind it. */
   toJSON(): [string, number, string[]][] {
-    return [...this.#known].map(([address, { names, open_until_ms }]) => [address, open_until_ms, [...names.keys()]]);
+    return [...this.#known].map(([address, { names, open_until_ms }]) => [
+      address,
+      open_until_ms,
+      [...names].map(([name, aliases]) => [name, ...aliases].join(SEPARATOR)),
+    ]);
   }
 
   /** Takes over what another process has left. */
@@ -104,8 +118,27 @@ export class AddressBook {
     for (const [address, open_until_ms, names] of left) {
       const known = this.#touch(address);
       known.open_until_ms = open_until_ms;
-      for (const name of names) known.names.set(name, open_until_ms);
+      for (const text of names) {
+        const [name = '', ...aliases] = text.split(SEPARATOR);
+        this.#add(known, name, aliases);
+      }
     }
+  }
+
+  #add(known: Known, name: string, aliases: readonly string[]): void {
+    known.names.set(name, aliases);
+    this.#characters += toLength(name, aliases);
+    for (const first of known.names.keys()) {
+      if (known.names.size <= NAMES_MAX) return;
+      this.#remove(known, first);
+    }
+  }
+
+  #remove(known: Known, name: string): void {
+    const aliases = known.names.get(name);
+    if (aliases === undefined) return;
+    known.names.delete(name);
+    this.#characters -= toLength(name, aliases);
   }
 
   #touch(address: string): Known {
@@ -115,16 +148,20 @@ export class AddressBook {
     return known;
   }
 
+  /** The last one stays. */
   #dropMost(): string[] {
-    const dropped = [...this.#known.keys()].slice(0, Math.max(0, this.#known.size - this.#max));
-    for (const address of dropped) this.#known.delete(address);
+    const dropped: string[] = [];
+    for (const [address, known] of this.#known) {
+      const isWithin = this.#known.size <= this.#max && this.#characters <= this.#charactersMax;
+      if (isWithin || this.#known.size === 1) break;
+      for (const name of [...known.names.keys()]) this.#remove(known, name);
+      this.#known.delete(address);
+      dropped.push(address);
+    }
     return dropped;
   }
 }
 
-function dropFirst(map: Map<string, unknown>): void {
-  for (const key of map.keys()) {
-    map.delete(key);
-    return;
-  }
+function toLength(name: string, aliases: readonly string[]): number {
+  return aliases.reduce((sum, alias) => sum + alias.length, name.length);
 }

@@ -4,6 +4,7 @@ import type { NetworkEnforcement, NetworkState } from '../contract/local/network
 import type { NetworkExplanation, NetworkQuestion, NetworkRefusal } from '../contract/network-explanations.ts';
 import { type AddressBytes, compileRanges, toAddressBytes } from '../core/network-policy/address-ranges.ts';
 import { compilePolicy, type NetworkPolicy } from '../core/network-policy/compile-policy.ts';
+import { findDeniedAlias } from '../core/network-policy/denied-alias.ts';
 import { normalizeName } from '../core/network-policy/domain-name.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import { AddressBook, type OpenedAddress } from './address-book.ts';
@@ -81,7 +82,10 @@ export class Enforcement {
     try {
       await filter.restrict(
         facts,
-        this.#book.judge((name) => this.#exempt.has(name) || policy.judgeName(name).verdict === 'allow'),
+        this.#book.judge(
+          (name, aliases) =>
+            this.namePolicy.judgeName(name).verdict === 'allow' && this.findDeniedAlias(name, aliases) === undefined,
+        ),
       );
     } catch (error) {
       this.#policy = before.policy;
@@ -115,6 +119,12 @@ export class Enforcement {
     return this.#exempt.has(normalizeName(name) ?? name);
   }
 
+  /** Of the names that `name` leads to, the one that must not be reached. The exempt ones lead anywhere. */
+  findDeniedAlias(name: string, aliases: readonly string[]): string | undefined {
+    if (this.#policy === undefined || this.isExempt(name)) return undefined;
+    return findDeniedAlias(aliases, this.namePolicy);
+  }
+
   /** Counts a question for a denied name. Who asked is looked for now and then only: it takes milliseconds. */
   refuse(name: string, find: () => NetworkRefusal['process'] | undefined): void {
     const now_ms = this.#options.now_ms();
@@ -125,10 +135,10 @@ export class Enforcement {
     if (found !== undefined) this.refusals.setProcess(name, found);
   }
 
-  /** The addresses of an answer for `name`: they are open when it returns. Throws NetfilterError. */
-  learn(name: string, addresses: readonly OpenedAddress[]): void {
+  /** The addresses of an answer for `name`, to which its `aliases` have led: they are open when it returns. Throws NetfilterError. */
+  learn(name: string, aliases: readonly string[], addresses: readonly OpenedAddress[]): void {
     if (this.#policy === undefined) return;
-    const { opened, closed } = this.#book.learn(name, addresses, this.#options.now_ms());
+    const { opened, closed } = this.#book.learn(name, addresses, this.#options.now_ms(), aliases);
     this.#options.filter.open(opened);
     this.#options.filter.close(closed);
   }

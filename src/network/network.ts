@@ -89,7 +89,8 @@ export async function openNetwork(options: NetworkOptions): Promise<RunningNetwo
     policy: () => enforcement.namePolicy,
     isBlockedFor: (name) => (enforcement.isExempt(name) ? () => false : isBlockedAddress),
     servers: () => upstreams().map((address) => ({ address })),
-    learn: (name, opened) => enforcement.learn(name, opened),
+    findDeniedAlias: (name, aliases) => enforcement.findDeniedAlias(name, aliases),
+    learn: (name, aliases, opened) => enforcement.learn(name, aliases, opened),
     onRefused: (name, asker) => enforcement.refuse(name, () => findAskingProcess(asker.transport, asker.port)),
   });
   const front = stack.use(await openDnsFront(resolver));

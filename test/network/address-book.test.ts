@@ -37,6 +37,22 @@ describe('an address', () => {
     expect(book.find(A, 0)).toEqual({ names: [], is_open: false });
   });
 
+  test('is judged with the aliases of its names, those of the last answer', () => {
+    const book = new AddressBook();
+    const answers = [{ address: A, open_s: 60 }];
+    book.learn('a.example', answers, 0, ['old.example']);
+    book.learn('a.example', answers, 0, ['b.example', 'c.example']);
+    const seen: string[] = [];
+    const isAllowed = (name: string, aliases: readonly string[]) => {
+      seen.push([name, ...aliases].join());
+      return !aliases.includes('c.example');
+    };
+    const after = new AddressBook();
+    after.restore(JSON.parse(JSON.stringify(book)));
+    for (const each of [book, after]) expect(each.judge(isAllowed)).toEqual({ closed: [A], kept: [] });
+    expect(seen).toEqual(['a.example,b.example,c.example', 'a.example,b.example,c.example']);
+  });
+
   test('that is not open any more is kept: a connection to it may be open', () => {
     const book = new AddressBook();
     book.learn('a.example', [{ address: A, open_s: 1 }], 0);
@@ -56,6 +72,17 @@ test('it remembers so many addresses, and so many names of one', () => {
   expect([book.size, closed.length, closed[0]]).toEqual([100, 901, '20.0.0.0']);
   expect(book.find(A, 0).names).toEqual(Array.from({ length: 16 }, (_, index) => `n${999 - index}.example`));
   expect(book.find('20.0.0.0', 0).names).toEqual([]);
+});
+
+test('it remembers names of so many characters', () => {
+  const book = new AddressBook(1_000, 100);
+  const learn = (index: number, name: string, aliases: string[] = []) =>
+    book.learn(name, [{ address: `20.0.0.${index}`, open_s: 60 }], 0, aliases).closed;
+  expect([learn(1, 'a'.repeat(50)), learn(2, 'b'.repeat(30), ['c'.repeat(20)])]).toEqual([[], []]);
+  expect(learn(2, 'b'.repeat(30), ['c'.repeat(20)])).toEqual([]);
+  expect(learn(3, 'd')).toEqual(['20.0.0.1']);
+  book.judge((name) => name === 'd');
+  expect([learn(4, 'e'.repeat(99)), learn(5, 'f'.repeat(200)), book.size]).toEqual([[], ['20.0.0.3', '20.0.0.4'], 1]);
 });
 
 test('the process that comes after one knows what that one knew', () => {

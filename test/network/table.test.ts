@@ -46,11 +46,14 @@ const names = [
   'srv-host=_http._tcp.b.example,a.example,80',
 ];
 
+/** `asked`: although nothing comes of it, its name is asked of the name server. */
+type Row = readonly [attempt: string, expected: string, asked?: 'asked'];
+
 /**
  * `dig` with words of its own; `tcp` to port 80 where no other is named, over both families or one; `udp`; `icmp`; `doh` is a name of which
  * curl asks a name server over HTTPS. What is expected is an address that answers, or why there is none.
  */
-const table: Readonly<Record<string, readonly (readonly [attempt: string, expected: string])[]>> = {
+const table: Readonly<Record<string, readonly Row[]>> = {
   '+a.example': [
     ['tcp 93.184.1.1', 'reset'],
     ['dig a.example', '93.184.1.1'],
@@ -140,6 +143,21 @@ const table: Readonly<Record<string, readonly (readonly [attempt: string, expect
     ['dig b.example', 'REFUSED'],
     ['tcp b.example', 'unresolved'],
   ],
+  '-* +chain.example': [
+    ['dig chain.example', 'alias.example.,b.example.,93.184.1.3'],
+    ['tcp chain.example', '93.184.1.3'],
+  ],
+  '+* -b.example +chain.example': [
+    ['dig chain.example', 'REFUSED', 'asked'],
+    ['dig chain.example AAAA +tcp', 'REFUSED', 'asked'],
+    ['dig alias.example MX', 'REFUSED', 'asked'],
+    ['dig alias.example CNAME', 'b.example.'],
+    ['tcp alias.example', 'unresolved', 'asked'],
+    ['tcp 93.184.1.3', 'reset'],
+  ],
+  '+chain.example -alias.example': [['tcp chain.example', 'unresolved', 'asked']],
+  '+chain.example -*.example': [['tcp chain.example', 'unresolved', 'asked']],
+  '+chain.example +b.example -*.example': [['tcp chain.example', 'unresolved', 'asked']],
   '+*': [
     ['dig rebind.example', 'empty'],
     ['dig metadata.example', 'empty'],
@@ -180,6 +198,7 @@ const ECHOING = ['93.184.1.1', '93.184.0.2', '2606:2800::1', '2606:2800::2'];
 interface Line {
   readonly text: string;
   readonly expected: string;
+  readonly isAsked: boolean;
   /** What programs are told, where `dig` and `doh` are none of them. */
   readonly attempt: Attempt | undefined;
 }
@@ -187,14 +206,15 @@ interface Line {
 /** What each program had of it. */
 type Had = Readonly<Record<string, string>>;
 
-function toLine([text, expected]: readonly [string, string]): Line {
+function toLine([text, expected, asked]: Row): Line {
+  const isAsked = asked !== undefined;
   const [word = '', place = ''] = text.split(' ');
   const [, kind, family] = /^(tcp|udp|icmp)([46]?)$/.exec(word) ?? [];
-  if (kind === undefined) return { text, expected, attempt: undefined };
+  if (kind === undefined) return { text, expected, isAsked, attempt: undefined };
   const [, bracketed, plain = '', port = kind === 'icmp' ? '0' : '80'] =
     /^(?:\[(.+)\]|([^:]+))(?::(\d+))?$/.exec(place) ?? [];
   const attempt = { kind, host: bracketed ?? plain, port: Number(port), family: Number(family) } as Attempt;
-  return { text, expected, attempt };
+  return { text, expected, isAsked, attempt };
 }
 
 const policies = Object.entries(table).map(([policy, rows]) => ({ policy, lines: rows.map(toLine) }));
@@ -221,16 +241,19 @@ async function tryLines(programs: NetworkPrograms, lines: readonly Line[]): Prom
 }
 
 /** What has to come out of the machine for it. */
-function toVisible({ text, expected, attempt }: Line): string[] {
+function toVisible({ text, expected, isAsked, attempt }: Line): string[] {
+  const name = attempt?.host ?? text.split(' ')[1] ?? '';
+  const question = isIP(name) === 0 ? [`name ${normalizeName(name)}`] : [];
+  if (isAsked) return question;
   if (attempt === undefined) {
-    const isAsked = text.startsWith('dig ') && !['REFUSED', 'NOTIMP', 'no answer'].includes(expected);
-    return isAsked && !text.endsWith(' HTTPS') ? [`name ${normalizeName(text.split(' ')[1] ?? '')}`] : [];
+    return ['REFUSED', 'NOTIMP', 'no answer', 'unresolved'].includes(expected) || text.endsWith(' HTTPS')
+      ? []
+      : question;
   }
   const { kind, host, port } = attempt;
   if (REFUSALS.includes(expected)) return [];
-  const asked = isIP(host) === 0 ? [`name ${normalizeName(host)}`] : [];
   const address = expected === 'answered' ? host : expected;
-  return [...asked, kind === 'icmp' ? `icmp ${address}` : `${kind} ${address}:${port}`];
+  return [...question, kind === 'icmp' ? `icmp ${address}` : `${kind} ${address}:${port}`];
 }
 const REFUSALS = ['REFUSED', 'NOTIMP', 'empty', 'no answer', 'unresolved', 'reset', 'prohibited', 'by another'];
 

@@ -65,11 +65,15 @@ export function writeHeader(id: number, bits: number, rcode: number): Uint8Array
   return toHeader(id, bits | flags.ANSWER | (rcode & 15), [0, 0, 0, 0]);
 }
 
-/** What is asked upstream: the name in lower case, and nothing that the caller chose but name, type and flags. */
-export function writeQuery(query: DnsQuery, id: number): Uint8Array {
+/**
+ * What is asked upstream: the name in lower case, and nothing that the caller chose but name, type and flags. `plain`: without an OPT record,
+ * for servers that know none.
+ */
+export function writeQuery(query: DnsQuery, id: number, form: 'extended' | 'plain' = 'extended'): Uint8Array {
   const name = Buffer.from(query.key, 'latin1');
-  const opt = toOpt(query.edns?.isDnssecOk === true, rcodes.NOERROR, undefined);
-  return join(toHeader(id, query.flags, [1, 0, 0, 1]), name, query.question.subarray(-4), opt);
+  const isExtended = form === 'extended';
+  const opt = isExtended ? toOpt(query.edns?.isDnssecOk === true, rcodes.NOERROR, undefined) : undefined;
+  return join(toHeader(id, query.flags, [1, 0, 0, isExtended ? 1 : 0]), name, query.question.subarray(-4), opt);
 }
 
 /** Without compression. */

@@ -5,9 +5,10 @@ import { randomBytes } from '../../core/urandom.ts';
 import { createFrameReader, toFrame } from './tcp-frames.ts';
 
 const DNS_PORT = 53;
-/** How long one server is waited for, and how often all of them are asked. */
+/** How long one server is waited for. */
 const SERVER_MS = 1_500;
-const ROUNDS = 2;
+/** All servers are asked twice. Some drop what they do not understand. */
+const ROUNDS: readonly Form[] = ['extended', 'plain'];
 const ID_BYTES = 2;
 
 export interface Upstream {
@@ -16,13 +17,17 @@ export interface Upstream {
   readonly port?: number;
 }
 
-/** What a message from a server is. `foreign`: the answer to something else, and the right one may still come. */
+/**
+ * What a message from a server is. `foreign`: the answer to something else, and the right one may still come. `not understood`: it is asked
+ * again in the plain form, whose answer counts whatever it is.
+ */
 export type Reading<T> = Settled<T> | { readonly type: 'foreign' };
-type Settled<T> = { readonly type: 'read'; readonly answer: T } | { readonly type: 'truncated' };
+type Settled<T> = { readonly type: 'read' | 'not understood'; readonly answer: T } | { readonly type: 'truncated' };
+type Form = 'extended' | 'plain';
 
 export interface Question<T> {
-  /** The question with this id. */
-  readonly write: (id: number) => Uint8Array;
+  /** The question with this id. `plain`: as servers understand it that know no OPT record. */
+  readonly write: (id: number, form: Form) => Uint8Array;
   readonly read: (id: number, message: Buffer) => Reading<T>;
   readonly servers: readonly Upstream[];
   readonly signal: AbortSignal;
@@ -31,21 +36,23 @@ export interface Question<T> {
 /** Undefined when no server answers. */
 export async function askUpstream<T>(question: Question<T>): Promise<T | undefined> {
   const { servers, signal } = question;
-  for (let round = 0; round < ROUNDS; round += 1) {
+  for (const form of ROUNDS) {
     for (const server of servers) {
       if (signal.aborted) return undefined;
-      const answer = await askServer(question, server);
+      const answer = await askServer(question, server, form);
       if (answer !== undefined) return answer;
     }
   }
   return undefined;
 }
 
-async function askServer<T>({ write, read, signal }: Question<T>, server: Upstream): Promise<T | undefined> {
+async function askServer<T>(question: Question<T>, server: Upstream, form: Form): Promise<T | undefined> {
+  const { write, read, signal } = question;
   for (const exchange of [exchangeByUdp, exchangeByTcp]) {
     const id = randomBytes(ID_BYTES).readUInt16BE();
     const limit = AbortSignal.any([signal, AbortSignal.timeout(SERVER_MS)]);
-    const settled = await exchange(write(id), (message) => read(id, message), server, limit);
+    const settled = await exchange(write(id, form), (message) => read(id, message), server, limit);
+    if (settled?.type === 'not understood' && form === 'extended') return await askServer(question, server, 'plain');
     if (settled?.type !== 'truncated') return settled?.answer;
   }
   return undefined;

@@ -1,6 +1,6 @@
 // Answers the questions of programs for names: REFUSED to what the policy denies, without asking anybody; else what the name servers of the
 // machine say, with its addresses open before the program has them.
-import { rcodes } from '../../core/dns/dns-codes.ts';
+import { notes, rcodes } from '../../core/dns/dns-codes.ts';
 import type { DnsQuery } from '../../core/dns/read-query.ts';
 import { TCP_BYTES, writeQuery, writeReply } from '../../core/dns/write-message.ts';
 import type { AddressBytes } from '../../core/network-policy/address-ranges.ts';
@@ -14,6 +14,8 @@ import type { Asker, Resolve } from './dns-front.ts';
 const OPEN_MAX = 512;
 /** Of extended errors (RFC 8914): the text says it. */
 const OTHER_ERROR = 0;
+/** What a server answers that knows no OPT record (RFC 6891, fallback). */
+const NOT_UNDERSTOOD: ReadonlySet<number> = new Set([rcodes.FORMERR, rcodes.NOTIMP, rcodes.BADVERS]);
 
 export interface ResolverOptions {
   /** The policy of this moment. */
@@ -21,8 +23,14 @@ export interface ResolverOptions {
   /** Which addresses a name must not lead to. */
   readonly isBlockedFor: (name: string) => (address: AddressBytes) => boolean;
   readonly servers: () => readonly Upstream[];
+  /** Of the names that an allowed one leads to, the one that must not be reached. */
+  readonly findDeniedAlias: (name: string, aliases: readonly string[]) => string | undefined;
   /** The addresses are open when it returns. Throws when the kernel refuses that. */
-  readonly learn: (name: string, opened: readonly { readonly address: string; readonly open_s: number }[]) => void;
+  readonly learn: (
+    name: string,
+    aliases: readonly string[],
+    opened: readonly { readonly address: string; readonly open_s: number }[],
+  ) => void;
   readonly onRefused: (name: string, asker: Asker) => void;
 }
 
@@ -35,10 +43,12 @@ export function createResolver(options: ResolverOptions): Resolve {
     const limit_bytes = asker.transport === 'udp' ? query.udp_bytes : TCP_BYTES;
     const isBlocked = options.isBlockedFor(query.name);
     return await askUpstream<Written>({
-      write: (id) => writeQuery(query, id),
+      write: (id, form) => writeQuery(query, id, form),
       read: (id, message): Reading<Written> => {
         const rewrite = rewriteAnswer({ query, id, isBlocked, limit_bytes }, message);
         if (rewrite.type === 'foreign' || rewrite.type === 'truncated') return { type: rewrite.type };
+        if (rewrite.type === 'answer' && NOT_UNDERSTOOD.has(rewrite.rcode))
+          return { type: 'not understood', answer: rewrite };
         return { type: 'read', answer: rewrite };
       },
       servers: options.servers(),
@@ -55,7 +65,15 @@ export function createResolver(options: ResolverOptions): Resolve {
       // The policy may be another one by now.
       const verdict = judgeQuery(message, options.policy());
       if (verdict.type === 'denied') return verdict.message;
-      if (answer.type === 'answer' && answer.opened.length > 0) options.learn(query.name, answer.opened);
+      if (answer.type !== 'answer') return answer.message;
+      const aliases = answer.chain.slice(1);
+      const denied = options.findDeniedAlias(query.name, aliases);
+      if (denied !== undefined) {
+        options.onRefused(denied, asker);
+        const note = { code: notes.BLOCKED, text: `it leads to ${denied}, which the network policy does not allow` };
+        return writeReply(query, { rcode: rcodes.REFUSED, note }).message;
+      }
+      if (answer.opened.length > 0) options.learn(query.name, aliases, answer.opened);
       return answer.message;
     } catch {
       return fail(query, 'the addresses cannot be opened');
