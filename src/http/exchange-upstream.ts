@@ -1,5 +1,6 @@
 // Where the streaming proxy sends an exchange, and within which limits.
 import type { Dispatcher } from 'undici';
+import type { CutSignal } from './cut-signal.ts';
 import type { HeaderPolicy } from './header-policy.ts';
 import type { TunnelObserver } from './tunnel.ts';
 import type { Upgrade } from './upgrade.ts';
@@ -21,7 +22,7 @@ export interface ExchangeUpstream {
   /** The kind of upstream, as messages name it. */
   readonly from: UpstreamKind;
   /** Cuts the exchange. Before the answer has begun the reason is thrown, if it is a RemoraError. */
-  readonly signal?: AbortSignal;
+  readonly signal?: CutSignal;
   /** The deadline of the status line; default ten minutes. */
   readonly headersTimeout_ms?: number;
   /** The longest pause within an answer that has begun; default 0 = no limit. The duration of a body has no limit. */

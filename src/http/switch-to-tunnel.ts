@@ -3,6 +3,7 @@
 import type { Duplex } from 'node:stream';
 import { RemoraError } from '../core/remora-error.ts';
 import { isAccepted } from '../core/websocket/websocket-handshake.ts';
+import type { CutSignal } from './cut-signal.ts';
 import type { HeaderPolicy } from './header-policy.ts';
 import { runTunnel, type TunnelObserver, type TunnelOutcome } from './tunnel.ts';
 import type { Upgrade } from './upgrade.ts';
@@ -17,7 +18,7 @@ export interface Switch {
   readonly headers: readonly string[];
   readonly policy: HeaderPolicy;
   readonly from: UpstreamKind;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: CutSignal | undefined;
   readonly idle_ms: number;
   readonly observer?: TunnelObserver | undefined;
 }

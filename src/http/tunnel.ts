@@ -8,6 +8,7 @@ import { randomBytes } from '../core/urandom.ts';
 import { GOING_AWAY, toCloseCode, toCloseFrame } from '../core/websocket/close-frame.ts';
 import { FrameTrack } from '../core/websocket/frame-track.ts';
 import { Backlog } from './backlog.ts';
+import type { CutSignal } from './cut-signal.ts';
 
 /**
  * The tunnel adds nothing to a healthy stream, so that it sends no pings: TCP finds a dead peer, this limit finds an idle one.
@@ -34,7 +35,7 @@ export interface TunnelEnds {
   readonly early: Buffer;
   readonly upstream: Duplex;
   /** Each ends the tunnel; the reason is a RemoraError. */
-  readonly signals: readonly AbortSignal[];
+  readonly signals: readonly CutSignal[];
   /** How long the tunnel may be without a byte either way; 0 = no limit. */
   readonly idle_ms: number;
   readonly observer?: TunnelObserver | undefined;

@@ -124,7 +124,7 @@ export function createForwarder(options: ForwarderOptions): Forward {
         return presentHeaders();
       },
       from: 'platform',
-      signal: call.signal,
+      signal: call,
       headersTimeout_ms: options.settings.headersTimeout_ms + PLATFORM_GRACE_MS,
       idleTimeout_ms: options.settings.idleTimeout_ms,
       ...(tunnel === undefined ? {} : { tunnel }),
@@ -142,7 +142,7 @@ export function createForwarder(options: ForwarderOptions): Forward {
     entry.status = status;
     entry.request_bytes = outcome.request_bytes;
     entry.response_bytes = outcome.response_bytes;
-    entry.code = codeOf(outcome.reason ?? call.signal.reason);
+    entry.code = codeOf(outcome.reason ?? call.reason);
     const used = usage?.read();
     if (used !== undefined) Object.assign(entry, used);
   }

@@ -1,12 +1,25 @@
 // The calls that are being forwarded. A change of policy ends those that it no longer allows, the end of a token ends those that
 // were begun with it, and a machine with open calls is not idle.
 import type { RemoraError } from '../../core/remora-error.ts';
+import { Cut } from '../../http/cut-signal.ts';
 import type { Target } from './policies/judge-call.ts';
 
-export interface OpenCall extends Disposable {
+/** A call on its way, which must be disposed of when it is over. What forwards it listens to it: cutting it ends the call. */
+export class OpenCall extends Cut implements Disposable {
   readonly target: Target;
-  readonly signal: AbortSignal;
   readonly isTunnel: boolean;
+  readonly #onOver: (call: OpenCall) => void;
+
+  constructor(target: Target, isTunnel: boolean, onOver: (call: OpenCall) => void) {
+    super();
+    this.target = target;
+    this.isTunnel = isTunnel;
+    this.#onOver = onOver;
+  }
+
+  [Symbol.dispose](): void {
+    this.#onOver(this);
+  }
 }
 
 /** What the gateway is doing, for the decision whether this machine is idle. */
@@ -37,15 +50,26 @@ export interface OpenCalls {
 
 /** `onCut` is called for each call that ends because the policy no longer allows it. */
 export function createOpenCalls(onCut: (target: Target, reason: RemoraError) => void): OpenCalls {
-  const calls = new Map<OpenCall, AbortController>();
+  const calls = new Set<OpenCall>();
   let total = 0;
 
+  const forget = (call: OpenCall) => void calls.delete(call);
+
   function end(call: OpenCall, reason: RemoraError): void {
-    const controller = calls.get(call);
-    if (controller === undefined) return;
-    calls.delete(call);
+    if (!calls.delete(call)) return;
     onCut(call.target, reason);
-    controller.abort(reason);
+    call.cut(reason);
+  }
+
+  /** A call that ends with the token of its caller. */
+  function openUntil(until: AbortSignal, target: Target, isTunnel: boolean): OpenCall {
+    const onEnd = () => end(call, until.reason);
+    const call = new OpenCall(target, isTunnel, () => {
+      forget(call);
+      until.removeEventListener('abort', onEnd);
+    });
+    until.addEventListener('abort', onEnd);
+    return call;
   }
 
   return {
@@ -54,28 +78,17 @@ export function createOpenCalls(onCut: (target: Target, reason: RemoraError) => 
     },
     open(target, isTunnel, until) {
       until?.throwIfAborted();
-      const controller = new AbortController();
-      const onEnd = () => end(call, until?.reason);
-      const call: OpenCall = {
-        target,
-        isTunnel,
-        signal: controller.signal,
-        [Symbol.dispose]: () => {
-          calls.delete(call);
-          until?.removeEventListener('abort', onEnd);
-        },
-      };
-      calls.set(call, controller);
-      until?.addEventListener('abort', onEnd);
+      const call = until === undefined ? new OpenCall(target, isTunnel, forget) : openUntil(until, target, isTunnel);
+      calls.add(call);
       return call;
     },
     endTunnels(reason) {
-      for (const [call, controller] of [...calls]) if (call.isTunnel) controller.abort(reason);
+      for (const call of [...calls]) if (call.isTunnel) call.cut(reason);
     },
     endAll(reason) {
-      for (const [, controller] of [...calls]) controller.abort(reason);
+      for (const call of [...calls]) call.cut(reason);
     },
-    list: () => [...calls.keys()],
+    list: () => [...calls],
     has: (call) => calls.has(call),
     end,
     get size() {
@@ -83,7 +96,7 @@ export function createOpenCalls(onCut: (target: Target, reason: RemoraError) => 
     },
     tally() {
       const open = new Map<string, number>();
-      for (const { target } of calls.keys()) {
+      for (const { target } of calls) {
         const owner = `${target.provider}/${target.connector_id}`;
         open.set(owner, (open.get(owner) ?? 0) + 1);
       }

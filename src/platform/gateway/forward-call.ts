@@ -102,7 +102,7 @@ export function createForwardCall(deps: ForwardCallDeps): ForwardCall {
     const { row, entry } = renewed ? await recheck() : judged;
     // The address is taken from the row that was read again: `read` throws unless the credential was closed for exactly that row.
     if (renewed) deps.credentials.read(row);
-    open.signal.throwIfAborted();
+    if (open.signal.aborted) throw open.signal.reason;
     const tunnel = toTunnel(request, upgrade, deps.websocketIdle_ms ?? TUNNEL_IDLE_MS);
     const address = entry.address.type === 'fixed' ? entry.address.url : row.base_api_url;
     if (address === null) throw new RemoraError('internal', 'the connector has no address');

@@ -1,6 +1,7 @@
 // The calls in flight, by connector and by sprite. A changed policy ends those that it no longer allows.
 
 import { inBatches } from '../../core/in-batches.ts';
+import { Cut, type CutSignal } from '../../http/cut-signal.ts';
 import { StorageFailure } from '../storage/storage.ts';
 
 export interface OpenCall {
@@ -13,7 +14,7 @@ export interface OpenCall {
 
 export interface OpenCalls {
   /** Dispose when the call is over; the signal's reason is why it was ended. */
-  begin(call: OpenCall): Disposable & { readonly signal: AbortSignal };
+  begin(call: OpenCall): Disposable & { readonly signal: CutSignal };
   /** Checks the calls of one connector or of one sprite, or all, and ends those that are no longer allowed. Never throws. */
   recheck(of?: Partial<Pick<OpenCall, 'connector_id' | 'sprite_id'>>): Promise<void>;
 }
@@ -26,7 +27,7 @@ export interface OpenCallsOptions {
 }
 
 interface Entry extends OpenCall {
-  readonly controller: AbortController;
+  readonly signal: Cut;
   /** When the call passed its last check, in monotonic milliseconds. */
   passed_ms: number;
 }
@@ -43,19 +44,19 @@ export function createOpenCalls({ grace_ms, now_ms }: OpenCallsOptions): OpenCal
       entry.passed_ms = Math.max(entry.passed_ms, asked_ms);
     } catch (error) {
       const isUnknown = error instanceof StorageFailure && now_ms() - entry.passed_ms < grace_ms;
-      if (!isUnknown) entry.controller.abort(error);
+      if (!isUnknown) entry.signal.cut(error);
     }
   }
 
   return {
     begin(call) {
       const { connector_id, sprite_id } = call;
-      const entry: Entry = { ...call, controller: new AbortController(), passed_ms: now_ms() };
+      const entry: Entry = { ...call, signal: new Cut(), passed_ms: now_ms() };
       open.add(entry);
       byConnector.add(connector_id, entry);
       if (sprite_id !== undefined) bySprite.add(sprite_id, entry);
       return {
-        signal: entry.controller.signal,
+        signal: entry.signal,
         [Symbol.dispose]() {
           open.delete(entry);
           byConnector.delete(connector_id, entry);
