@@ -171,7 +171,7 @@ async function callersAnswered(
   { mayCall }: Pick<ResumeReports, 'mayCall'>,
   gateway: Pick<Gateway, 'answered'>,
 ): Promise<void> {
-  await withDeadline(REPORT_MS, mayCall()).catch(() => undefined);
+  await withDeadline(REPORT_MS, Promise.resolve(mayCall())).catch(() => undefined);
   await gateway.answered(CALL_MS);
 }
 
@@ -249,7 +249,10 @@ function createInside(
     }),
   );
   const identity = () => resume.identityHeaders();
-  const gate = () => resume.gate.wait().then(resumeReports.mayCall);
+  function gate(): Promise<void> | undefined {
+    const isOpen = resume.gate.pass();
+    return isOpen === undefined ? resumeReports.mayCall() : isOpen.then(resumeReports.mayCall);
+  }
   const generation = () => incarnation.generation;
   const uid = process.getuid?.() ?? 0;
   const network = stack.use(createNetworkPart({ config, env, uid, log, part: board.part('network') }));

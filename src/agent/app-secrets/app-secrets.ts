@@ -19,7 +19,7 @@ export interface AppSecretsOptions {
   /** Changes with each resume: what was fetched before may not be this machine's any more. */
   readonly generation: () => number;
   /** Waits, bounded, while the machine is being suspended or resumed, and for the first report; throws the reason to wait longer. */
-  readonly gate: () => Promise<void>;
+  readonly gate: () => Promise<void> | undefined;
   /** Which supervisor runs; undefined while none does, or while that cannot be seen. */
   readonly supervisor: () => string | undefined;
   /** Sends to the supervisor, which it starts, and resolves with the status. */

@@ -19,7 +19,7 @@ const ABANDON_WAITS = 50;
 const ABANDON_WAIT_MS = 10;
 
 export interface CallsOptions extends Omit<GatewayOptions, 'gate'>, Verdicts {
-  readonly gate: () => Promise<void>;
+  readonly gate: () => Promise<void> | undefined;
   readonly platform: GatewayPlatform;
   readonly audit: AuditLog;
   readonly metrics: CallMetrics;
@@ -52,8 +52,6 @@ export function createCalls(options: CallsOptions): Calls {
   const recheck = createRecheck({ openCalls, now_ms: clock.mono_ms, onTurn: options.onTurn });
   const heldCalls = new HeldCalls();
   const forward = createForwarder({ ...options, settings: config, openCalls, heldCalls, limits });
-  /** Calls that have no record yet. */
-  let unrecorded = 0;
 
   function onCut(target: Target, reason: RemoraError): void {
     const fields = { provider: target.provider, connector_id: target.connector_id, code: reason.code };
@@ -62,14 +60,7 @@ export function createCalls(options: CallsOptions): Calls {
   }
 
   return {
-    async forward(request, response, upgrade, until) {
-      unrecorded += 1;
-      try {
-        await forward(request, response, upgrade, until);
-      } finally {
-        unrecorded -= 1;
-      }
-    },
+    forward,
     held: heldCalls,
     recheck,
     endTunnels() {
@@ -77,7 +68,7 @@ export function createCalls(options: CallsOptions): Calls {
     },
     async abandon(reason) {
       openCalls.endAll(reason);
-      for (let waits = 0; waits < ABANDON_WAITS && unrecorded > 0; waits += 1) await sleep(ABANDON_WAIT_MS);
+      for (let waits = 0; waits < ABANDON_WAITS && heldCalls.unrecorded > 0; waits += 1) await sleep(ABANDON_WAIT_MS);
     },
     get size() {
       return openCalls.size;

@@ -52,8 +52,8 @@ export interface ForwarderOptions extends Verdicts {
   /** Called in each turn of the event loop that works for a gateway call, so that a long turn is attributed to it. */
   readonly onTurn?: (() => void) | undefined;
   readonly identity: () => Readonly<Record<string, string>>;
-  /** Waits while the machine is being suspended or resumed. */
-  readonly gate: () => Promise<void>;
+  /** Waits while the machine is being suspended or resumed; undefined when nobody has to wait. */
+  readonly gate: () => Promise<void> | undefined;
   /** Called when the platform refused a call that was allowed here. The refusal stands; the policies here may be out of date. */
   readonly onRefused: () => void;
 }
@@ -87,7 +87,8 @@ export function createForwarder(options: ForwarderOptions): Forward {
     return headers;
   }
 
-  async function verdict(request: IncomingMessage, held: HeldCall): Promise<Verdict> {
+  /** A verdict that has to wait for nothing comes at once. */
+  function verdict(request: IncomingMessage, held: HeldCall): Verdict | Promise<Verdict> {
     const target = parseGatewayTarget(request.method ?? '', request.url ?? '', request.rawHeaders);
     if (target.type === 'reject') return target;
     if ((request.url ?? '').length > options.settings.targetCap_bytes) return tooLong(options.settings.targetCap_bytes);
@@ -97,9 +98,12 @@ export function createForwarder(options: ForwarderOptions): Forward {
         retryAfter_ms: 1_000,
       });
     }
-    await options.gate();
-    held.pass();
-    return await options.verdictOn(target);
+    const pass = () => {
+      held.pass();
+      return options.verdictOn(target);
+    };
+    const gate = options.gate();
+    return gate === undefined ? pass() : gate.then(pass);
   }
 
   async function stream(
@@ -152,7 +156,8 @@ export function createForwarder(options: ForwarderOptions): Forward {
     const entry = toEmptyEntry(request);
     using held = options.heldCalls.begin();
     try {
-      const found = options.confirm(await verdict(request, held));
+      const judged = verdict(request, held);
+      const found = options.confirm(judged instanceof Promise ? await judged : judged);
       describe(found, entry);
       if (found.type !== 'allow') throw toRefusal(found);
       await stream(request, response, upgrade, until, found, entry);

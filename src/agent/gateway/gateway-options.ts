@@ -43,8 +43,11 @@ export interface GatewayOptions {
   readonly config: GatewayConfig;
   /** Headers that tell the platform which incarnation of which machine is calling. */
   readonly identity: () => Readonly<Record<string, string>>;
-  /** Waits, bounded, while the machine is being suspended or resumed; throws the RemoraError to answer with. */
-  readonly gate?: () => Promise<void>;
+  /**
+   * Waits, bounded, while the machine is being suspended or resumed; rejects with the RemoraError to answer with. Undefined: nobody
+   * has to wait.
+   */
+  readonly gate?: () => Promise<void> | undefined;
   /** The gate for requests that the agent makes of its own accord: after a resume they wait for this machine's time in the spread. */
   readonly refreshGate?: () => Promise<void>;
   /** Called when the platform was asked again, because something has changed there, after a resume, or once in a while. */

@@ -37,7 +37,7 @@ export interface WorkingGateway {
 
 export function createWorkingGateway(options: WorkingGatewayOptions): WorkingGateway {
   const { audit, clock, config, hub, local, log, part, platform } = options;
-  const gate = options.gate ?? (async () => undefined);
+  const gate = options.gate ?? (() => undefined);
   const policies = createPoliciesOf(options, { onUpdate, onChanges: (state) => status.onChanges(state) });
   const status = createGatewayStatus({
     part,
@@ -77,7 +77,7 @@ export function createWorkingGateway(options: WorkingGatewayOptions): WorkingGat
       ...createGatewayHandlers({
         policies,
         shown,
-        verdictOn: verdicts.verdictOn,
+        verdictOn: async (target) => await verdicts.verdictOn(target),
         local,
         askPlatform: discovery.askPlatform,
       }),
@@ -106,6 +106,6 @@ function createPoliciesOf(
     connections: () => upstream.dispatcher,
     maxAge_ms: config.policyMaxAge_ms,
     refresh_ms: config.policyRefresh_ms,
-    gate: options.refreshGate ?? options.gate ?? (async () => undefined),
+    gate: options.refreshGate ?? (async () => await options.gate?.()),
   });
 }

@@ -16,7 +16,7 @@ export interface OwnSpriteOptions {
   /** The headers of this incarnation. */
   readonly identity: () => Readonly<Record<string, string>>;
   /** Waits while the machine is being suspended or resumed. */
-  readonly gate: () => Promise<void>;
+  readonly gate: () => Promise<void> | undefined;
   /** Counts a call until its disposal. */
   readonly begin: (operation: string) => Disposable;
   /** Aborts when this agent ends: a restore from inside waits for that. */

@@ -64,8 +64,11 @@ export interface ResumeReports extends AsyncDisposable {
    * seconds after the start or the resume; at once without a platform. A call with the nonce of the answer confirms it.
    */
   mayDraw(): Promise<void>;
-  /** The `mayDraw` of calls by local programs, which do not wait for this machine's time in the spread. */
-  mayCall(): Promise<void>;
+  /**
+   * The `mayDraw` of calls by local programs, which do not wait for this machine's time in the spread. Undefined: they need not
+   * wait.
+   */
+  mayCall(): Promise<void> | undefined;
   /** The URLs of the ports of this sprite as the platform has sent them last, with `{port}`; see `resumeReportResponse`. */
   servedPorts(): string | null | undefined;
   /** Says to people what cannot be noticed while there is no nonce. */
@@ -111,8 +114,8 @@ export function createResumeReports(options: ResumeReportsOptions): ResumeReport
     async mayDraw() {
       if (reporter !== undefined && !resume.hasNonce()) await reporter.settled();
     },
-    async mayCall() {
-      if (reporter !== undefined && !resume.hasNonce() && !spread.isWaiting) await reporter.settled();
+    mayCall() {
+      return reporter === undefined || resume.hasNonce() || spread.isWaiting ? undefined : reporter.settled();
     },
     status() {
       if (reporter !== undefined) return { ...reporter.status(), nonce: resume.hasNonce() };

@@ -25,6 +25,8 @@ export interface Gate extends Disposable {
    * after two seconds of run time, or at once when too many callers wait already. The two seconds start over at a resume.
    */
   wait(): Promise<void>;
+  /** Does what `wait` does; undefined when open, so that nearly all calls go on without a promise. */
+  pass(): Promise<void> | undefined;
 }
 
 export interface GateOptions {
@@ -74,6 +76,22 @@ export function createGate(options: GateOptions): Gate {
     throw refusal(closedBy() ?? before);
   }
 
+  async function waitInLine(reason: GateReason): Promise<void> {
+    if (waiters >= WAITERS) throw refusal(reason);
+    waiters += 1;
+    try {
+      await waitClosed(reason);
+    } finally {
+      waiters -= 1;
+    }
+  }
+
+  function pass(): Promise<void> | undefined {
+    options.check();
+    const reason = closedBy();
+    return reason === undefined ? undefined : waitInLine(reason);
+  }
+
   return {
     close(reason) {
       reasons.add(reason);
@@ -93,17 +111,9 @@ export function createGate(options: GateOptions): Gate {
       return closedBy();
     },
     async wait() {
-      options.check();
-      const reason = closedBy();
-      if (reason === undefined) return;
-      if (waiters >= WAITERS) throw refusal(reason);
-      waiters += 1;
-      try {
-        await waitClosed(reason);
-      } finally {
-        waiters -= 1;
-      }
+      await pass();
     },
+    pass,
     [Symbol.dispose]() {
       reasons.clear();
       opened.resolve();

@@ -43,8 +43,11 @@ export interface PoliciesOptions {
 export interface Policies {
   /** Reads the stored policies and begins to fetch; never waits for the platform. */
   start(signal: AbortSignal): void;
-  /** The policies to judge calls by. Waits for the first fetch; throws `policy_unavailable` when there are none or they are too old. */
-  usable(): Promise<PolicySnapshot>;
+  /**
+   * The policies to judge calls by, at once while they are young enough. Else it waits for a fetch, and rejects with
+   * `policy_unavailable` when there are none or they are too old.
+   */
+  usable(): PolicySnapshot | Promise<PolicySnapshot>;
   /** Fetches the policies, unless the limit on fetches forbids it. True when they have changed. */
   freshen(): Promise<boolean>;
   /** Called when something changed on the platform: fetches soon, even if an older fetch is still under way. Never waits. */
@@ -128,6 +131,17 @@ export function createPolicies(options: PoliciesOptions): Policies {
     running?.abort.abort();
   }
 
+  async function fetchUsable(): Promise<PolicySnapshot> {
+    if (running !== undefined || bucket.take()) await refreshSoon();
+    const later = known.usable;
+    if (later !== undefined) return later;
+    const message =
+      known.snapshot === undefined
+        ? 'the policies have not been fetched from the platform yet, so every call is refused'
+        : 'the policies are too old and the platform does not answer, so every call is refused';
+    throw new RemoraError('policy_unavailable', message, { retryAfter_ms: 1_000 });
+  }
+
   return {
     start(signal) {
       const stored = store.load();
@@ -135,18 +149,7 @@ export function createPolicies(options: PoliciesOptions): Policies {
       void run(signal);
       changes = followPolicyChanges({ ...options, onChange: this.changed, onState: options.onChanges }, signal);
     },
-    async usable() {
-      const now = known.usable;
-      if (now !== undefined) return now;
-      if (running !== undefined || bucket.take()) await refreshSoon();
-      const later = known.usable;
-      if (later !== undefined) return later;
-      const message =
-        known.snapshot === undefined
-          ? 'the policies have not been fetched from the platform yet, so every call is refused'
-          : 'the policies are too old and the platform does not answer, so every call is refused';
-      throw new RemoraError('policy_unavailable', message, { retryAfter_ms: 1_000 });
-    },
+    usable: () => known.usable ?? fetchUsable(),
     async freshen() {
       if (!bucket.take()) return false;
       const before = known.snapshot;
