@@ -222,7 +222,7 @@ interface IdleNeeds {
 /** What can be done to the sprite as a whole: by others over the channel, by the supervisor in this machine, and by the platform. */
 function createInside(
   { clock, random, log, board, upstream, incarnation }: AgentBase,
-  { config, env, signal: stopping }: AgentPartsOptions,
+  { config, env, version, signal: stopping }: AgentPartsOptions,
   {
     resume,
     resumeReports,
@@ -255,7 +255,7 @@ function createInside(
   }
   const generation = () => incarnation.generation;
   const uid = process.getuid?.() ?? 0;
-  const network = stack.use(createNetworkPart({ config, env, uid, log, part: board.part('network') }));
+  const network = stack.use(createNetworkPart({ config, env, uid, version, log, part: board.part('network') }));
   const supervisor = stack.use(
     createSupervisorPart({
       ...{ config, env, log },

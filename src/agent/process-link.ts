@@ -36,25 +36,35 @@ export interface ProcessLink extends AsyncDisposable {
 
 const LIMIT_MS = 10_000;
 const POLL_MS = 25;
+/** A process that answers so long after its start has not failed by starting. */
+const SERVED_MS = 1_000;
 
 export function createProcessLink(options: ProcessLinkOptions): ProcessLink {
   const { path, name, logFile, limit_ms = LIMIT_MS } = options;
   const origin = 'http://beside';
   const connect = buildConnector({ socketPath: path, timeout: limit_ms });
   let starting: Promise<void> | undefined;
+  let started_ms = 0;
+  let pause: NodeJS.Timeout | undefined;
 
   function toFailure(cause: Error): RemoraError {
     if (cause instanceof RemoraError) return cause;
     return new RemoraError('start_failed', `the ${name} does not start; ${logFile} says why`, { cause });
   }
 
-  /** One start for all who wait, and the next one only after it has had its time. */
+  function mayStartAgain(): void {
+    clearTimeout(pause);
+    starting = undefined;
+  }
+
+  /** One start for all who wait, and the next one only after it has had its time, or has served for a while. */
   async function startOnce(): Promise<void> {
-    starting ??= options.start().finally(() => {
-      setTimeout(() => {
-        starting = undefined;
-      }, limit_ms).unref();
-    });
+    if (starting === undefined) {
+      started_ms = performance.now();
+      starting = options.start().finally(() => {
+        pause = setTimeout(mayStartAgain, limit_ms).unref();
+      });
+    }
     await starting;
   }
 
@@ -66,6 +76,7 @@ export function createProcessLink(options: ProcessLinkOptions): ProcessLink {
     const end_ms = performance.now() + limit_ms;
     for (;;) {
       const result = await dial(target);
+      if (result[0] === null && performance.now() - started_ms >= SERVED_MS) mayStartAgain();
       if (result[0] === null || !isAbsent(result[0])) return result;
       if (performance.now() >= end_ms) return [toFailure(result[0]), null];
       await startOnce();

@@ -62,7 +62,9 @@ export class Enforcement {
   async adopt(given: NetworkEnforcement, generation: number): Promise<void> {
     this.#policy = await compilePolicy(given.rules);
     this.#setGiven(given);
-    this.#options.filter.adopt(this.#toFacts(given), generation);
+    const open = this.#book.open(this.#options.now_ms());
+    const { kept } = this.#book.judge(() => true);
+    await this.#options.filter.adopt(this.#toFacts(given), generation, { open, kept });
   }
 
   async #enforce(given: NetworkEnforcement): Promise<NetworkState> {

@@ -17,7 +17,7 @@ import { readKeptState, writeKeptState } from './kept-state.ts';
 import { NetfilterError, openNetfilter } from './netfilter.ts';
 import { PacketFilter } from './packet-filter.ts';
 import { readRefusedAddresses } from './refused-addresses.ts';
-import { createUnableHandlers, type NetworkHandlers } from './unable-handlers.ts';
+import { createUnableHandlers, type PolicyHandlers } from './unable-handlers.ts';
 import { readUplinks } from './uplinks.ts';
 import { readUpstreams } from './upstreams.ts';
 
@@ -26,17 +26,24 @@ export interface NetworkOptions extends AgentListen {
   readonly stateDir: string;
   /** Name servers in the place of those of /etc/resolv.conf. */
   readonly upstreams: readonly string[];
+  /** Of this program. */
+  readonly version: string;
   readonly log: Log;
   readonly idle_ms: number;
 }
 
 export interface RunningNetwork extends AsyncDisposable {
-  /** Resolves when nothing is restricted and nobody has asked for a while: the next call starts this process again. */
-  readonly idle: Promise<void>;
+  /**
+   * Resolves when nothing is restricted and nobody has asked for a while, and when a program of another version is to take over: the next call
+   * starts this process again.
+   */
+  readonly over: Promise<void>;
 }
 
 /** How often the rules of the kernel are looked at: three tenths of a millisecond each time. */
 const LOOK_MS = 2_000;
+/** What an answer needs to leave before its connection ends. */
+const ANSWER_MS = 100;
 
 /**
  * Where no rules can be enforced, it serves what is missing: no policy is taken. Rejects with NetfilterError where rules that held before
@@ -54,7 +61,8 @@ export async function openNetwork(options: NetworkOptions): Promise<RunningNetwo
   });
   if (netfilter instanceof NetfilterError) {
     log.warn({ err: netfilter }, 'no network policy can be enforced here');
-    return await serve(createUnableHandlers(netfilter.message), options, stack.move(), () => false);
+    const unable = { handlers: createUnableHandlers(netfilter.message), isNeeded: () => false, leave: () => undefined };
+    return await serve(unable, options, stack.move());
   }
   stack.use(netfilter);
   const filter = new PacketFilter(netfilter);
@@ -109,7 +117,10 @@ export async function openNetwork(options: NetworkOptions): Promise<RunningNetwo
     await enforcement.adopt(left.given, left.generation);
     log.info({ rules: left.given.rules.length }, 'the network policy that held before is enforced');
   }
-  stack.defer(keep);
+  let isLeaving = false;
+  stack.defer(() => {
+    if (!isLeaving) keep();
+  });
 
   const look = setInterval(() => {
     enforcement.keepWhole().then(
@@ -120,7 +131,7 @@ export async function openNetwork(options: NetworkOptions): Promise<RunningNetwo
   }, LOOK_MS);
   stack.defer(() => clearInterval(look));
 
-  const handlers: NetworkHandlers = {
+  const handlers: PolicyHandlers = {
     async enforceNetwork({ body }) {
       const state = await enforcement.enforce(body);
       keep();
@@ -130,22 +141,47 @@ export async function openNetwork(options: NetworkOptions): Promise<RunningNetwo
     explainNetwork: async ({ body }) => enforcement.explain(body),
     listRefusedNetwork: async () => ({ refused: enforcement.listRefused() }),
   };
-  return await serve(handlers, options, stack.move(), () => filter.generation !== undefined);
+  /** The process that comes after this one may begin before this one has ended. */
+  function leave(): void {
+    clearInterval(look);
+    keep();
+    isLeaving = true;
+  }
+  return await serve({ handlers, isNeeded: () => filter.generation !== undefined, leave }, options, stack.move());
 }
 
-/** Ends with what it is given. @param isNeeded whether it has to run although nobody asks. */
+interface Served {
+  readonly handlers: PolicyHandlers;
+  /** Whether this process has to run although nobody asks. */
+  readonly isNeeded: () => boolean;
+  /** From then on it changes nothing any more. */
+  readonly leave: () => void;
+}
+
+/** Ends with what it is given. */
 async function serve(
-  handlers: NetworkHandlers,
+  { handlers, isNeeded, leave }: Served,
   options: NetworkOptions,
   below: AsyncDisposableStack,
-  isNeeded: () => boolean,
 ): Promise<RunningNetwork> {
   await using stack = below;
-  const { log, idle_ms } = options;
+  const { log, idle_ms, version } = options;
+  const { promise: over, resolve } = Promise.withResolvers<void>();
   let asked_ms = performance.now();
   const edge = createEdge<typeof networkOperations, null>({
     operations: networkOperations,
-    handlers,
+    handlers: {
+      ...handlers,
+      yieldNetwork({ body }) {
+        const ends = body.version !== version;
+        if (ends) {
+          log.info({ version: body.version }, 'a process of another version takes over');
+          leave();
+          setTimeout(resolve, ANSWER_MS);
+        }
+        return { ends, pid: process.pid };
+      },
+    },
     authenticate: () => {
       asked_ms = performance.now();
       return null;
@@ -156,11 +192,10 @@ async function serve(
   const server = edge.createServer('network');
   stack.use(await listenForAgent(server, options));
 
-  const { promise: idle, resolve } = Promise.withResolvers<void>();
   const watch = setInterval(() => {
     if (!isNeeded() && performance.now() - asked_ms >= idle_ms) resolve();
   }, idle_ms / 10);
   stack.defer(() => clearInterval(watch));
   const running = stack.move();
-  return { idle, [Symbol.asyncDispose]: () => running.disposeAsync() };
+  return { over, [Symbol.asyncDispose]: () => running.disposeAsync() };
 }

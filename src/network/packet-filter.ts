@@ -38,8 +38,19 @@ export class PacketFilter {
    * Takes over what the process before has left in the kernel, with the generation that it had: connections go on. Without rules in the
    * kernel it puts them there.
    */
-  adopt(facts: FilterFacts, generation: number): void {
-    this.#put({ ...facts, generation });
+  async adopt(
+    facts: FilterFacts,
+    generation: number,
+    { open, kept }: { readonly open: readonly OpenAddress[]; readonly kept: readonly string[] },
+  ): Promise<void> {
+    const held = { ...facts, generation };
+    try {
+      this.#put(held);
+    } catch {
+      // Sets of another version may have other forms, which the kernel does not change.
+      this.#facts = held;
+      await this.putBack(open, kept);
+    }
   }
 
   /**

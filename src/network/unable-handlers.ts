@@ -5,11 +5,13 @@ import { RemoraError } from '../core/remora-error.ts';
 import type { Handlers } from '../http/handler.ts';
 
 export type NetworkHandlers = Handlers<typeof networkOperations, null>;
+/** What is done with a policy. */
+export type PolicyHandlers = Omit<NetworkHandlers, 'yieldNetwork'>;
 
 const unrestricted = { put_back: 0, addresses: 0, refused_names: 0 };
 
 /** @param missing what has to be installed or granted. */
-export function createUnableHandlers(missing: string): NetworkHandlers {
+export function createUnableHandlers(missing: string): PolicyHandlers {
   return {
     async enforceNetwork({ body }) {
       await checkRules(body.rules, 'body.rules');

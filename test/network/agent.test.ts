@@ -7,6 +7,7 @@ import { openOnce } from '../support/at-end.ts';
 import { eventually } from '../support/eventually.ts';
 import { enforcersOf, openAgentWorld } from '../support/network-agent-world.ts';
 import { isWithoutNetworks } from '../support/network-world.ts';
+import { copyProgram } from '../support/program-copy.ts';
 import { signalRunning } from '../support/signal-running.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -17,12 +18,23 @@ const REFUSED = 7;
 const NOT_RESOLVED = 6;
 describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network policy', () => {
   const opened = openOnce(openAgentWorld, 90_000);
+  const older = openOnce(async () => {
+    const program = copyProgram();
+    program.install('0.0.1');
+    return program;
+  });
   const curl = (...words: string[]) => opened().world.run([...CURL, '-o', '/dev/null', ...words]).status;
+  /** Resolves when another process than `before` resolves names. */
+  const isReplaced = (before: number) =>
+    eventually(() => {
+      const [pid = before, ...others] = enforcersOf(opened().world);
+      return pid !== before && others.length === 0 && curl('http://a.example/') === 0;
+    }, 30_000);
   const put = (...rules: object[]) => opened().overChannel('PUT', '/v1/policy/network', { rules });
 
   test('nothing runs beside it until something is restricted', async () => {
     const { start, get, world } = opened();
-    await start();
+    await start(undefined, older().path);
     expect((await get('/v1/status')).json.parts.network).toMatchObject({ state: 'ok' });
     expect((await get('/v1/policy/network')).json).toEqual({ rules: [] });
     expect((await get('/v1/policy/network/refused')).json).toEqual({ refused: [] });
@@ -60,16 +72,34 @@ describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network p
     expect(/^CapBnd:\s*([0-9a-f]+)$/m.exec(status)?.[1]).toMatch(/^0+(?:8)?1004$/);
   });
 
-  test('what is restricted stays so through the end of the agent and of what enforces it', async () => {
-    const { end, start, overChannel, world } = opened();
+  test('an agent of another version has what enforces the rules started again as its own, and nothing is open meanwhile', async () => {
+    const { dir, end, start, overChannel, world } = opened();
     await put(deny('*'), allow('a.example'));
+    const [before = 0] = enforcersOf(world);
     await end();
-    for (const pid of enforcersOf(world)) signalRunning(pid, 'SIGKILL');
-    expect(curl('http://93.184.0.2/')).toBe(REFUSED);
+    const tried = join(dir, 'tried');
+    const trying = world.start([
+      ...['sh', '-c', 'while :; do "$@"; echo $? >> "$0"; sleep 0.02; done', tried],
+      ...[...CURL, '-o', '/dev/null', 'http://93.184.0.2/'],
+    ]);
     await start();
-    await eventually(() => curl('http://a.example/') === 0, 30_000);
-    expect(curl('http://b.example/')).toBe(NOT_RESOLVED);
+    await isReplaced(before);
+    trying.kill('SIGKILL');
+    const statuses = readFileSync(tried, 'utf8').trim().split('\n');
+    expect(statuses.length).toBeGreaterThan(10);
+    expect(new Set(statuses)).toEqual(new Set([`${REFUSED}`]));
     expect((await overChannel('GET', '/v1/policy/network')).json).toEqual({ rules: [deny('*'), allow('a.example')] });
+    expect(curl('http://b.example/')).toBe(NOT_RESOLVED);
+  });
+
+  test('what enforces the rules is started again when it was killed, which is said', async () => {
+    const { log, world } = opened();
+    const [before = 0] = enforcersOf(world);
+    signalRunning(before, 'SIGKILL');
+    expect(curl('http://93.184.0.2/')).toBe(REFUSED);
+    await isReplaced(before);
+    expect(log()).toContain('what enforces the network policy had ended and is started again');
+    expect(curl('http://b.example/')).toBe(NOT_RESOLVED);
   });
 
   test('after a boot, whose kernel knows no rules, they hold before anything else runs', async () => {
@@ -77,6 +107,7 @@ describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network p
     await put(deny('*'));
     await end();
     for (const pid of enforcersOf(world)) signalRunning(pid, 'SIGKILL');
+    expect(curl('http://93.184.0.2/')).toBe(REFUSED);
     expect(world.run(['nft', 'flush', 'ruleset']).status).toBe(0);
     rmSync(join(dir, 'run', 'network'), { recursive: true });
     await start();

@@ -49,8 +49,11 @@ export async function openAgentWorld(called: 'channel' | 'platform' = 'channel')
   let agent: ChildProcess | undefined;
   let log = '';
 
-  async function start(env: Record<string, string> = { REMORA_NETWORK_POLICY: 'true' }): Promise<void> {
-    const started = world.start([...NODE, remoraPath, 'agent'], {
+  async function start(
+    env: Record<string, string> = { REMORA_NETWORK_POLICY: 'true' },
+    program = remoraPath,
+  ): Promise<void> {
+    const started = world.start([...NODE, program, 'agent'], {
       env: {
         REMORA_SOCKET: socket,
         REMORA_STATE_DIR: join(dir, 'state'),

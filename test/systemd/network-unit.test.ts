@@ -103,6 +103,19 @@ describe.skipIf(isWithoutSystemd() || isWithoutNetworks())('the units of the net
     await expectRefused();
   });
 
+  it('start it again as the program that is installed, when an agent of another version asks for that', async () => {
+    const before = await show('MainPID');
+    const ask = (version: string) =>
+      box.run(
+        `curl -sS --unix-socket /run/remora/network/network.sock -H 'content-type: application/json' -d '{"version":"${version}"}' http://localhost/v1/network/yield`,
+      );
+    const own = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
+    expect(JSON.parse(await ask(own))).toEqual({ ends: false, pid: Number(before) });
+    expect(JSON.parse(await ask('0.0.1'))).toEqual({ ends: true, pid: Number(before) });
+    await restarted(before);
+    await expectRefused();
+  });
+
   it('leave the rules in the kernel when they are stopped, whose names are not resolved then', async () => {
     await box.run('systemctl stop remora-network.path remora-network.socket remora-network');
     expect([await show('ActiveState'), await box.run('pgrep -u remora-network || true')]).toEqual(['inactive', '']);

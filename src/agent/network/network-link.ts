@@ -14,6 +14,8 @@ export interface NetworkLink extends AsyncDisposable {
 export type NetworkLinkOptions = Pick<ProcessLinkOptions, 'path' | 'onDialled'> & {
   /** Whether the agent may start the process. */
   readonly mayStart: boolean;
+  /** Called before it does. */
+  readonly onStart: () => void;
   readonly stateDir: string;
   readonly logLevel: string;
   readonly env: NodeJS.ProcessEnv;
@@ -31,6 +33,7 @@ export function openNetworkLink(options: NetworkLinkOptions): NetworkLink {
     ...(onDialled === undefined ? {} : { onDialled }),
     async start() {
       if (!mayStart) throw notServed(path);
+      options.onStart();
       const { startNetwork } = await import('./start-network.ts');
       startNetwork(options);
     },

@@ -2,8 +2,6 @@
 // that process is loaded by the first call that needs it: what is not restricted costs nothing.
 import { existsSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { UpstreamError } from '../../client/upstream-error.ts';
-import type { ErrorCode } from '../../contract/errors.ts';
 import type { NetworkState } from '../../contract/local/network.ts';
 import type { ownNetworkOperations } from '../../contract/local/own-network.ts';
 import type { NetworkPolicyRequest } from '../../contract/network-policy.ts';
@@ -16,7 +14,7 @@ import type { Caller } from '../access/authenticator.ts';
 import type { Part } from '../parts.ts';
 import type { ExemptSettings } from './exemptions.ts';
 import { createNetworkHandlers } from './network-handlers.ts';
-import type { NetworkLink } from './network-link.ts';
+import { createNetworkProcess } from './network-process.ts';
 import { readPolicy, writePolicy } from './policy-files.ts';
 import { whyNotEnforced } from './why-not-enforced.ts';
 
@@ -30,6 +28,8 @@ export interface NetworkPartOptions {
   readonly env: NodeJS.ProcessEnv;
   /** The user of the agent. */
   readonly uid: number;
+  /** Of the agent. */
+  readonly version: string;
   readonly log: Log;
   readonly part: Part;
 }
@@ -46,50 +46,30 @@ export interface NetworkPart extends AsyncDisposable {
 }
 
 /** How often the agent sees to it that the process runs, while something is restricted: names are not resolved without it. */
-const LOOK_MS = 5_000;
+const LOOK_MS = 2_000;
 const FOR_ALL = 0o444;
 const FOR_OWNER = 0o600;
-const passedOn: readonly ErrorCode[] = ['invalid_request', 'not_supported'];
 
-export function createNetworkPart({ config, env, uid, log, part }: NetworkPartOptions): NetworkPart {
+export function createNetworkPart({ config, env, uid, version, log, part }: NetworkPartOptions): NetworkPart {
   const directory = dirname(config.socket);
   const path = join(directory, 'network', 'network.sock');
   const keptPath = join(config.stateDir, 'network-policy.json');
   const shownPath = join(directory, 'network-policy.json');
   const missing = () => whyNotEnforced(path, config.networkPolicy, uid);
-  let link: Promise<NetworkLink> | undefined;
   let holding: Promise<void> | undefined;
   let isRestricted = false;
   /** One change after the other. */
   let turn: Promise<unknown> = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
-
-  async function open(): Promise<NetworkLink> {
-    link ??= import('./network-link.ts').then(({ openNetworkLink }) =>
-      openNetworkLink({
-        ...{ path, env },
-        mayStart: config.networkPolicy,
-        stateDir: config.stateDir,
-        logLevel: config.logLevel,
-        onDialled: (failure) => (failure === undefined ? part.set('ok') : part.set('degraded', failure.message)),
-      }),
-    );
-    return await link;
-  }
-
-  /** Throws `not_supported` with what is missing, and why the process does not answer. */
-  async function ask<T>(call: (client: NetworkLink['client']) => Promise<T>): Promise<T> {
-    try {
-      return await call((await open()).client);
-    } catch (error) {
-      throw toRefusal(error);
-    }
-  }
+  let isLooking = false;
+  const beside = createNetworkProcess({ config, env, version, log, part, path, isNeeded: () => isRestricted });
 
   async function enforce({ rules }: NetworkPolicyRequest): Promise<NetworkPolicyRequest> {
     const { findExemptions } = await import('./exemptions.ts');
     const exempt = await findExemptions(config);
-    const state: NetworkState = await ask((client) => client.call('enforceNetwork', { body: { rules, exempt } }));
+    const state: NetworkState = await beside.ask((client) =>
+      client.call('enforceNetwork', { body: { rules, exempt } }),
+    );
     isRestricted = state.rules.length > 0;
     show({ rules: state.rules });
     return { rules: state.rules };
@@ -138,12 +118,10 @@ export function createNetworkPart({ config, env, uid, log, part }: NetworkPartOp
   }
 
   async function look(): Promise<void> {
-    try {
-      await mayRun();
-      if (isRestricted) await (await open()).open();
-    } catch (error) {
-      log.warn({ err: error }, 'the process that enforces the network policy does not answer');
-    }
+    if (isLooking || !(isRestricted || part.state === 'failed')) return;
+    isLooking = true;
+    await beside.look(mayRun);
+    isLooking = false;
   }
 
   const traces = [
@@ -156,28 +134,17 @@ export function createNetworkPart({ config, env, uid, log, part }: NetworkPartOp
 
   return {
     mayRun,
-    handlers: createNetworkHandlers({ ask, enforce: enforceNext, missing, isQuiet }),
+    handlers: createNetworkHandlers({ ask: beside.ask, enforce: enforceNext, missing, isQuiet }),
     start() {
       const lacking = missing();
       if (lacking === undefined) part.set('ok');
       else part.set('off', `a network policy needs ${lacking}`);
       mayRun().catch((err: unknown) => log.error({ err }, 'the network policy of this sprite is not enforced'));
-      timer = setInterval(() => void (isRestricted || part.state === 'failed' ? look() : undefined), LOOK_MS).unref();
+      timer = setInterval(() => void look(), LOOK_MS).unref();
     },
     async [Symbol.asyncDispose]() {
       clearInterval(timer);
-      await (await link)?.[Symbol.asyncDispose]();
+      await beside[Symbol.asyncDispose]();
     },
   };
-}
-
-function toRefusal(error: unknown): unknown {
-  if (!(error instanceof UpstreamError)) return error;
-  const { code, message, details } = error;
-  const own = passedOn.find((each) => each === code);
-  if (own !== undefined) return new RemoraError(own, message, { details, cause: error });
-  const failed = code === 'timeout' ? 'upstream_timeout' : 'upstream_failed';
-  return new RemoraError(failed, `what enforces the network policy does not answer as it should: ${message}`, {
-    cause: error,
-  });
 }

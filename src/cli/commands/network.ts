@@ -22,12 +22,16 @@ export async function run(invocation: Invocation): Promise<number> {
   const stateDir = toPath(text('state-dir') ?? env.REMORA_NETWORK_STATE_DIR, 'state-dir');
   const upstreams = (text('upstream') ?? '').split(',').filter((address) => address !== '');
   try {
-    await using network = await openNetwork({ socket, inherited, stateDir, upstreams, log, idle_ms: IDLE_MS });
+    await using network = await openNetwork({
+      ...{ socket, inherited, stateDir, upstreams, log },
+      version: invocation.version,
+      idle_ms: IDLE_MS,
+    });
     log.info({ socket }, 'the network policy is served');
     // What systemd starts after this process finds the rules in place.
     const fault = await (await openServiceManager(env, process.pid))?.tell({ ready: true });
     if (fault !== undefined) log.warn({}, fault);
-    await Promise.race([signals.stopped, network.idle]);
+    await Promise.race([signals.stopped, network.over]);
     return exitCode.ok;
   } catch (error) {
     if (!(error instanceof NetfilterError)) throw error;

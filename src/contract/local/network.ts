@@ -30,6 +30,12 @@ export const networkState = z.object({
 });
 export type NetworkState = z.infer<typeof networkState>;
 
+export const networkYield = z.object({
+  /** Whether it ends, and another one is to be started: it is of another version than its caller. */
+  ends: z.boolean(),
+  pid: z.int().positive(),
+});
+
 const shared = { source: 'Remora', tag: 'Network policy', servedAt: ['socket'] } as const;
 
 export const networkOperations = {
@@ -66,6 +72,15 @@ export const networkOperations = {
     path: '/v1/network/refused',
     summary: 'What was refused lately, the last one first',
     answer: { kind: 'json', status: 200, schema: networkRefusals },
+    errors: [],
+  }),
+  yieldNetwork: defineLocalOperation({
+    ...shared,
+    method: 'POST',
+    path: '/v1/network/yield',
+    summary: 'End, unless of this version: the next connection starts another one, and the rules stay in the kernel',
+    body: z.object({ version: z.string().min(1).max(64) }),
+    answer: { kind: 'json', status: 200, schema: networkYield },
     errors: [],
   }),
 } as const;

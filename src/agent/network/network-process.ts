@@ -1,0 +1,103 @@
+// The process beside the agent that enforces the network policy: called, looked at while something is restricted, and of the version of this agent.
+// What reaches it is loaded by the first call.
+import { UpstreamError } from '../../client/upstream-error.ts';
+import type { ErrorCode } from '../../contract/errors.ts';
+import type { Log } from '../../core/log.ts';
+import { RemoraError } from '../../core/remora-error.ts';
+import type { Part } from '../parts.ts';
+import type { NetworkLink } from './network-link.ts';
+
+export interface NetworkProcessOptions {
+  readonly config: { readonly stateDir: string; readonly logLevel: string; readonly networkPolicy: boolean };
+  /** Of its socket. */
+  readonly path: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** Of the agent. */
+  readonly version: string;
+  readonly log: Log;
+  readonly part: Part;
+  /** Whether something is restricted. */
+  readonly isNeeded: () => boolean;
+}
+
+export interface NetworkProcess extends AsyncDisposable {
+  /** Throws `not_supported` with what is missing, and why the process does not answer. */
+  ask<T>(call: (client: NetworkLink['client']) => Promise<T>): Promise<T>;
+  /** Sees to it that it runs where it is needed, once `ready` has resolved. Never rejects: what fails is in the log, once. */
+  look(ready: () => Promise<void>): Promise<void>;
+}
+
+const passedOn: readonly ErrorCode[] = ['invalid_request', 'not_supported'];
+
+export function createNetworkProcess(options: NetworkProcessOptions): NetworkProcess {
+  const { config, path, env, version, log, part, isNeeded } = options;
+  let link: Promise<NetworkLink> | undefined;
+  let renewed: Promise<void> | undefined;
+  let isSilent = false;
+
+  async function open(): Promise<NetworkLink> {
+    link ??= import('./network-link.ts').then(({ openNetworkLink }) =>
+      openNetworkLink({
+        ...{ path, env },
+        mayStart: config.networkPolicy,
+        stateDir: config.stateDir,
+        logLevel: config.logLevel,
+        onDialled: (failure) => (failure === undefined ? part.set('ok') : part.set('degraded', failure.message)),
+        onStart: noteEnd,
+      }),
+    );
+    return await link;
+  }
+
+  function noteEnd(): void {
+    if (!isNeeded()) return;
+    const message = 'what enforces the network policy had ended and is started again; no name is resolved meanwhile';
+    log.warn({}, message);
+    part.set('degraded', message);
+  }
+
+  /** The first call of this agent sees to it that the process is of its version. */
+  async function openRenewed(): Promise<NetworkLink> {
+    const opened = await open();
+    if (renewed === undefined) {
+      const { renewNetwork } = await import('./renew-network.ts');
+      renewed ??= renewNetwork(opened, version, log);
+    }
+    await renewed;
+    return opened;
+  }
+
+  return {
+    async ask(call) {
+      try {
+        return await call((await openRenewed()).client);
+      } catch (error) {
+        throw toRefusal(error);
+      }
+    },
+    async look(ready) {
+      try {
+        await ready();
+        if (isNeeded()) await (await open()).open();
+        isSilent = false;
+      } catch (err) {
+        if (!isSilent) log.warn({ err }, 'the process that enforces the network policy does not answer');
+        isSilent = true;
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await (await link)?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function toRefusal(error: unknown): unknown {
+  if (!(error instanceof UpstreamError)) return error;
+  const { code, message, details } = error;
+  const own = passedOn.find((each) => each === code);
+  if (own !== undefined) return new RemoraError(own, message, { details, cause: error });
+  const failed = code === 'timeout' ? 'upstream_timeout' : 'upstream_failed';
+  return new RemoraError(failed, `what enforces the network policy does not answer as it should: ${message}`, {
+    cause: error,
+  });
+}
