@@ -58,6 +58,7 @@ export function createAgentEdge(base: AgentBase, parts: AgentParts, options: Age
         channel: parts.channel.status(),
         hooks: parts.hooks.describe(),
         supervisor: readSupervisor(config.stateDir),
+        program_policy: parts.programPolicy.describe(),
         generation_file: parts.generationFile.describe(),
       };
     },
@@ -80,6 +81,7 @@ export function createAgentEdge(base: AgentBase, parts: AgentParts, options: Age
       ...parts.supervisor.handlers,
       ...parts.ownSprite,
       ...parts.network.handlers,
+      ...parts.programPolicy.handlers,
       ...parts.upgrade.handlers,
     },
     authenticate: createAuthenticator({ verifyToken: gateway.verifyToken, onRefused: gateway.onAccessRefusal }),

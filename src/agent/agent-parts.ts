@@ -21,6 +21,7 @@ import type { Suspender } from './machine/suspender.ts';
 import { createNetworkPart } from './network/network-part.ts';
 import { createOwnSprite } from './own-sprite/own-sprite.ts';
 import { createPorts, type Ports, type PortsOptions } from './ports/ports.ts';
+import { createProgramPolicyPart } from './program-policy/program-policy-part.ts';
 import { createReplication, type Replication } from './replication/replication.ts';
 import { bootClock_ms } from './restart/restart-file.ts';
 import type { RestartRequest } from './restart/restart-request.ts';
@@ -96,7 +97,7 @@ export async function createAgentParts(base: AgentBase, options: AgentPartsOptio
       onAdopted: writeGeneration,
     }),
   );
-  const { channel, network, supervisor, ownSprite, gate } = createInside(base, options, {
+  const { channel, network, supervisor, programPolicy, ownSprite, gate } = createInside(base, options, {
     resume,
     resumeReports,
     stack,
@@ -160,7 +161,7 @@ export async function createAgentParts(base: AgentBase, options: AgentPartsOptio
   stack.use(idle);
   return {
     ...{ resume, staleSockets, generationPath, generationFile, writeGeneration, holds, machineStatus, resumeReports },
-    ...{ channel, network, ownSprite, gateway, ports, hooks, progress, replication },
+    ...{ channel, network, programPolicy, ownSprite, gateway, ports, hooks, progress, replication },
     ...{ interlock, machine, idle, sleep, supervisor },
     upgrade: createUpgradeOf(options, gateway, supervisor),
   };
@@ -273,7 +274,8 @@ function createInside(
     stopping,
     begin: (id) => supervisor.inFlight.begin(id),
   });
-  return { channel, network, supervisor, ownSprite, gate };
+  const programPolicy = createProgramPolicyPart({ config, uid, openLink: supervisor.openLink });
+  return { channel, network, supervisor, programPolicy, ownSprite, gate };
 }
 
 async function openMachinesApi(

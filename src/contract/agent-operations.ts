@@ -8,6 +8,7 @@ import { machineOperations } from './local/machine.ts';
 import { ownNetworkOperations } from './local/own-network.ts';
 import { ownSpriteOperations } from './local/own-sprite.ts';
 import { portOperations } from './local/ports.ts';
+import { ownProgramPolicyOperations } from './local/program-policy.ts';
 import { replicationOperations } from './local/replication.ts';
 import { resumeOperations } from './local/resume.ts';
 import { sleepOperations } from './local/sleep.ts';
@@ -31,5 +32,6 @@ export const agentOperations = {
   ...insideOperations,
   ...ownSpriteOperations,
   ...ownNetworkOperations,
+  ...ownProgramPolicyOperations,
   ...localUpgradeOperations,
 } as const satisfies LocalOperations;

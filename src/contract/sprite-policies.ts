@@ -1,6 +1,7 @@
 // What the processes of a sprite may do and how much memory they get, as clients of the Sprites API set it.
 import { z } from 'zod';
 import { definePlatformOperation } from './operation.ts';
+import { reachErrors } from './reach-errors.ts';
 import { spriteParams } from './sprites.ts';
 
 /** An empty one restricts nothing. Clients send and read `noNewPrivileges` in this spelling. */
@@ -20,8 +21,15 @@ export type ResourcesPolicy = z.infer<typeof resourcesPolicy>;
 const shared = { source: 'Sprites API', tag: 'Policies', servedAt: ['tcp', 'operator'], params: spriteParams } as const;
 const read = { ...shared, method: 'GET', access: 'every', errors: ['unauthorized', 'forbidden', 'not_found'] } as const;
 const change = { ...shared, access: 'organization', answer: { kind: 'empty', status: 204 } } as const;
-const setErrors = ['invalid_request', 'unauthorized', 'forbidden', 'read_only', 'not_found', 'not_supported'] as const;
-const deleteErrors = ['unauthorized', 'forbidden', 'read_only', 'not_found'] as const;
+const setErrors = [
+  'invalid_request',
+  'unauthorized',
+  'forbidden',
+  'not_found',
+  'conflict',
+  'not_supported',
+  ...reachErrors,
+] as const;
 
 export const spritePolicyOperations = {
   readPrivilegesPolicy: definePlatformOperation({
@@ -43,7 +51,7 @@ export const spritePolicyOperations = {
     method: 'DELETE',
     path: '/v1/sprites/{name}/policy/privileges',
     summary: 'Lift the restriction of what the processes of a sprite may do',
-    errors: deleteErrors,
+    errors: setErrors,
   }),
   readResourcesPolicy: definePlatformOperation({
     ...read,
@@ -64,6 +72,6 @@ export const spritePolicyOperations = {
     method: 'DELETE',
     path: '/v1/sprites/{name}/policy/resources',
     summary: 'Lift the limit of the memory of the processes of a sprite',
-    errors: deleteErrors,
+    errors: setErrors,
   }),
 } as const;

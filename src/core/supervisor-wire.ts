@@ -19,6 +19,9 @@ export const SESSIONS_FILE = 'supervisor/sessions';
  */
 export const APP_SECRETS_FILE = 'supervisor/app-secrets';
 
+/** Below the state directory, there while something is restricted: what holds for the programs that the supervisor starts, as JSON. */
+export const PROGRAM_POLICY_FILE = 'supervisor/program-policy.json';
+
 const appSecretsNotes = ['some', 'none', 'unknown'] as const;
 /** What that file says. `unknown`: the platform has not been asked so far. */
 export type AppSecretsNote = (typeof appSecretsNotes)[number];

@@ -11,6 +11,7 @@ import { createNetworkPolicyStore, type NetworkPolicyStore } from './network-pol
 import { createOrganizationStore, type OrganizationStore } from './organizations/organization-store.ts';
 import type { PlatformOptions } from './platform-options.ts';
 import { createNoticeStore, type NoticeStore } from './port-notices/port-notice-store.ts';
+import { createProgramPolicyStore, type ProgramPolicyStore } from './program-policies/program-policy-store.ts';
 import { toSecretSources } from './secret-sources.ts';
 import { createSpriteStore, type SpriteStore } from './sprites/sprite-store.ts';
 import { openStorage } from './storage/open-storage.ts';
@@ -37,6 +38,7 @@ export interface Stores extends AsyncDisposable {
   readonly notices: NoticeStore;
   readonly incarnations: IncarnationStore;
   readonly networkPolicies: NetworkPolicyStore;
+  readonly programPolicies: ProgramPolicyStore;
 }
 
 /** The only host on SQLite, which one platform process uses; the id stays when the file is moved. */
@@ -68,6 +70,7 @@ export async function openStores(
     notices: createNoticeStore(storage),
     incarnations: createIncarnationStore(storage),
     networkPolicies: createNetworkPolicyStore(storage),
+    programPolicies: createProgramPolicyStore(storage),
   };
   await takeUpKeys({ dir, storage, connectors: stores.connectors, sources: toSecretSources(stores), vault, host, log });
   stack.defer(() => forgetRunningKeys(storage, host));

@@ -21,7 +21,6 @@ import { createEventFollowers } from './machines/event-followers.ts';
 import { createHistoryHandlers } from './machines/machine-history-handlers.ts';
 import { createResumeReportHandlers } from './machines/resume-report-handlers.ts';
 import { createMachinesApi } from './machines-api/create-machines-api.ts';
-import type { PolicyDelivery } from './network-policies/policy-delivery.ts';
 import type { AccessLog } from './observability/access-log.ts';
 import type { MetricsListener } from './observability/metrics-listener.ts';
 import type { PlatformMetrics } from './observability/platform-metrics.ts';
@@ -31,6 +30,7 @@ import type { GatewayParts } from './open-gateway.ts';
 import type { HostParts } from './open-hosts.ts';
 import type { IdleParts } from './open-idle.ts';
 import type { MachineParts } from './open-machines.ts';
+import type { PolicyParts } from './open-policies.ts';
 import type { Stores } from './open-stores.ts';
 import type { UserParts } from './open-users.ts';
 import { createAdministration } from './operator/administration.ts';
@@ -46,11 +46,11 @@ import type { ProxyAddresses } from './proxy/proxy-addresses.ts';
 import { readCallback } from './proxy/read-callback.ts';
 import { createCheckpointHandlers } from './sprite-api/checkpoint-handlers.ts';
 import { createNetworkPolicyHandlers } from './sprite-api/network-policy-handlers.ts';
+import { createProgramPolicyHandlers } from './sprite-api/program-policy-handlers.ts';
 import { createReachMachine, type ReachMachine } from './sprite-api/reach-machine.ts';
 import { createSpriteApiHandlers } from './sprite-api/sprite-api-handlers.ts';
 import { createSpriteMachineHandlers } from './sprite-api/sprite-machine-handlers.ts';
 import { createUpgradeHandlers } from './sprite-api/upgrade-handlers.ts';
-import { createPolicyHandlers } from './sprites/policy-handlers.ts';
 import { createSpriteHandlers } from './sprites/sprite-handlers.ts';
 import type { SpriteSurroundings } from './sprites/sprite-record.ts';
 import { createSpriteWatchHandlers } from './sprites/watch/sprite-watch-handlers.ts';
@@ -72,7 +72,7 @@ export interface PlatformEdgeDeps extends MachineParts, Pick<GatewayParts, 'conn
   readonly vault: Vault;
   readonly fencing: Fencing;
   readonly channels: Channels;
-  readonly policyDelivery: PolicyDelivery;
+  readonly policies: PolicyParts;
   readonly extensions: ExtensionParts;
   readonly hostParts: HostParts;
   readonly idle: IdleParts;
@@ -133,15 +133,19 @@ function toOwnHandlers({ metrics, platformUrl, options }: PlatformEdgeDeps) {
   };
 }
 
-function toPolicyHandlers({ stores, spriteService, policyDelivery, hostParts }: PlatformEdgeDeps, reach: ReachMachine) {
+function toPolicyHandlers(deps: PlatformEdgeDeps, reach: ReachMachine) {
+  const { stores, spriteService, policies, hostParts } = deps;
+  const reaching = { sprites: spriteService, reach, others: hostParts.others?.platforms };
   return {
-    ...createPolicyHandlers(spriteService),
+    ...createProgramPolicyHandlers({
+      ...reaching,
+      policies: stores.programPolicies,
+      delivery: policies.programPolicyDelivery,
+    }),
     ...createNetworkPolicyHandlers({
-      sprites: spriteService,
+      ...reaching,
       policies: stores.networkPolicies,
-      delivery: policyDelivery,
-      reach,
-      others: hostParts.others?.platforms,
+      delivery: policies.policyDelivery,
     }),
   };
 }

@@ -13,7 +13,6 @@ import { openChannels } from './channels/open-channels.ts';
 import { createExtensionProviders } from './extension-providers/extension-providers.ts';
 import { createProviderRegistration } from './extension-providers/provider-registration.ts';
 import { createFencing } from './fencing/fencing.ts';
-import { createPolicyDelivery } from './network-policies/policy-delivery.ts';
 import { createAccessLog } from './observability/access-log.ts';
 import { createMetricsListener } from './observability/metrics-listener.ts';
 import { createPlatformMetrics } from './observability/platform-metrics.ts';
@@ -27,6 +26,7 @@ import { openListeners } from './open-listeners.ts';
 import { openMachines } from './open-machines.ts';
 import { openMail } from './open-mail.ts';
 import { openNotices } from './open-notices.ts';
+import { openPolicies } from './open-policies.ts';
 import { openStores } from './open-stores.ts';
 import { openUsers } from './open-users.ts';
 import { createPlatformAddresses } from './platform-addresses.ts';
@@ -77,8 +77,8 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const { machineService, spriteService, volumeService } = machineParts;
   const hostParts = stack.use(await openHosts({ options, stores, vault, clock, capacity: machineService.capacity }));
   const { records } = hostParts.others ?? {};
-  const policyDelivery = createPolicyDelivery(stores.networkPolicies, clock);
-  const channels = stack.use(openChannels(stores.incarnations, changes, records, log, clock, policyDelivery.check));
+  const policies = openPolicies(stores, clock);
+  const channels = stack.use(openChannels(stores.incarnations, changes, records, log, clock, policies.prepare));
   metrics.showChannels(() => channels.counts());
   const idle = openIdle({ options, stores, machineService, channels, changes, clock });
   const ways = openWays({ options, stores, changes, channels, hostParts, startQueue: idle.startQueue });
@@ -99,7 +99,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
     vault,
     fencing,
     channels,
-    policyDelivery,
+    policies,
     hostParts,
     idle,
     ways,

@@ -3,6 +3,7 @@
 import type { Server } from 'node:http';
 import { appEnvironmentOperations } from '../contract/local/app-environment.ts';
 import { localServiceOperations } from '../contract/local/inside.ts';
+import { supervisorPolicyOperations } from '../contract/local/program-policy.ts';
 import type { Log } from '../core/log.ts';
 import { createEdge } from '../http/edge.ts';
 import { type AgentListen, listenForAgent } from '../http/listen-for-agent.ts';
@@ -11,6 +12,7 @@ import { AppEnvironment } from './environment/app-environment.ts';
 import { mapFileError } from './files/file-error.ts';
 import { rawFileOperations } from './files/raw-file-operations.ts';
 import { createLazyModule } from './lazy-module.ts';
+import { Restraints } from './policy/restraints.ts';
 import { LeftGroups } from './processes/left-groups.ts';
 import { supervisedProcessOperations } from './processes/supervised-operations.ts';
 import { hasServices } from './services/service-store.ts';
@@ -40,7 +42,8 @@ export async function openSupervisor(options: SupervisorOptions): Promise<Runnin
   const { log, stateDir } = options;
   await using stack = new AsyncDisposableStack();
   const environment = new AppEnvironment({ stateDir });
-  const inside = { ...options, environment };
+  const restraints = new Restraints(options);
+  const inside = { ...options, environment, restraints };
   const services = stack.use(
     createLazyModule(localServiceOperations, async () => (await import('./services/services.ts')).openServices(inside)),
   );
@@ -58,6 +61,7 @@ export async function openSupervisor(options: SupervisorOptions): Promise<Runnin
     ...rawFileOperations,
     ...supervisedProcessOperations,
     ...appEnvironmentOperations,
+    ...supervisorPolicyOperations,
   };
   const edge = createEdge<typeof operations, SupervisorCaller>({
     operations,
@@ -66,6 +70,7 @@ export async function openSupervisor(options: SupervisorOptions): Promise<Runnin
       ...files.handlers,
       ...processes.handlers,
       setAppEnvironment: ({ body }) => environment.set(body),
+      setProgramPolicy: ({ body }) => restraints.set(body),
     },
     mapError: mapFileError,
     authenticate: (request) => toSupervisorCaller(request),

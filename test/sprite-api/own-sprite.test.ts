@@ -104,7 +104,7 @@ test('the token of a machine and that of its sprite open its own sprite only', a
 
 test('without a platform the agent says which setting is missing', async () => {
   const agent = await startAgent({ REMORA_SPRITE: 'dev-1' });
-  for (const target of ['/v1/checkpoints', '/v1/policy/resources']) {
+  for (const target of ['/v1/checkpoints', '/v1/checkpoints/v0']) {
     expect(await agent.get(target)).toMatchObject({
       status: 503,
       json: { error: 'not_configured', message: expect.stringContaining('REMORA_BASE_URL and REMORA_TOKEN') },

@@ -1,8 +1,9 @@
 // Two platform processes on one database, and the agent of a machine that is run elsewhere, connected to the first of them.
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Secret } from '../../src/core/secret.ts';
 import { atEnd } from './at-end.ts';
+import { endSupervisor } from './end-supervisor.ts';
 import { eventually } from './eventually.ts';
 import { openPlatformPair, type PairedPlatform, type PlatformPair } from './platform-pair.ts';
 import { startRestartedAgent } from './restarted-agent.ts';
@@ -69,13 +70,4 @@ export async function openConnectedPair(database: Secret, hasAddress = true, pro
     }, 40_000);
   await connected(1);
   return { ...opened, dir, connected };
-}
-
-/** The supervisor outlives its agent, as a machine's does; here it ends with the test. */
-function endSupervisor(socket: string): void {
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    const path = `/proc/${pid}/cmdline`;
-    if (existsSync(path) && readFileSync(path, 'utf8').split('\0').includes(socket))
-      process.kill(Number(pid), 'SIGTERM');
-  }
 }

@@ -7,6 +7,7 @@ import type { ServiceResponse } from '../../src/contract/services.ts';
 import { createEdge } from '../../src/http/edge.ts';
 import { listenOnPath } from '../../src/http/listen-on-path.ts';
 import { AppEnvironment } from '../../src/supervisor/environment/app-environment.ts';
+import { Restraints } from '../../src/supervisor/policy/restraints.ts';
 import { type ServiceTiming, serviceTiming } from '../../src/supervisor/services/service-timing.ts';
 import { openServices } from '../../src/supervisor/services/services.ts';
 import { ask, type HttpAnswer } from './ask.ts';
@@ -28,7 +29,8 @@ export async function serveServices(timing: Partial<ServiceTiming> = {}, dir = t
   const user = { name: username, uid, gid, home: dir, shell: '/bin/sh' };
   const baseEnv = { PATH: process.env.PATH ?? '' };
   const environment = new AppEnvironment({ stateDir: stateDirOf(dir) });
-  const options = { stateDir: stateDirOf(dir), user, baseEnv, environment, log: silentLog };
+  const restraints = new Restraints({ stateDir: stateDirOf(dir), user });
+  const options = { stateDir: stateDirOf(dir), user, baseEnv, environment, restraints, log: silentLog };
   const room = await openServices(options, { ...serviceTiming, ...timing });
   const edge = createEdge({
     operations: localServiceOperations,

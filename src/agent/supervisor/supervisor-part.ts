@@ -58,6 +58,8 @@ export interface SupervisorPart extends AsyncDisposable {
   beginLane(operation: LaneOperation): Disposable;
   /** Whether a call that is not over a lane came within the last tenth of a second. */
   readonly isCalled: boolean;
+  /** The way to the supervisor, for calls of the agent's own. Throws `not_configured` and `start_failed`. */
+  openLink(): Promise<ProcessLink>;
   /** A connection to the supervisor, which it starts. Throws `not_configured` and `start_failed`. */
   connect(): Promise<Duplex>;
   /** Counts a connection from outside to a port until its disposal. */
@@ -174,6 +176,7 @@ export function createSupervisorPart(options: SupervisorPartOptions): Supervisor
     },
     onSecretsChanged: () => secrets.changed(),
     beginLane: (operation) => beginBoth(operation),
+    openLink: open,
     connect: async () => await (await open()).connect(),
     beginPort: (port) => beginBoth(`port ${port}`),
     work: () => ({ open: calls.open, total: calls.total + sessions.changes, sessions: sessions.reading }),

@@ -1,4 +1,4 @@
-// New channels that nobody may use so far: the machine behind one has to enforce the network policy of its sprite first.
+// New channels that nobody may use so far: the machine behind one has to enforce the policies of its sprite first.
 import type { Log } from '../../core/log.ts';
 import type { ChannelSession } from './channel-session.ts';
 
@@ -37,8 +37,11 @@ export class ChannelPreparation {
       this.#waiting.delete(machine_id);
       begin(channel);
     } catch (err) {
-      log.warn({ err, machine: machine_id }, 'a machine is not reached, because its network policy does not hold');
-      channel.close('the network policy of its sprite does not hold in the machine');
+      log.warn(
+        { err, machine: machine_id },
+        'a machine is not reached, because the policies of its sprite do not hold in it',
+      );
+      channel.close('the policies of its sprite do not hold in the machine');
     }
   }
 }

@@ -551,4 +551,12 @@ CREATE TABLE network_policies (
   updated_at BIGINT NOT NULL
 );
 `,
+  `
+CREATE TABLE program_policies (
+  sprite_id TEXT COLLATE "C" PRIMARY KEY REFERENCES sprites (id) ON DELETE CASCADE,
+  policy TEXT NOT NULL,
+  revision BIGINT NOT NULL,
+  updated_at BIGINT NOT NULL
+);
+`,
 ];

@@ -559,4 +559,12 @@ CREATE TABLE network_policies (
   updated_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 `,
+  `
+CREATE TABLE program_policies (
+  sprite_id TEXT PRIMARY KEY REFERENCES sprites (id) ON DELETE CASCADE,
+  policy TEXT NOT NULL,
+  revision INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+`,
 ];

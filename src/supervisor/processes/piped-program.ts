@@ -3,7 +3,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import type { Log } from '../../core/log.ts';
 import { randomHex } from '../../core/urandom.ts';
-import { openCgroup } from '../../linux/processes/cgroup.ts';
 import { readIdentity } from '../../linux/processes/process-identity.ts';
 import { signalProcess } from '../../linux/processes/signal-process.ts';
 import { FamilyEnd } from '../services/family-end.ts';
@@ -19,12 +18,12 @@ import type { Command } from './read-command.ts';
 /** Throws when the process cannot be made. */
 export function startPipedProgram(
   { words: [cmd, ...args], hasStdin }: Command,
-  { dir, env, user, mark }: ProgramSetting,
+  { dir, env, user, restraint, mark }: ProgramSetting,
   target: ProgramTarget,
   log: Log,
 ): Program {
-  const cgroup = openCgroup(`${EXEC_GROUP}${randomHex(8)}`);
-  const launch = toLaunch({ cmd, args, env, user, cgroup: cgroup?.path });
+  const cgroup = restraint.openGroup(`${EXEC_GROUP}${randomHex(8)}`);
+  const launch = toLaunch({ cmd, args, env, user, cgroup: cgroup?.path, restraint: restraint.flags });
   const child = spawn(launch.command, launch.args, {
     cwd: dir,
     env: launch.env,

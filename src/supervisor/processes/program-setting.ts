@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { UnixUser } from '../../linux/users.ts';
+import type { Restraint } from '../policy/restraints.ts';
 import { findStartFault, type StartFault } from '../services/find-program.ts';
 import { SERVICE_VARIABLE } from '../services/service-mark.ts';
 import type { SupervisorOptions } from '../supervisor.ts';
@@ -12,6 +13,8 @@ export interface ProgramSetting {
   readonly env: Readonly<Record<string, string>>;
   /** Undefined when the process stays with the user of the supervisor. */
   readonly user: UnixUser | undefined;
+  /** What holds for it. */
+  readonly restraint: Restraint;
   /** The value of the variable that everything it starts carries. */
   readonly mark: string;
   readonly fault: StartFault | undefined;
@@ -29,6 +32,7 @@ export function toProgramSetting(
   { words: [program], env: own, dir: asked, terminal }: Command,
   { user, baseEnv }: Pick<SupervisorOptions, 'user' | 'baseEnv'>,
   secrets: Readonly<Record<string, string>>,
+  restraint: Restraint,
   mark: string,
 ): ProgramSetting {
   const term: Readonly<Record<string, string>> = terminal === undefined ? {} : { TERM: 'xterm-256color' };
@@ -40,5 +44,5 @@ export function toProgramSetting(
     setpriv === undefined
       ? findStartFault(program, dir, env.PATH ?? '')
       : { ...setpriv, message: `${setpriv.message}, which runs programs as ${user.name}; install util-linux` };
-  return { dir, env, user: other, mark, fault };
+  return { dir, env, user: other, restraint, mark, fault };
 }

@@ -5,6 +5,7 @@ import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { randomHex } from '../../core/urandom.ts';
 import { type AppEnvironment, type AppVariables, toPlain } from '../environment/app-environment.ts';
+import type { Restraints } from '../policy/restraints.ts';
 import { createServiceMarks } from '../services/service-mark.ts';
 import type { SupervisorOptions } from '../supervisor.ts';
 import { createFailedProgram } from './failed-program.ts';
@@ -23,6 +24,7 @@ const CLOSE_MS = 2_000;
 
 export interface SessionsOptions extends Pick<SupervisorOptions, 'stateDir' | 'user' | 'baseEnv' | 'log'> {
   readonly environment: Pick<AppEnvironment, 'ready'>;
+  readonly restraints: Pick<Restraints, 'current'>;
 }
 
 export class Sessions implements AsyncDisposable {
@@ -59,9 +61,10 @@ export class Sessions implements AsyncDisposable {
   /** It waits for the secrets of the app, and without them ends like a program that cannot be started. */
   open(command: Command): Session {
     const id = randomHex(8);
-    const { environment, log, stateDir } = this.#options;
+    const { environment, restraints, log, stateDir } = this.#options;
     const mark = createServiceMarks(stateDir).toMark(`exec:${id}`);
-    const toSetting = (secrets: AppVariables) => toProgramSetting(command, this.#options, toPlain(secrets), mark);
+    const toSetting = (secrets: AppVariables) =>
+      toProgramSetting(command, this.#options, toPlain(secrets), restraints.current(), mark);
     const session = new Session({
       id,
       command,

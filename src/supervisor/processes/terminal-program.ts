@@ -1,7 +1,6 @@
 // A process in a pseudo-terminal.
 import type { Log } from '../../core/log.ts';
 import { randomHex } from '../../core/urandom.ts';
-import { openCgroup } from '../../linux/processes/cgroup.ts';
 import { readIdentity } from '../../linux/processes/process-identity.ts';
 import { signalProcess } from '../../linux/processes/signal-process.ts';
 import { FamilyEnd } from '../services/family-end.ts';
@@ -19,12 +18,16 @@ const SIGNALLED = 128;
 export function startTerminalProgram(
   { words: [cmd, ...args] }: Command,
   size: { readonly cols: number; readonly rows: number },
-  { dir, env, user, mark }: ProgramSetting,
+  { dir, env, user, restraint, mark }: ProgramSetting,
   target: ProgramTarget,
   log: Log,
 ): Program {
-  const cgroup = openCgroup(`${EXEC_GROUP}${randomHex(8)}`);
-  const launch = toLaunch({ cmd, args, env, user, cgroup: cgroup?.path, isTerminal: true });
+  const cgroup = restraint.openGroup(`${EXEC_GROUP}${randomHex(8)}`);
+  const launch = toLaunch({
+    ...{ cmd, args, env, user, isTerminal: true },
+    cgroup: cgroup?.path,
+    restraint: restraint.flags,
+  });
   const own = { ...launch.env, TERM: env.TERM ?? 'xterm-256color' };
   const exit = Promise.withResolvers<number>();
   const forked = forkTerminal(launch.command, launch.args, { ...size, cwd: dir, env: own }, (code, signal) =>

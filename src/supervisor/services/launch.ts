@@ -26,6 +26,8 @@ export interface LaunchRequest {
   readonly user: Pick<UnixUser, 'uid' | 'gid'> | undefined;
   /** The path of a control group to enter before anything else. */
   readonly cgroup: string | undefined;
+  /** Words for `setpriv`, beside those that give up root; of no effect without a user. */
+  readonly restraint?: readonly string[];
   /** It has the descriptors of a terminal and no other. */
   readonly isTerminal?: boolean;
 }
@@ -38,12 +40,13 @@ export interface Launch {
   readonly variables: string | undefined;
 }
 
-export function toLaunch({ cmd, args, env, user, cgroup, isTerminal = false }: LaunchRequest): Launch {
+export function toLaunch(request: LaunchRequest): Launch {
+  const { cmd, args, env, user, cgroup, restraint = [], isTerminal = false } = request;
   const variables = toExports(env);
   const parts = isTerminal ? toParts(variables) : [];
   const read = isTerminal ? toReadText(parts.map(([name]) => name)) : READ_VARIABLES;
   const take = user !== undefined && isTerminal ? [SHELL, '-c', TAKE_TERMINAL, `${user.uid}:${user.gid}`] : [];
-  const program = user === undefined ? [cmd, ...args] : [...take, ...asUser(user, read), cmd, ...args];
+  const program = user === undefined ? [cmd, ...args] : [...take, ...asUser(user, restraint, read), cmd, ...args];
   const words = cgroup === undefined ? program : [SHELL, '-c', ENTER_GROUP, `${cgroup}/cgroup.procs`, ...program];
   const [command = SHELL, ...rest] = words;
   if (user === undefined) return { command, args: rest, env, variables: undefined };
@@ -53,8 +56,13 @@ export function toLaunch({ cmd, args, env, user, cgroup, isTerminal = false }: L
 }
 
 /** The words before a command that gives up root, with the groups of the user, and then takes its variables. */
-function asUser({ uid, gid }: Pick<UnixUser, 'uid' | 'gid'>, read: string): readonly string[] {
-  return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--init-groups', '--inh-caps=-all', SHELL, '-c', read, SHELL];
+function asUser(
+  { uid, gid }: Pick<UnixUser, 'uid' | 'gid'>,
+  restraint: readonly string[],
+  read: string,
+): readonly string[] {
+  const user = [`--reuid=${uid}`, `--regid=${gid}`, '--init-groups', '--inh-caps=-all'];
+  return ['setpriv', ...user, ...restraint, SHELL, '-c', read, SHELL];
 }
 
 /** The text, cut into variables. */

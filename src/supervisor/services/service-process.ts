@@ -9,10 +9,10 @@ import type { ServiceRequest } from '../../contract/services.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
 import type { Log } from '../../core/log.ts';
 import { randomHex } from '../../core/urandom.ts';
-import { openCgroup } from '../../linux/processes/cgroup.ts';
 import type { ProcessFamily } from '../../linux/processes/process-family.ts';
 import { readIdentity } from '../../linux/processes/process-identity.ts';
 import type { UnixUser } from '../../linux/users.ts';
+import type { Restraint } from '../policy/restraints.ts';
 import { FamilyEnd } from './family-end.ts';
 import { whyNotStartable } from './find-program.ts';
 import { type Launch, toLaunch } from './launch.ts';
@@ -32,6 +32,8 @@ export interface ProcessOptions {
   readonly baseEnv: Readonly<Record<string, string>>;
   /** Of the app; the variables of the definition override them. */
   readonly secrets: Readonly<Record<string, string>>;
+  /** What holds for it. */
+  readonly restraint: Restraint;
   readonly notes: RunNotes;
   readonly marks: ServiceMarks;
   readonly log: Log;
@@ -54,13 +56,13 @@ export async function startProcess(
   options: ProcessOptions,
   target: OutputTarget,
 ): Promise<ServiceProcess> {
-  const { user, baseEnv, secrets, notes, marks, log } = options;
+  const { user, baseEnv, secrets, restraint, notes, marks, log } = options;
   const mark = marks.toMark(name);
   const env = { ...baseEnv, ...secrets, ...request.env, [SERVICE_VARIABLE]: mark };
   const dir = resolve(existsSync(user.home) ? user.home : '/', request.dir ?? '');
   const other = process.geteuid?.() === user.uid ? undefined : user;
   checkStartable(request.cmd, dir, env, other);
-  const cgroup = openCgroup(`remora-service-${randomHex(8)}`);
+  const cgroup = restraint.openGroup(`remora-service-${randomHex(8)}`);
   const note = (leader: ProcessFamily['leader']) => {
     try {
       notes.write(name, { leader, cgroup });
@@ -70,7 +72,8 @@ export async function startProcess(
     }
   };
   note(undefined);
-  const launch = toLaunch({ cmd: request.cmd, args: request.args, env, user: other, cgroup: cgroup?.path });
+  const { cmd, args } = request;
+  const launch = toLaunch({ cmd, args, env, user: other, cgroup: cgroup?.path, restraint: restraint.flags });
   const pipes = await openPipes(options, other);
   let output: ServiceOutput | undefined;
   try {

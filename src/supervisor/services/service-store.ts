@@ -1,15 +1,15 @@
 // The definitions of the services, in one file that is replaced in one step: a crash at any moment leaves the old definitions or the
 // new ones. The values of variables are in it, so that only the supervisor may read it.
 import { existsSync } from 'node:fs';
-import { open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { serviceName, serviceRequest } from '../../contract/services.ts';
 import { errorCode } from '../../core/error-code.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { SERVICES_FILE } from '../../core/supervisor-wire.ts';
-import { makeDirectory } from '../../linux/make-directory.ts';
+import { replaceDurably } from '../replace-durably.ts';
 import { RunNotes } from './run-note.ts';
 
 const definition = z.object({
@@ -43,13 +43,8 @@ export function createServiceStore(stateDir: string): ServiceStore {
   let last: Promise<unknown> = Promise.resolve();
 
   async function write(definitions: readonly ServiceDefinition[]): Promise<void> {
-    makeDirectory(dirname(path), 0o700);
-    if (definitions.length === 0) await rm(path, { force: true });
-    else {
-      await writeDurably(`${path}~`, JSON.stringify({ version: 1, services: definitions }));
-      await rename(`${path}~`, path);
-    }
-    await syncDirectory(dirname(path));
+    const text = definitions.length === 0 ? undefined : JSON.stringify({ version: 1, services: definitions });
+    await replaceDurably(path, text);
   }
 
   return {
@@ -85,15 +80,4 @@ async function readOrNothing(path: string): Promise<string | undefined> {
     if (errorCode(error) === 'ENOENT') return undefined;
     throw error;
   }
-}
-
-async function writeDurably(path: string, text: string): Promise<void> {
-  await using handle = await open(path, 'w', 0o600);
-  await handle.writeFile(text);
-  await handle.sync();
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  await using handle = await open(path, 'r');
-  await handle.sync();
 }

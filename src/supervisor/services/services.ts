@@ -9,6 +9,7 @@ import type { ProcessFamily } from '../../linux/processes/process-family.ts';
 import { readMarkedProcesses } from '../../linux/processes/process-table.ts';
 import { type AppEnvironment, type AppVariables, isStale, toPlain } from '../environment/app-environment.ts';
 import type { SupervisorModule } from '../lazy-module.ts';
+import type { Restraints } from '../policy/restraints.ts';
 import type { SupervisorOptions } from '../supervisor.ts';
 import { FamilyEnd } from './family-end.ts';
 import { LogFile } from './log-file.ts';
@@ -24,6 +25,7 @@ import { type ServiceTiming, serviceTiming } from './service-timing.ts';
 
 interface ServiceOptions extends Pick<SupervisorOptions, 'stateDir' | 'user' | 'baseEnv' | 'log'> {
   readonly environment: Pick<AppEnvironment, 'ready' | 'variables' | 'onChange'>;
+  readonly restraints: Pick<Restraints, 'current'>;
 }
 
 /** Ends what a supervisor that was killed has left, and starts what was not stopped by hand. Throws `internal` when the definitions cannot be read. */
@@ -31,7 +33,7 @@ export async function openServices(
   options: ServiceOptions,
   timing: ServiceTiming = serviceTiming,
 ): Promise<SupervisorModule<typeof localServiceOperations>> {
-  const { stateDir, user, environment, log } = options;
+  const { stateDir, user, environment, restraints, log } = options;
   const notes = new RunNotes(stateDir);
   const marks = createServiceMarks(stateDir);
   const wall_ms = () => Date.now();
@@ -72,7 +74,8 @@ export async function openServices(
         await turn;
         const variables = await environment.ready();
         startedWith.set(name, variables);
-        return await startProcess(name, current, { ...options, secrets: toPlain(variables), notes, marks }, target);
+        const own = { secrets: toPlain(variables), restraint: restraints.current(), notes, marks };
+        return await startProcess(name, current, { ...options, ...own }, target);
       },
       endLeft: run === undefined ? undefined : (grace_ms) => endLeft(name, run, grace_ms),
     });

@@ -91,16 +91,18 @@ readCheckpoint served 403:read_only 401:unauthorized 403:forbidden 403:forbidden
 deleteCheckpoint served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 restoreCheckpoint served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 setNetworkPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
-readPrivilegesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 setPrivilegesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 deletePrivilegesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
-readResourcesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 setResourcesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 deleteResourcesPolicy served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 readNetworkPolicy served served 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 enforceNetworkPolicy 403:forbidden 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 explainNetworkPolicy served served 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 listRefusedConnections served served 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+readPrivilegesPolicy served served 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+readResourcesPolicy served served 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+readProgramPolicy 403:forbidden 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
+enforceProgramPolicy 403:forbidden 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 upgradeAgent served 403:read_only 401:unauthorized 403:forbidden 403:forbidden 403:forbidden
 `;
 

@@ -1,0 +1,117 @@
+// The policies of privileges and resources of a sprite, set at the real platform and kept to in a machine that is run elsewhere.
+import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { findUser } from '../../src/linux/users.ts';
+import { type AgentProcess, startAgent } from '../support/agent-process.ts';
+import { atEnd, openOnce } from '../support/at-end.ts';
+import { endSupervisor } from '../support/end-supervisor.ts';
+import { eventually } from '../support/eventually.ts';
+import { loudly } from '../support/loudly.ts';
+import { openTestPlatform } from '../support/open-platform.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const USER = 'nobody';
+const cannotBecomeOther = process.geteuid?.() !== 0 || findUser(USER) === undefined;
+const path = '/v1/sprites/dev-1/policy';
+const minimal = { profile: 'minimal' };
+
+/** A platform with a sprite, and its machine, whose agent may be started several times. */
+async function openElsewhere() {
+  const platform = await openTestPlatform();
+  await platform.admin.createSprite({ organization: 'acme', name: 'dev-1', external: true });
+  const own = { organization: 'acme', sprite: 'dev-1' };
+  const { id } = await platform.admin.readMachine(own);
+  const token = (await platform.admin.createToken(own)).reveal();
+  const dir = tempDir();
+  chmodSync(dir, 0o755);
+  atEnd(async () => endSupervisor(join(dir, 'supervisor.sock')));
+  let agent: AgentProcess | undefined;
+  /** The one of the test before has ended with that. */
+  async function start(env: Record<string, string> = { REMORA_USER: USER }) {
+    agent = await startAgent(
+      {
+        REMORA_BASE_URL: platform.url,
+        REMORA_APP: 'acme',
+        REMORA_MACHINE: id,
+        REMORA_SPRITE: 'dev-1',
+        REMORA_TOKEN: token,
+        ...env,
+      },
+      dir,
+    );
+  }
+  /** While the machine is away, its platform cannot tell when it comes. */
+  const call = (method: string, kind: string, body?: object) =>
+    eventually(async () => {
+      const answer = await platform.call({ method, path: `${path}/${kind}`, ...(body === undefined ? {} : { body }) });
+      return answer.status === 503 ? false : answer;
+    }, 30_000);
+  return {
+    ...{ platform, dir, start, call },
+    // biome-ignore lint/suspicious/noExplicitAny: the fields of answers are what the tests compare.
+    inside: async (target: string) => (await agent?.get(target))?.json as any,
+    async end() {
+      agent?.child.kill('SIGKILL');
+      await agent?.ended;
+    },
+  };
+}
+
+const skip = loudly(cannotBecomeOther, `not root, or no user ${USER}: no program is restricted`);
+describe.skipIf(skip)('in a machine whose supervisor is of root', () => {
+  const opened = openOnce(openElsewhere, 60_000);
+  const fileOf = () => join(opened().dir, 'state', 'supervisor', 'program-policy.json');
+
+  test('a policy holds in the machine when it is stored, and is read at the platform and inside', async () => {
+    const { call, inside, platform, start } = opened();
+    await start();
+    expect((await call('POST', 'privileges', minimal)).status).toBe(204);
+    expect((await call('GET', 'privileges')).json).toEqual(minimal);
+    expect((await call('GET', 'resources')).json).toEqual({});
+    expect(await inside('/v1/policy/privileges')).toEqual(minimal);
+    expect(await inside('/v1/policy/resources')).toEqual({});
+    expect((await inside('/v1/status')).details.program_policy).toEqual({ privileges: minimal, resources: {} });
+    const query = new URLSearchParams(['sh', '-c', 'grep NoNewPrivs /proc/self/status'].map((word) => ['cmd', word]));
+    const ran = await platform.call({ method: 'POST', path: `/v1/sprites/dev-1/exec?${query}` });
+    expect(ran.text).toMatch(/NoNewPrivs:\s*1/);
+  });
+
+  test('a machine in which another one holds, or none can be read, gets it again', async () => {
+    const { end, start, inside } = opened();
+    for (const text of [JSON.stringify({ privileges: {}, resources: {} }), '{']) {
+      writeFileSync(fileOf(), text, { mode: 0o600 });
+      await start();
+      await eventually(async () => isDeepStrictEqual(await inside('/v1/policy/privileges'), minimal), 30_000);
+      await end();
+    }
+  });
+
+  test('where it cannot be kept to, it is said what is missing, and the one that was stored stays', async () => {
+    const { call, inside, start } = opened();
+    await start();
+    const refused = await call('POST', 'resources', { memory: { limit_mb: 64, autoscale: true } });
+    expect(refused).toMatchObject({
+      status: 501,
+      json: { error: 'not_supported', details: { missing: expect.stringMatching(/memory/) } },
+    });
+    expect((await call('GET', 'resources')).json).toEqual({});
+    expect(await inside('/v1/policy/privileges')).toEqual(minimal);
+    expect((await call('DELETE', 'privileges')).status).toBe(204);
+    expect((await call('GET', 'privileges')).json).toEqual({});
+    expect(existsSync(fileOf())).toBe(false);
+  });
+
+  test('without a user of the sprite nothing runs, and nothing is restricted', async () => {
+    const { dir, start, call, inside } = opened();
+    rmSync(join(dir, 'state', 'supervisor'), { recursive: true, force: true });
+    await start({});
+    expect(await call('POST', 'privileges', minimal)).toMatchObject({
+      status: 501,
+      json: { details: { missing: 'the user of this sprite (REMORA_USER)' } },
+    });
+    expect((await call('GET', 'privileges')).json).toEqual({});
+    expect(await inside('/v1/policy/privileges')).toEqual({});
+  });
+});
