@@ -160,7 +160,7 @@ describe('the socket of the daemon', () => {
     const dir = tempDir();
     const readonly = join(dir, 'ro.sock');
     const agent = await startAgent({ REMORA_READONLY_SOCKET: readonly, REMORA_LISTEN: '127.0.0.1:0' }, dir);
-    const target = `/v1/ports/${new URL(url).port}/wait?until=http&timeout=5s`;
+    const target = `/v1/ports/${new URL(url).port}/wait?until=http&timeout=30s`;
     expect(await ask(readonly, { target })).toMatchObject({ status: 403, json: { error: 'read_only' } });
     const made = await agent.ask({ method: 'POST', target: '/v1/gateway/tokens', body: '{}', headers: JSON_BODY });
     const { token, loopback_url } = made.json as { token: string; loopback_url?: string };
@@ -205,7 +205,8 @@ describe('stopping', () => {
   });
 
   it('waits for an answer that is due, at most until the deadline, and not at all when told twice', async () => {
-    const url = await serve(createServer(() => undefined));
+    const asked = Promise.withResolvers<void>();
+    const url = await serve(createServer(({ url = '' }) => url.includes('/wait') && asked.resolve()));
     const env = {
       REMORA_MACHINES_API: url,
       REMORA_APP: 'a',
@@ -214,8 +215,7 @@ describe('stopping', () => {
     };
     const agent = await startAgent(env);
     const wait = agent.get('/v1/apps/a/machines/m/wait?state=stopped').catch((error: Error) => error.message);
-    await expect.poll(() => agent.log()).toContain('serving');
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await asked.promise;
     agent.child.kill('SIGTERM');
     await expect.poll(() => agent.log()).toContain('stopping');
     const begun = performance.now();

@@ -13,7 +13,7 @@ import { loudly } from '../support/loudly.ts';
 import { remoraPath } from '../support/run-remora.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-const END_MS = 12_000;
+const END_MS = 45_000;
 
 async function take(listen: (server: Server) => void): Promise<Server> {
   const server = createServer();

@@ -26,6 +26,8 @@ export function startChild(
     child.kill('SIGKILL');
     await ended;
   });
+  // A test that speaks to a child which has just ended learns that from `ended`.
+  child.stdin.on('error', () => undefined);
   const lines: string[] = [];
   let rest = '';
   let isOver = false;

@@ -36,6 +36,8 @@ export type IdleAgentOptions = Partial<IdleOptions['config']> & {
   readonly ssCommand?: string;
   readonly ss?: IdleOptions['ss'];
   readonly retryMin_ms?: number;
+  /** The run time of the machine; the time that passes when absent. */
+  readonly runClock?: IdleOptions['runClock'];
   /** Plays the suspend; accepted at once when absent. */
   readonly suspend?: IdleOptions['suspend'];
 };
@@ -59,7 +61,7 @@ export async function startIdleAgent(options: IdleAgentOptions = {}): Promise<Id
   let asks = 0;
   const idle = createIdle({
     clock: systemClock,
-    runClock: createRunClock(systemClock),
+    runClock: options.runClock ?? createRunClock(systemClock),
     random: randomFraction,
     hub,
     config: { idleAfter_ms: options.idleAfter_ms, idleIgnorePorts: options.idleIgnorePorts ?? [] },

@@ -14,6 +14,8 @@ import { systemClock } from '../../src/core/clock.ts';
 import { randomFraction, randomHex } from '../../src/core/urandom.ts';
 import { silentLog } from './silent-log.ts';
 
+const FAR_MS = 50_000;
+
 type StepReport = z.infer<typeof stepResult>;
 
 export interface ReportAgent {
@@ -40,6 +42,8 @@ export interface ReportAgentOptions {
   readonly spread?: { ms: number };
   readonly upstream?: Upstream;
   readonly callersFirst?: () => Promise<void>;
+  /** Of each step of the recovery: far more than it takes when absent. `as it is`: those of the daemon. */
+  readonly deadlines?: 'as it is';
 }
 
 export function createReportAgent(options: ReportAgentOptions): ReportAgent {
@@ -133,7 +137,13 @@ export function createReportAgent(options: ReportAgentOptions): ReportAgent {
       report.onResumed();
       const reports: StepReport[] = [];
       for (const step of steps) {
-        reports.push(await runStep(step, { clock: systemClock, signal: stopping.signal, check: () => undefined }));
+        const deadline_ms = options.deadlines === undefined ? FAR_MS : step.deadline_ms;
+        reports.push(
+          await runStep(
+            { ...step, deadline_ms },
+            { clock: systemClock, signal: stopping.signal, check: () => undefined },
+          ),
+        );
       }
       return reports;
     },

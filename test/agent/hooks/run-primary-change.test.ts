@@ -9,7 +9,8 @@ import { systemClock } from '../../../src/core/clock.ts';
 import { eventually } from '../../support/eventually.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-function setUp(script: string) {
+/** `hookDeadline_ms`: far more than a hook takes that ends by itself. */
+function setUp(script: string, hookDeadline_ms = 60_000) {
   const directory = tempDir();
   mkdirSync(join(directory, 'primary-change.d'));
   const path = join(directory, 'primary-change.d', '10-tell');
@@ -21,7 +22,7 @@ function setUp(script: string) {
   const board = createPartBoard(systemClock);
   const part = board.part('hooks');
   part.set('ok');
-  const hooks = createHooks({ directory, generation: () => 3, hookDeadline_ms: 500 });
+  const hooks = createHooks({ directory, generation: () => 3, hookDeadline_ms });
   const told = (): Record<string, unknown>[] => {
     if (!existsSync(join(directory, 'told'))) return [];
     // The last one may be half written.
@@ -56,7 +57,7 @@ test('while one runs only the newest change waits', async () => {
 });
 
 test('a hook that hangs is killed, and the part says so until it works again', async () => {
-  const { put, tell, told, report } = setUp('sleep 60');
+  const { put, tell, told, report } = setUp('sleep 60', 4_000);
   tell({ change: 1 });
   await eventually(() => report().state === 'degraded');
   expect(report().reason).toMatch(/after a change of the primary 10-tell: did not end within/);

@@ -52,7 +52,7 @@ it('suspends an idle machine, not one that is held, and serves on when the platf
     REMORA_APP: 'shop',
     REMORA_MACHINE: 'm1',
     REMORA_MACHINES_API: `unix:${join(dir, 'machines.sock')}`,
-    REMORA_SUSPEND_IDLE_AFTER: '2s',
+    REMORA_SUSPEND_IDLE_AFTER: '4s',
     REMORA_RESUME_KILL_PORTS: '1',
     REMORA_LOG_LEVEL: 'error',
   });
@@ -75,14 +75,16 @@ it('suspends an idle machine, not one that is held, and serves on when the platf
     since: expect.any(String),
     reason: 'compiling',
   });
-  expect(held).toMatchObject({ idle: false, would_suspend_at: null, idle_suspend: { after_ms: 2_000 } });
+  expect(held).toMatchObject({ idle: false, would_suspend_at: null, idle_suspend: { after_ms: 4_000 } });
+  expect(calls).not.toContain(SUSPEND);
 
   await call('DELETE', '/v1/tasks/build');
-  expect(calls).not.toContain(SUSPEND);
   await expect.poll(async () => (await report()).last_refusal?.message, UNTIL).toMatch(/refused the suspend with 503/);
   expect(calls.filter((line) => line === SUSPEND)).toHaveLength(1);
   expect(await health()).toEqual({ status: 'ok' });
 
+  // What holds it now keeps it from being idle once more before that is seen.
+  await call('PUT', '/v1/tasks/build', { expire: '10m' });
   // A resume that somebody tells of takes the step of the stale connections as well.
   await call('POST', '/v1/machine/resumed', {});
   await expect.poll(async () => (await report()).last_refusal, UNTIL).toBeUndefined();

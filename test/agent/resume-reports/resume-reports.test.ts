@@ -1,12 +1,14 @@
 // What an agent reports of its incarnation, and what it makes of the answers: against a real platform.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createUpstream } from '../../../src/agent/upstream.ts';
 import { fencedOffFields, resumeReporterStatus } from '../../../src/contract/local/resume-reports.ts';
 import { resumeReport } from '../../../src/contract/resume-reports.ts';
 import { systemClock } from '../../../src/core/clock.ts';
 import { Secret } from '../../../src/core/secret.ts';
+import { openQuietPort } from '../../support/free-port.ts';
 import { openTestPlatform, type TestPlatform, type TestPlatformOptions } from '../../support/open-platform.ts';
 import { createReportAgent, type ReportAgentOptions } from '../../support/report-agent.ts';
 import { soon } from '../../support/soon.ts';
@@ -85,8 +87,8 @@ describe('a start', () => {
   });
 
   test('is reported as soon as the platform is there', async () => {
-    const first = await open();
-    const port = Number(new URL(first.platform.url).port);
+    const port = await openQuietPort();
+    const first = await open({ listen: { host: '127.0.0.1', port } });
     await first.platform[Symbol.asyncDispose]();
     first.agent.start();
     expect(await settled(first.agent)).toMatchObject({
@@ -122,10 +124,12 @@ describe('the clock of the platform', () => {
   test('is compared with ours', async () => {
     const ahead = { ...systemClock, wall_ms: () => systemClock.wall_ms() + 60_000 };
     const { agent } = await open({ clock: ahead });
+    const begun_ms = performance.now();
     agent.start();
     const { clock_offset_ms, clock_uncertainty_ms } = await settled(agent);
+    const passed_ms = performance.now() - begun_ms;
     expect(Math.abs((clock_offset_ms ?? 0) - 60_000)).toBeLessThanOrEqual((clock_uncertainty_ms ?? 0) + 2);
-    expect(clock_uncertainty_ms).toBeLessThan(2_000);
+    expect(clock_uncertainty_ms).toBeLessThanOrEqual(passed_ms);
   });
 });
 
@@ -172,7 +176,8 @@ describe('a resume', () => {
       response.end('{"server_time":"2026-01-02T03:04:05.678Z","reconnect_spread_ms":0}');
     });
     const url = await serve(server);
-    const agent = createReportAgent({ config: { baseUrl: url, token: new Secret('t'), app: 'a', machine: 'm' } });
+    const config = { baseUrl: url, token: new Secret('t'), app: 'a', machine: 'm' };
+    const agent = createReportAgent({ config, deadlines: 'as it is' });
     expect(await agent.resume()).toMatchObject([
       { name: 'report', ok: false, reason: expect.stringMatching(/2000 ms/) },
     ]);
@@ -348,14 +353,24 @@ describe('the spread', () => {
       }),
     );
     const begun_ms = performance.now();
-    await Promise.all(fleet.map((agent) => agent.resume()));
+    // What comes evenly in the same second comes at once after this process has stood still, too.
+    const even_ms: number[] = [];
+    const even = fleet.map(async (_, index) => {
+      await sleep((index * 1_000) / fleet.length);
+      even_ms.push(performance.now());
+    });
+    await Promise.all([...fleet.map((agent) => agent.resume()), ...even]);
     expect(arrivals_ms).toHaveLength(60);
-    const slots = new Map<number, number>();
-    for (const at_ms of arrivals_ms) {
-      const slot = Math.floor((at_ms - begun_ms) / 100);
-      slots.set(slot, (slots.get(slot) ?? 0) + 1);
-    }
-    expect(Math.max(...slots.values())).toBeLessThanOrEqual(3 * 6);
-    expect(Math.max(...arrivals_ms) - Math.min(...arrivals_ms)).toBeGreaterThan(700);
+    const most = (times_ms: readonly number[]) => {
+      const slots = new Map<number, number>();
+      for (const at_ms of times_ms) {
+        const slot = Math.floor((at_ms - begun_ms) / 100);
+        slots.set(slot, (slots.get(slot) ?? 0) + 1);
+      }
+      return Math.max(...slots.values());
+    };
+    const width = (times_ms: readonly number[]) => Math.max(...times_ms) - Math.min(...times_ms);
+    expect(most(arrivals_ms)).toBeLessThanOrEqual(3 * Math.max(6, most(even_ms)));
+    expect(width(arrivals_ms)).toBeGreaterThan(0.7 * Math.min(1_000, width(even_ms)));
   });
 });
