@@ -233,6 +233,8 @@ function createInside(
     readonly resumeReports: ResumeReports;
   },
 ) {
+  const uid = process.getuid?.() ?? 0;
+  const network = stack.use(createNetworkPart({ config, env, uid, version, log, part: board.part('network') }));
   const channel = stack.use(
     createChannel({
       clock,
@@ -240,7 +242,7 @@ function createInside(
       log,
       part: board.part('channel'),
       config,
-      identity: () => resume.identityHeaders(),
+      identity: () => ({ ...resume.identityHeaders(), ...network.toHeaders() }),
       async mayDial(signal) {
         await resume.gate.wait();
         await resumeReports.mayGoOut(signal);
@@ -255,8 +257,6 @@ function createInside(
     return isOpen === undefined ? resumeReports.mayCall() : isOpen.then(resumeReports.mayCall);
   }
   const generation = () => incarnation.generation;
-  const uid = process.getuid?.() ?? 0;
-  const network = stack.use(createNetworkPart({ config, env, uid, version, log, part: board.part('network') }));
   const supervisor = stack.use(
     createSupervisorPart({
       ...{ config, env, log },

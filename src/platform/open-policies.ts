@@ -1,6 +1,6 @@
 // What the platform has its machines keep to: the network policies of sprites, and the policies of their programs.
 import type { Clock } from '../core/clock.ts';
-import type { ChannelSession } from './channels/channel-session.ts';
+import type { PrepareChannel } from './channels/channel-preparation.ts';
 import { createPolicyDelivery, type PolicyDelivery } from './network-policies/policy-delivery.ts';
 import type { Stores } from './open-stores.ts';
 import { createProgramPolicyDelivery, type ProgramPolicyDelivery } from './program-policies/program-policy-delivery.ts';
@@ -9,7 +9,7 @@ export interface PolicyParts {
   readonly policyDelivery: PolicyDelivery;
   readonly programPolicyDelivery: ProgramPolicyDelivery;
   /** Resolves when the machine keeps to all that is stored. Rejects where it does not. */
-  prepare(channel: ChannelSession): Promise<void>;
+  readonly prepare: PrepareChannel;
 }
 
 export function openPolicies(
@@ -21,8 +21,8 @@ export function openPolicies(
   return {
     policyDelivery,
     programPolicyDelivery,
-    async prepare(channel) {
-      await Promise.all([policyDelivery.check(channel), programPolicyDelivery.check(channel)]);
+    async prepare(channel, isRestricted) {
+      await Promise.all([policyDelivery.check(channel, isRestricted), programPolicyDelivery.check(channel)]);
     },
   };
 }

@@ -1,5 +1,5 @@
 // The network policy of a sprite, set at the real platform and enforced by the real agent.
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from 'vitest';
@@ -22,6 +22,11 @@ describe.skipIf(isWithoutNetworks())('at a platform whose machine enforces', () 
   }, 120_000);
   const curl = (url: string) =>
     opened().world.run(['curl', '-sS', '-m', '5', '-o', '/dev/null', '--noproxy', '*', url]).status;
+  /** As on a disk that comes from another machine. */
+  const keepRules = () => {
+    const kept = { rules: [{ action: 'allow', domain: 'b.example' }] };
+    writeFileSync(join(opened().dir, 'state', 'network-policy.json'), JSON.stringify(kept), { mode: 0o600 });
+  };
   /** While the machine is away, its platform cannot tell when it comes. */
   const set = (body: object) =>
     eventually(async () => {
@@ -95,20 +100,30 @@ describe.skipIf(isWithoutNetworks())('at a platform whose machine enforces', () 
   });
 
   test('a machine that enforces another one gets it again', async () => {
-    const { dir, end, start, get } = opened();
+    const { end, start, get } = opened();
     await end();
-    const other = { rules: [{ action: 'allow', domain: 'b.example' }] };
-    writeFileSync(join(dir, 'state', 'network-policy.json'), JSON.stringify(other), { mode: 0o600 });
+    keepRules();
     await start();
     await eventually(async () => isDeepStrictEqual((await get('/v1/policy/network')).json, { rules }), 40_000);
     expect(curl('http://b.example/')).not.toBe(0);
   });
 
+  test('a machine that enforces one, of whose sprite none is stored, is told so', async () => {
+    const { dir, end, start, get } = opened();
+    expect((await set(NOTHING)).status).toBe(204);
+    await end();
+    keepRules();
+    await start();
+    await eventually(() => !existsSync(join(dir, 'state', 'network-policy.json')), 40_000);
+    expect((await get('/v1/policy/network')).json).toEqual(NOTHING);
+    expect(curl('http://93.184.0.2/')).toBe(0);
+  });
+
   test('where none can be enforced none is stored, and it is said what is missing', async () => {
     const { dir, world, end, start, outside } = opened();
-    expect((await set(NOTHING)).status).toBe(204);
-    expect(curl('http://93.184.0.2/')).toBe(0);
     await end();
+    keepRules();
+    rmSync(join(dir, 'run', 'network-policy.json'));
     for (const pid of enforcersOf(world)) signalRunning(pid, 'SIGKILL');
     rmSync(join(dir, 'run', 'network'), { recursive: true });
     await start({});
@@ -117,5 +132,7 @@ describe.skipIf(isWithoutNetworks())('at a platform whose machine enforces', () 
       json: { error: 'not_supported', details: { missing: expect.stringContaining('REMORA_NETWORK_POLICY') } },
     });
     expect((await outside('GET', PATH)).json).toEqual(NOTHING);
+    // What the disk brought along is forgotten, so that programs run.
+    expect((await outside('GET', '/v1/sprites/dev-1/services')).json).toEqual([]);
   });
 });

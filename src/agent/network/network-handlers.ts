@@ -15,6 +15,8 @@ export interface NetworkHandlerOptions {
   readonly missing: () => string | undefined;
   /** Whether nothing has been restricted: then nobody is asked. */
   readonly isQuiet: () => boolean;
+  /** Keeps nothing to enforce any more. False where something may be enforced since the boot. */
+  readonly forget: () => boolean;
 }
 
 export function createNetworkHandlers({
@@ -22,6 +24,7 @@ export function createNetworkHandlers({
   enforce,
   missing,
   isQuiet,
+  forget,
 }: NetworkHandlerOptions): Handlers<typeof ownNetworkOperations, Caller> {
   return {
     async readNetworkPolicy() {
@@ -32,7 +35,7 @@ export function createNetworkHandlers({
     async enforceNetworkPolicy({ body }) {
       const lacking = missing();
       if (lacking === undefined) return await enforce(body);
-      if (body.rules.length > 0 || !isQuiet()) throw notEnforced(lacking);
+      if (body.rules.length > 0 || !(isQuiet() || forget())) throw notEnforced(lacking);
       return { rules: [] };
     },
     async explainNetworkPolicy({ body }) {

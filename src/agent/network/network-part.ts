@@ -2,6 +2,7 @@
 // that process is loaded by the first call that needs it: what is not restricted costs nothing.
 import { existsSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { RESTRICTED_HEADER } from '../../contract/channel.ts';
 import type { NetworkState } from '../../contract/local/network.ts';
 import type { ownNetworkOperations } from '../../contract/local/own-network.ts';
 import type { NetworkPolicyRequest } from '../../contract/network-policy.ts';
@@ -43,6 +44,8 @@ export interface NetworkPart extends AsyncDisposable {
    * run without it.
    */
   mayRun(): Promise<void>;
+  /** Headers with which a channel is asked for: the platform looks at a machine that may be restricted. */
+  toHeaders(): Readonly<Record<string, string>>;
 }
 
 /** How often the agent sees to it that the process runs, while something is restricted: names are not resolved without it. */
@@ -124,21 +127,32 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
     isLooking = false;
   }
 
-  const traces = [
-    keptPath,
-    join(config.stateDir, NETWORK_STATE_DIR, NETWORK_STATE_FILE),
-    join(NETWORK_UNIT_STATE_DIR, NETWORK_STATE_FILE),
-  ];
+  const ownTraces = [keptPath, join(config.stateDir, NETWORK_STATE_DIR, NETWORK_STATE_FILE)];
+  const traces = [...ownTraces, join(NETWORK_UNIT_STATE_DIR, NETWORK_STATE_FILE)];
   /** Nobody is asked, and nothing is started, where nothing is restricted. */
   const isQuiet = () => !traces.some((trace) => existsSync(trace));
 
+  /** A disk may come from a machine that could enforce: after a boot, the rules on it hold in no kernel. */
+  function forget(): boolean {
+    if ((readPolicy(shownPath)?.rules.length ?? 0) > 0) return false;
+    for (const trace of ownTraces) rmSync(trace, { force: true });
+    holding = Promise.resolve();
+    showAbility();
+    return true;
+  }
+
+  function showAbility(): void {
+    const lacking = missing();
+    if (lacking === undefined) part.set('ok');
+    else part.set('off', `a network policy needs ${lacking}`);
+  }
+
   return {
     mayRun,
-    handlers: createNetworkHandlers({ ask: beside.ask, enforce: enforceNext, missing, isQuiet }),
+    toHeaders: () => (isQuiet() ? {} : { [RESTRICTED_HEADER]: 'true' }),
+    handlers: createNetworkHandlers({ ask: beside.ask, enforce: enforceNext, missing, isQuiet, forget }),
     start() {
-      const lacking = missing();
-      if (lacking === undefined) part.set('ok');
-      else part.set('off', `a network policy needs ${lacking}`);
+      showAbility();
       mayRun().catch((err: unknown) => log.error({ err }, 'the network policy of this sprite is not enforced'));
       timer = setInterval(() => void look(), LOOK_MS).unref();
     },

@@ -2,9 +2,14 @@
 import type { Log } from '../../core/log.ts';
 import type { ChannelSession } from './channel-session.ts';
 
+/**
+ * Resolves when the machine may be reached over a new channel. One for which it rejects is closed. `isRestricted`: what its agent says of the
+ * network policy.
+ */
+export type PrepareChannel = (channel: ChannelSession, isRestricted: boolean) => Promise<void>;
+
 export interface ChannelPreparationOptions {
-  /** Resolves when the machine may be reached. A channel for which it rejects is closed. */
-  readonly prepare: ((channel: ChannelSession) => Promise<void>) | undefined;
+  readonly prepare: PrepareChannel | undefined;
   readonly log: Pick<Log, 'warn'>;
 }
 
@@ -26,13 +31,13 @@ export class ChannelPreparation {
   }
 
   /** Calls `begin` when the channel may be used, at once where nothing is prepared. Never throws. */
-  async run(channel: ChannelSession, begin: (channel: ChannelSession) => void): Promise<void> {
+  async run(channel: ChannelSession, isRestricted: boolean, begin: (channel: ChannelSession) => void): Promise<void> {
     const { prepare, log } = this.#options;
     const { machine_id } = channel;
     if (prepare === undefined) return begin(channel);
     this.#waiting.set(machine_id, channel);
     try {
-      await prepare(channel);
+      await prepare(channel, isRestricted);
       if (this.#waiting.get(machine_id) !== channel) return;
       this.#waiting.delete(machine_id);
       begin(channel);

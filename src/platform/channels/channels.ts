@@ -6,7 +6,7 @@ import { HELD_BY_ALL_BYTES, HELD_BYTES } from '../../core/channel-limits.ts';
 import { inBatches } from '../../core/in-batches.ts';
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
-import { ChannelPreparation } from './channel-preparation.ts';
+import { ChannelPreparation, type PrepareChannel } from './channel-preparation.ts';
 import type { ChannelRecords } from './channel-records.ts';
 import { type ChannelSession, openChannelSession } from './channel-session.ts';
 import { DialLimit } from './dial-limit.ts';
@@ -16,6 +16,8 @@ export interface NewChannel {
   readonly machine_id: string;
   readonly sprite_id: string;
   readonly incarnation: MachineIncarnation;
+  /** Whether the machine may be restricted by a network policy, as its agent says. */
+  readonly isRestricted?: boolean;
   readonly socket: Duplex;
 }
 
@@ -41,8 +43,7 @@ export interface ChannelsOptions {
   readonly isServed: (sprite_id: string, incarnation: MachineIncarnation) => Promise<boolean>;
   /** Tells the other platform processes; undefined where there is one only. */
   readonly records?: Pick<ChannelRecords, 'opened' | 'closed'> | undefined;
-  /** Resolves when the machine may be reached over a new channel. One for which it rejects is closed. */
-  readonly prepare?: ((channel: ChannelSession) => Promise<void>) | undefined;
+  readonly prepare?: PrepareChannel | undefined;
   readonly log: Log;
   /** Monotonic milliseconds. */
   readonly now_ms: () => number;
@@ -109,7 +110,7 @@ export function createChannels(options: ChannelsOptions): Channels {
 
   return {
     admit: (machine_id) => dials.take(machine_id),
-    attach({ machine_id, sprite_id, incarnation, socket }) {
+    attach({ machine_id, sprite_id, incarnation, isRestricted = false, socket }) {
       for (const older of listAll())
         if (older.machine_id === machine_id) older.close('the machine has opened another one');
       const channel = openChannelSession({
@@ -122,7 +123,7 @@ export function createChannels(options: ChannelsOptions): Channels {
         laneCounts,
         onClose,
       });
-      void preparation.run(channel, begin);
+      void preparation.run(channel, isRestricted, begin);
     },
     find: (machine_id) => open.get(machine_id),
     async wait(machine_id, limit_ms) {

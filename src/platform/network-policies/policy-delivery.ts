@@ -16,8 +16,11 @@ export interface PolicyDelivery {
    * missing there), `conflict` when another change came in between, and `upstream_failed` and `upstream_timeout`; nothing is stored then.
    */
   set(channel: Session, rules: readonly NetworkPolicyRule[]): Promise<void>;
-  /** Resolves when the machine enforces what is stored. Throws what `set` throws. */
-  check(channel: Session): Promise<void>;
+  /**
+   * Resolves when the machine enforces what is stored. Throws what `set` throws. A machine that is not restricted, and of whose sprite no
+   * rules are stored, is not asked.
+   */
+  check(channel: Session, isRestricted: boolean): Promise<void>;
 }
 
 export function createPolicyDelivery(policies: NetworkPolicyStore, clock: Pick<Clock, 'wall_ms'>): PolicyDelivery {
@@ -40,20 +43,23 @@ export function createPolicyDelivery(policies: NetworkPolicyStore, clock: Pick<C
     return (await askPolicy(channel, (client) => client.call('enforceNetworkPolicy', { body }))).rules;
   }
 
-  async function check(channel: Session): Promise<void> {
-    const stored = await policies.find(channel.sprite_id);
-    if (stored === undefined) return;
+  async function check(channel: Session, isRestricted: boolean): Promise<void> {
+    const { rules = [] } = (await policies.find(channel.sprite_id)) ?? {};
+    if (rules.length === 0) {
+      if (isRestricted) await enforce(channel, rules);
+      return;
+    }
     const held = await askPolicy(channel, (client) => client.call('readNetworkPolicy'));
-    if (!isDeepStrictEqual(held.rules, stored.rules)) await enforce(channel, stored.rules);
+    if (!isDeepStrictEqual(held.rules, rules)) await enforce(channel, rules);
   }
 
   /** What the machine enforces now is not known, or is not stored. The next channel is checked again. */
   async function setBack(channel: Session): Promise<void> {
-    await check(channel).catch(() => channel.close('its network policy could not be set back'));
+    await check(channel, true).catch(() => channel.close('its network policy could not be set back'));
   }
 
   return {
-    check: (channel) => inTurn(channel.sprite_id, () => check(channel)),
+    check: (channel, isRestricted) => inTurn(channel.sprite_id, () => check(channel, isRestricted)),
     set: (channel, rules) => inTurn(channel.sprite_id, () => set(channel, rules)),
   };
 
