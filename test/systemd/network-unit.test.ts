@@ -2,6 +2,7 @@
 // outlasts it, the agent and a boot.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { isWithoutNetworks } from '../support/network-world.ts';
@@ -13,6 +14,7 @@ const units = ['remora.service', 'remora.socket', 'remora-supervisor.socket', 'r
 const kept = '/var/lib/remora-network/network.json';
 const denied = { rules: [{ action: 'deny', domain: '*' }] };
 const LATE_MS = 30_000;
+const PAUSE_MS = 200;
 /** Says what the kernel knows when services that use the network begin. */
 const PROBE = `[Unit]
 Wants=network.target
@@ -120,8 +122,22 @@ describe.skipIf(isWithoutSystemd() || isWithoutNetworks())('the units of the net
     await box.run('systemctl stop remora-network.path remora-network.socket remora-network');
     expect([await show('ActiveState'), await box.run('pgrep -u remora-network || true')]).toEqual(['inactive', '']);
     await expectRefused();
+  });
+
+  it('do not try all the time what cannot be enforced, and say what is missing', async () => {
+    const dropIn = '/run/systemd/system/remora-network.service.d';
+    await box.run(
+      `mkdir -p ${dropIn} && printf '[Service]\\nAmbientCapabilities=\\nCapabilityBoundingSet=\\n' > ${dropIn}/less.conf && systemctl daemon-reload`,
+    );
     await box.run('systemctl start remora-network.socket remora-network.path');
-    await restarted('0');
+    const said = () => box.run('journalctl -u remora-network -o json --no-pager | grep "needs the right" || true');
+    const line = await eventually(async () => (await said()).split('\n').find((text) => text !== ''), LATE_MS);
+    expect(line).toContain('CAP_NET_ADMIN');
+    // It waits before it ends: systemd starts it again a quarter of a second later.
+    await sleep(PAUSE_MS);
+    expect(await show('MainPID')).toBe(JSON.parse(line)._PID);
+    await expectRefused();
+    await box.run(`rm -r ${dropIn} && systemctl daemon-reload && systemctl restart remora-network`);
   });
 
   it('have the rules in place after a boot before anything uses the network, and no file when nothing is restricted', async () => {

@@ -1,7 +1,9 @@
 // `remora network`: enforces the network policy of this sprite, until a signal or until nothing is restricted.
 import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createLog } from '../../agent/agent-log.ts';
 import { takeInheritedSockets } from '../../http/inherited-sockets.ts';
+import { isService } from '../../linux/systemd/open-link.ts';
 import { openServiceManager } from '../../linux/systemd/service-manager.ts';
 import { NetfilterError } from '../../network/netfilter.ts';
 import { openNetwork } from '../../network/network.ts';
@@ -11,6 +13,8 @@ import { openLogDestination } from '../log-destination.ts';
 import { openStopSignals } from '../stop-signals.ts';
 
 const IDLE_MS = 60_000;
+/** systemd starts it again at once: what cannot be enforced is not tried all the time. */
+const AGAIN_MS = 5_000;
 
 export async function run(invocation: Invocation): Promise<number> {
   const { env, text, out } = invocation;
@@ -34,8 +38,10 @@ export async function run(invocation: Invocation): Promise<number> {
     await Promise.race([signals.stopped, network.over]);
     return exitCode.ok;
   } catch (error) {
-    if (!(error instanceof NetfilterError)) throw error;
-    out.note(`error: a network policy cannot be enforced here: it needs ${error.message}`);
+    if (error instanceof NetfilterError)
+      out.note(`error: a network policy cannot be enforced here: it needs ${error.message}`);
+    else log.error({ err: error }, 'the network policy that held before cannot be enforced');
+    if (isService(env)) await sleep(AGAIN_MS, undefined, { signal: signals.signal }).catch(() => undefined);
     return exitCode.failed;
   }
 }
