@@ -58,13 +58,14 @@ export class Enforcement {
     return change;
   }
 
-  /** Takes over what the process before has left, with the generation of its rules. */
-  async adopt(given: NetworkEnforcement, generation: number): Promise<void> {
+  /** Takes over what the process before has left. `book` has its addresses by now. */
+  async adopt(given: NetworkEnforcement): Promise<void> {
     this.#policy = await compilePolicy(given.rules);
     this.#setGiven(given);
-    const open = this.#book.open(this.#options.now_ms());
+    const { filter, now_ms } = this.#options;
+    const open = this.#book.open(now_ms());
     const { kept } = this.#book.judge(() => true);
-    await this.#options.filter.adopt(this.#toFacts(given), generation, { open, kept });
+    await filter.adopt(this.#toFacts(given), { open, kept });
   }
 
   async #enforce(given: NetworkEnforcement): Promise<NetworkState> {
@@ -82,13 +83,11 @@ export class Enforcement {
     this.#policy = policy;
     this.#setGiven(given);
     try {
-      await filter.restrict(
-        facts,
-        this.#book.judge(
-          (name, aliases) =>
-            this.namePolicy.judgeName(name).verdict === 'allow' && this.findDeniedAlias(name, aliases) === undefined,
-        ),
+      const judged = this.#book.judge(
+        (name, aliases) =>
+          this.namePolicy.judgeName(name).verdict === 'allow' && this.findDeniedAlias(name, aliases) === undefined,
       );
+      await filter.restrict(facts, { ...judged, open: this.#book.open(this.#options.now_ms()) });
     } catch (error) {
       this.#policy = before.policy;
       this.#setGiven(before.given);
@@ -145,13 +144,25 @@ export class Enforcement {
     this.#options.filter.close(closed);
   }
 
-  /** Puts the rules back where somebody has changed them. True when that was needed. Throws NetfilterError. */
-  async keepWhole(): Promise<boolean> {
+  /**
+   * Puts the rules back where somebody has changed them, and has them follow what changes in this machine: its name servers and its ways out.
+   * Rejects with NetfilterError.
+   */
+  keepWhole(): Promise<'whole' | 'put back' | 'renewed'> {
+    const look = this.#turn.then(() => this.#keepWhole());
+    this.#turn = look.catch(() => undefined);
+    return look;
+  }
+
+  async #keepWhole(): Promise<'whole' | 'put back' | 'renewed'> {
     const { filter, now_ms } = this.#options;
-    if (filter.isWhole()) return false;
-    this.#putBack += 1;
-    await filter.putBack(this.#book.open(now_ms()), this.#book.addresses());
-    return true;
+    if (!filter.isRestricted) return 'whole';
+    if (!filter.isWhole()) {
+      this.#putBack += 1;
+      await filter.putBack(this.#book.open(now_ms()), this.#book.judge(() => true).kept);
+      return 'put back';
+    }
+    return filter.renew(this.#toFacts(this.#given)) ? 'renewed' : 'whole';
   }
 
   explain({ host, port }: NetworkQuestion): NetworkExplanation {

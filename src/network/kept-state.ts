@@ -6,10 +6,15 @@ import { networkEnforcement } from '../contract/local/network.ts';
 import { NETWORK_STATE_FILE } from '../core/network-wire.ts';
 import { LAST_GENERATION } from './ruleset.ts';
 
+const GENERATION_FILE = 'last-generation';
+const generation = z.int().min(0).max(LAST_GENERATION);
+
 export const keptState = z.object({
   given: networkEnforcement,
   /** 0 while nothing is restricted. */
-  generation: z.int().min(0).max(LAST_GENERATION),
+  generation,
+  /** Where questions were led to. Programs go on to ask there over a socket that they have. */
+  dns_port: z.int().min(0).max(65_535).optional(),
   /** An address, until when it is open, and the names that have led to it. */
   addresses: z.array(z.tuple([z.string(), z.number(), z.array(z.string())])),
 });
@@ -25,6 +30,23 @@ export function readKeptState(directory: string): KeptState | undefined {
     throw error;
   }
   return keptState.parse(JSON.parse(text));
+}
+
+/** Of the last policy, also while nothing is restricted: the next one is another. 0 where there was none, or nobody can tell. */
+export function readLastGeneration(directory: string): number {
+  try {
+    const read = generation.safeParse(Number(readFileSync(join(directory, GENERATION_FILE), 'utf8')));
+    return read.data ?? 0;
+  } catch {
+    return 0;
+  }
+}
+
+/** Throws the error of the file system. */
+export function writeLastGeneration(directory: string, last: number): void {
+  const path = join(directory, GENERATION_FILE);
+  writeFileSync(`${path}.new`, `${last}\n`, { mode: 0o600, flush: true });
+  renameSync(`${path}.new`, path);
 }
 
 /** In one step. The file is there only while something is restricted. Throws the error of the file system. */

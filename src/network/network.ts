@@ -13,7 +13,7 @@ import { openDnsFront } from './dns/dns-front.ts';
 import { createResolver } from './dns/resolver.ts';
 import { endRefused } from './end-connections.ts';
 import { Enforcement } from './enforcement.ts';
-import { readKeptState, writeKeptState } from './kept-state.ts';
+import { readKeptState, readLastGeneration, writeKeptState, writeLastGeneration } from './kept-state.ts';
 import { NetfilterError, openNetfilter } from './netfilter.ts';
 import { PacketFilter } from './packet-filter.ts';
 import { readRefusedAddresses } from './refused-addresses.ts';
@@ -40,7 +40,7 @@ export interface RunningNetwork extends AsyncDisposable {
   readonly over: Promise<void>;
 }
 
-/** How often the rules of the kernel are looked at: three tenths of a millisecond each time. */
+/** How often the rules of the kernel and the network of the machine are looked at: half a millisecond each time. */
 const LOOK_MS = 2_000;
 /** What an answer needs to leave before its connection ends. */
 const ANSWER_MS = 100;
@@ -65,14 +65,14 @@ export async function openNetwork(options: NetworkOptions): Promise<RunningNetwo
     return await serve(unable, options, stack.move());
   }
   stack.use(netfilter);
-  const filter = new PacketFilter(netfilter);
+  const filter = new PacketFilter(netfilter, left?.generation ?? readLastGeneration(stateDir));
   let dnsPort = 0;
   const enforcement = new Enforcement({
     filter,
     readFacts: () => ({
       uid: process.getuid?.() ?? 0,
       dns_port: dnsPort,
-      upstreams: upstreams(),
+      upstreams: options.upstreams.length > 0 ? options.upstreams : readUpstreams(),
       uplinks: readUplinks(),
     }),
     async endConnections(isAllowed) {
@@ -89,32 +89,34 @@ export async function openNetwork(options: NetworkOptions): Promise<RunningNetwo
         tables[Symbol.dispose]();
       }
     },
-    listRefusedAddresses: () => (filter.generation === undefined ? [] : readRefusedAddresses(netfilter, Date.now())),
+    listRefusedAddresses: () => (!filter.isRestricted ? [] : readRefusedAddresses(netfilter, Date.now())),
     now_ms: () => Date.now(),
   });
-  const upstreams = () => (options.upstreams.length > 0 ? options.upstreams : readUpstreams());
   const resolver = createResolver({
     policy: () => enforcement.namePolicy,
     isBlockedFor: (name) => (enforcement.isExempt(name) ? () => false : isBlockedAddress),
-    servers: () => upstreams().map((address) => ({ address })),
+    servers: () => filter.upstreams.map((address) => ({ address })),
     findDeniedAlias: (name, aliases) => enforcement.findDeniedAlias(name, aliases),
     learn: (name, aliases, opened) => enforcement.learn(name, aliases, opened),
     onRefused: (name, asker) => enforcement.refuse(name, () => findAskingProcess(asker.transport, asker.port)),
   });
-  const front = stack.use(await openDnsFront(resolver));
+  const front = stack.use(await openDnsFront(resolver, left?.dns_port));
   dnsPort = front.port;
 
   function keep(): void {
+    // First: what is left without the other file is the generation of a policy that holds no more.
+    writeLastGeneration(stateDir, filter.generation);
     writeKeptState(stateDir, {
       given: enforcement.given,
-      generation: filter.generation ?? 0,
+      generation: filter.isRestricted ? filter.generation : 0,
+      dns_port: dnsPort,
       addresses: enforcement.book.toJSON(),
     });
   }
 
   if (isLeft) {
     enforcement.book.restore(left.addresses);
-    await enforcement.adopt(left.given, left.generation);
+    await enforcement.adopt(left.given);
     log.info({ rules: left.given.rules.length }, 'the network policy that held before is enforced');
   }
   let isLeaving = false;
@@ -124,9 +126,13 @@ export async function openNetwork(options: NetworkOptions): Promise<RunningNetwo
 
   const look = setInterval(() => {
     enforcement.keepWhole().then(
-      (isPutBack) =>
-        isPutBack && log.warn({}, 'somebody had changed the rules of the network policy; they are put back'),
-      (err: unknown) => log.error({ err }, 'the rules of the network policy cannot be put back'),
+      (found) => {
+        if (found === 'put back')
+          log.warn({}, 'somebody had changed the rules of the network policy; they are put back');
+        else if (found === 'renewed')
+          log.info({ name_servers: filter.upstreams }, 'the network policy follows a change of the machine’s network');
+      },
+      (err: unknown) => log.error({ err }, 'the rules of the network policy cannot be kept as they should be'),
     );
   }, LOOK_MS);
   stack.defer(() => clearInterval(look));
@@ -147,7 +153,7 @@ export async function openNetwork(options: NetworkOptions): Promise<RunningNetwo
     keep();
     isLeaving = true;
   }
-  return await serve({ handlers, isNeeded: () => filter.generation !== undefined, leave }, options, stack.move());
+  return await serve({ handlers, isNeeded: () => filter.isRestricted, leave }, options, stack.move());
 }
 
 interface Served {

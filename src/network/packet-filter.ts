@@ -1,7 +1,9 @@
 // What the kernel lets out of this machine: the rules of one policy after another, without a moment in between in which it would be open.
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { Netfilter } from './netfilter.ts';
 import {
+  FORGETTING,
   LAST_GENERATION,
   NO_RULESET,
   type OpenAddress,
@@ -17,35 +19,50 @@ import {
 const STEP = 200;
 const chains = ['names', 'output', 'forward', 'refuse'] as const;
 
+/** What a policy makes of the addresses that are known. */
+export interface Judged {
+  readonly open: readonly OpenAddress[];
+  readonly closed: readonly string[];
+  readonly kept: readonly string[];
+}
+
 export type FilterFacts = Omit<RulesetFacts, 'generation'>;
 
 export class PacketFilter {
   readonly #netfilter: Netfilter;
   #facts: RulesetFacts | undefined;
+  /** Of the last policy. It grows on when nothing is restricted for a while: older connections still carry theirs. */
+  #generation: number;
   /** The rules as the kernel shows them. */
   #shown = '';
 
-  constructor(netfilter: Netfilter) {
+  /** @param generation of the last policy that the process before has enforced; 0 where there was none. */
+  constructor(netfilter: Netfilter, generation = 0) {
     this.#netfilter = netfilter;
+    this.#generation = generation;
   }
 
-  /** Undefined while nothing is restricted. */
-  get generation(): number | undefined {
-    return this.#facts?.generation;
+  get isRestricted(): boolean {
+    return this.#facts !== undefined;
+  }
+
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** The name servers whom the rules let this process ask; none while nothing is restricted. */
+  get upstreams(): readonly string[] {
+    return this.#facts?.upstreams ?? [];
   }
 
   /**
-   * Takes over what the process before has left in the kernel, with the generation that it had: connections go on. Without rules in the
-   * kernel it puts them there.
+   * Takes over what the process before has left in the kernel, with its generation: connections go on. Only these addresses are
+   * open then: of others nobody would know to close them. Without rules in the kernel it puts them there.
    */
-  async adopt(
-    facts: FilterFacts,
-    generation: number,
-    { open, kept }: { readonly open: readonly OpenAddress[]; readonly kept: readonly string[] },
-  ): Promise<void> {
-    const held = { ...facts, generation };
+  async adopt(facts: FilterFacts, { open, kept }: Omit<Judged, 'closed'>): Promise<void> {
+    const held = { ...facts, generation: this.#generation };
     try {
-      this.#put(held);
+      this.#put(held, FORGETTING + toOpening(open) + toKeeping(kept));
     } catch {
       // Sets of another version may have other forms, which the kernel does not change.
       this.#facts = held;
@@ -53,20 +70,26 @@ export class PacketFilter {
     }
   }
 
+  /** The same policy in a machine whose facts are others. False when they are those that the rules have. Throws NetfilterError. */
+  renew(facts: FilterFacts): boolean {
+    if (this.#facts === undefined) return false;
+    const next = { ...facts, generation: this.#generation };
+    if (isDeepStrictEqual(next, this.#facts)) return false;
+    this.#put(next);
+    return true;
+  }
+
   /**
    * The next policy holds when it resolves. Connections that the one before allowed go on to the addresses in `kept`, and are refused to all
    * others. Throws NetfilterError; the policy before holds then, without the addresses in `closed`.
    */
-  async restrict(
-    facts: FilterFacts,
-    { closed, kept }: { readonly closed: readonly string[]; readonly kept: readonly string[] },
-  ): Promise<void> {
-    const { generation = 0 } = this.#facts ?? {};
-    const next = { ...facts, generation: (generation % LAST_GENERATION) + 1 };
+  async restrict(facts: FilterFacts, { open, closed, kept }: Judged): Promise<void> {
+    const next = { ...facts, generation: (this.#generation % LAST_GENERATION) + 1 };
     const isFirst = this.#facts === undefined;
     try {
-      // The sets have to be there.
+      // The sets have to be there, and nothing is in them.
       if (isFirst) this.#put(next);
+      await this.#inSteps(isFirst ? open : [], toOpening);
       await this.#inSteps(closed, toClosing);
       await this.#inSteps(kept, toKeeping);
       this.#put(next);
@@ -105,9 +128,10 @@ export class PacketFilter {
     await this.#inSteps(kept, toKeeping);
   }
 
-  #put(facts: RulesetFacts): void {
-    this.#netfilter.run(toRuleset(facts));
+  #put(facts: RulesetFacts, more = ''): void {
+    this.#netfilter.run(toRuleset(facts) + more);
     this.#facts = facts;
+    this.#generation = facts.generation;
     this.#shown = this.#show();
   }
 

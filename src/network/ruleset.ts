@@ -124,6 +124,9 @@ function setForms(ip: Ip): Record<string, string> {
   };
 }
 
+/** The commands after which no address is open or kept. The sets have to be there. */
+export const FORGETTING = toText(both((ip) => ['open', 'kept'].map((set) => `flush set ${TABLE} ${toName(set, ip)}`)));
+
 /** The commands after which these addresses are open for so long, counted from now, whether they were before or not. */
 export function toOpening(addresses: readonly OpenAddress[]): string {
   return toText(

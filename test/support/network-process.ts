@@ -28,7 +28,11 @@ export interface NetworkProcess {
   readonly log: () => string;
 }
 
-export async function openNetworkProcess(world: NetworkWorld): Promise<NetworkProcess> {
+/** @param more further words of its command; without any it asks the name servers of the machine's /etc/resolv.conf. */
+export async function openNetworkProcess(
+  world: NetworkWorld,
+  more: readonly string[] = ['--upstream', NAME_SERVER],
+): Promise<NetworkProcess> {
   const dir = tempDir();
   mkdirSync(join(dir, 'run'));
   for (const path of [dir, join(dir, 'run')]) chownSync(path, UID, UID);
@@ -44,7 +48,7 @@ export async function openNetworkProcess(world: NetworkWorld): Promise<NetworkPr
     `--inh-caps=${rights}`,
     `--ambient-caps=${rights}`,
   ];
-  const words = ['network', '--socket', socket, '--state-dir', join(dir, 'state'), '--upstream', NAME_SERVER];
+  const words = ['network', '--socket', socket, '--state-dir', join(dir, 'state'), ...more];
 
   async function ask(method: string, path: string, body?: object) {
     return await new Promise<{ status: number; json: Record<string, unknown> }>((resolve, reject) => {
@@ -80,7 +84,7 @@ export async function openNetworkProcess(world: NetworkWorld): Promise<NetworkPr
           ({ status }) => status === 200,
           () => false,
         );
-      });
+      }, 40_000);
     },
     async end(signal) {
       const ended = child;
@@ -91,7 +95,9 @@ export async function openNetworkProcess(world: NetworkWorld): Promise<NetworkPr
     },
     ask,
     async enforce(rules, exempt = { names: [], networks: [] }) {
-      const { status, json } = await ask('PUT', '/v1/network', { rules, exempt });
+      const { status, json } = await ask('PUT', '/v1/network', { rules, exempt }).catch((cause: unknown) => {
+        throw new Error(`the rules are not taken: ${log}`, { cause });
+      });
       if (status !== 200) throw new Error(`the rules are refused: ${status} ${JSON.stringify(json)}`);
       return json;
     },

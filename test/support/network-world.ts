@@ -48,8 +48,8 @@ export interface NetworkWorld {
   start(words: readonly string[], options?: { readonly env?: Record<string, string> }): ChildProcess;
   /** Starts a program in the world, until the end of the file or its own. */
   startOutside(words: readonly string[]): ChildProcess;
-  /** From now on programs of the machine find the name server in their /etc/resolv.conf. */
-  useNameServer(): void;
+  /** Programs of the machine find this name server in their /etc/resolv.conf: those that start after the first call. */
+  useNameServer(address?: string): void;
   /** What a program in the machine printed, and with which status it ended. */
   run(words: readonly string[]): { readonly status: number; readonly stdout: string; readonly stderr: string };
   /** The name server knows these, by a line of its own settings each. */
@@ -148,11 +148,11 @@ export async function openNetworkWorld(): Promise<NetworkWorld> {
     world,
     start: (words, { env = {} } = {}) => startIn(machine, words, env),
     startOutside: (words) => startIn(world, words),
-    useNameServer() {
+    useNameServer(address = NAME_SERVER) {
       const own = join('/etc/netns', machine);
+      if (!existsSync(own)) atEnd(() => rmSync(own, { recursive: true }));
       mkdirSync(own, { recursive: true });
-      atEnd(() => rmSync(own, { recursive: true }));
-      writeFileSync(join(own, 'resolv.conf'), `nameserver ${NAME_SERVER}\n`);
+      writeFileSync(join(own, 'resolv.conf'), `nameserver ${address}\n`);
     },
     run(words) {
       try {

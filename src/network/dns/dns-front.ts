@@ -23,8 +23,8 @@ export interface DnsFront extends AsyncDisposable {
   readonly port: number;
 }
 
-/** Rejects with the error of the system when there is no free port. */
-export async function openDnsFront(resolve: Resolve): Promise<DnsFront> {
+/** Rejects with the error of the system when there is no free port. @param wanted the port, where it is free. */
+export async function openDnsFront(resolve: Resolve, wanted = 0): Promise<DnsFront> {
   const end = new AbortController();
   const { signal } = end;
 
@@ -63,7 +63,7 @@ export async function openDnsFront(resolve: Resolve): Promise<DnsFront> {
     socket.once('end', () => void turn.finally(() => socket.end()));
   }
 
-  const bound = await bind(onDatagram, onConnection);
+  const bound = await bind(wanted, onDatagram, onConnection);
   return {
     port: bound.port,
     async [Symbol.asyncDispose]() {
@@ -77,11 +77,11 @@ export async function openDnsFront(resolve: Resolve): Promise<DnsFront> {
 type OnDatagram = (socket: UdpSocket, message: Buffer, from: RemoteInfo) => void;
 
 /** The four listeners have one port: another one is tried when a program holds it already on one of them. */
-async function bind(onDatagram: OnDatagram, onConnection: (socket: Socket) => void) {
+async function bind(wanted: number, onDatagram: OnDatagram, onConnection: (socket: Socket) => void) {
   for (let tries = 0; ; tries += 1) {
     const stack = new AsyncDisposableStack();
     try {
-      const udp = await bindUdp('udp4', 0, onDatagram);
+      const udp = await bindUdp('udp4', tries === 0 ? wanted : 0, onDatagram);
       stack.defer(() => void udp.close());
       const { port } = udp.address();
       stack.use(await listen('127.0.0.1', port, onConnection));
