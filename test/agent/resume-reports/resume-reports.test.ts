@@ -8,7 +8,7 @@ import { fencedOffFields, resumeReporterStatus } from '../../../src/contract/loc
 import { resumeReport } from '../../../src/contract/resume-reports.ts';
 import { systemClock } from '../../../src/core/clock.ts';
 import { Secret } from '../../../src/core/secret.ts';
-import { openQuietPort } from '../../support/free-port.ts';
+import { openFreePort } from '../../support/free-port.ts';
 import { openTestPlatform, type TestPlatform, type TestPlatformOptions } from '../../support/open-platform.ts';
 import { createReportAgent, type ReportAgentOptions } from '../../support/report-agent.ts';
 import { soon } from '../../support/soon.ts';
@@ -87,7 +87,7 @@ describe('a start', () => {
   });
 
   test('is reported as soon as the platform is there', async () => {
-    const port = await openQuietPort();
+    const port = await openFreePort();
     const first = await open({ listen: { host: '127.0.0.1', port } });
     await first.platform[Symbol.asyncDispose]();
     first.agent.start();

@@ -7,7 +7,7 @@ import type { MachineNetwork } from '../../../src/platform/machines/drivers/mach
 import { toMachineNetwork } from '../../../src/platform/machines/drivers/qemu/private-networks.ts';
 import { openOnce } from '../../support/at-end.ts';
 import { eventually } from '../../support/eventually.ts';
-import { openQuietPort } from '../../support/free-port.ts';
+import { openFreePort } from '../../support/free-port.ts';
 import { isWithoutNetworks, openGuestPlace } from '../../support/guest-place.ts';
 import { openTestPlatform } from '../../support/open-platform.ts';
 import { openExtensions, QUICK, startProvisioner } from '../../support/provisioner.ts';
@@ -106,7 +106,7 @@ describe.skipIf(isWithoutNetworks())('in the network of a machine', () => {
 
   test('it leads to the services of the app that the provider has named, which learn who has connected, and nowhere before there are some', async () => {
     const { guest, callAsProvider, private_ip, own, foreign } = opened();
-    const [v1, v2, inside] = [5_001, 5_002, await openQuietPort()];
+    const [v1, v2, inside] = [5_001, 5_002, await openFreePort()];
     const address = own.record.ip_address;
     // The machine makes sure first that its address is its own.
     await eventually(async () => (await guest.dial(address, v1)) === 'ECONNREFUSED');

@@ -7,7 +7,7 @@ import { parseProxyHeader } from '../../../src/platform/proxy/parse-proxy-header
 import { toProxyHeader } from '../../../src/platform/proxy/write-proxy-header.ts';
 import { openOnce } from '../../support/at-end.ts';
 import { eventually } from '../../support/eventually.ts';
-import { openQuietPort } from '../../support/free-port.ts';
+import { openFreePort } from '../../support/free-port.ts';
 import { isWithoutHaproxy, toHaproxyCommand } from '../../support/haproxy.ts';
 import { openTestPlatform } from '../../support/open-platform.ts';
 import { startProgram, startTcp } from '../../support/proxied-machine.ts';
@@ -27,8 +27,8 @@ async function openPorts<const T extends string>(host: string, names: readonly T
   const ports: Partial<Record<T, number>> = {};
   const taken = new Set<number>();
   for (const name of names) {
-    let port = await openQuietPort(host);
-    while (taken.has(port)) port = await openQuietPort(host);
+    let port = await openFreePort(host);
+    while (taken.has(port)) port = await openFreePort(host);
     taken.add(port);
     ports[name] = port;
   }
@@ -127,7 +127,7 @@ function failure(socket: Socket): Promise<string | undefined> {
 
 /** What comes back for these bytes. */
 async function exchange(port: number, bytes: string | Buffer): Promise<string> {
-  const socket = dial(port).setTimeout(20_000, () => socket.destroy());
+  const socket = dial(port).setTimeout(50_000, () => socket.destroy());
   socket.end(bytes);
   return String(await readAll(socket).finally(() => socket.destroy()));
 }
@@ -250,8 +250,10 @@ describe('the PROXY protocol', () => {
   test.skipIf(withoutHaproxy)('HAProxy in the machine reads both', async () => {
     const { at } = opened();
     for (const port of [at.haproxy1, at.haproxy2]) {
-      const ask = () => exchange(port, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n').catch(() => undefined);
-      expect(await eventually(ask)).toMatch(new RegExp(`from ${CALLER} to ${port}$`));
+      const ask = () => exchange(port, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n').catch(() => '');
+      expect(await eventually(async () => (await ask()) || undefined)).toMatch(
+        new RegExp(`from ${CALLER} to ${port}$`),
+      );
     }
   });
 });

@@ -10,7 +10,7 @@ import { openPostgresStorage } from '../../../src/platform/storage/postgres-stor
 import { forgetRunningKeys } from '../../../src/platform/vault/running-keys.ts';
 import { atEnd, openOnce } from '../../support/at-end.ts';
 import { eventually } from '../../support/eventually.ts';
-import { openFreePort, openQuietPort } from '../../support/free-port.ts';
+import { openFreePort } from '../../support/free-port.ts';
 import { openPlatformPair, type PairedPlatform } from '../../support/platform-pair.ts';
 import { isWithoutPostgres, openPostgresServer } from '../../support/postgres-server.ts';
 import { askProxy, type ProxyQuestion, SPRITE_HOST, startTcp, startWeb } from '../../support/proxied-machine.ts';
@@ -220,7 +220,7 @@ describe.skipIf(isWithoutPostgres())('a request that comes in at another platfor
 
   test('a connection to a TCP service reaches the machine, which learns who has connected', async () => {
     const { owner } = opened();
-    const [inside, at] = [await openQuietPort(), await openQuietPort(TCP_HOST)];
+    const [inside, at] = [await openFreePort(), await openFreePort(TCP_HOST)];
     const service = { internal_port: inside, ports: [{ port: at, handlers: ['proxy_proto'] }] };
     await owner.call({ method: 'POST', path: '/v1/apps', body: { name: 'tcp', organization: 'acme' } });
     const body = { config: { services: [service] } };

@@ -95,7 +95,7 @@ export async function startGuest({
     for (const name of snapshotFiles) copyFileSync(join(from.dir, name), file(name), constants.COPYFILE_FICLONE);
   }
   if (from === undefined) execFileSync('fallocate', ['-l', `${MEMORY_MB}M`, file('memory')]);
-  const [shell = 0, bare = 0, socket = 0] = await Promise.all(Array.from({ length: 3 }, openFreePort));
+  const [shell = 0, bare = 0, socket = 0] = await Promise.all(Array.from({ length: 3 }, () => openFreePort()));
   const ports = { shell, bare, socket };
   onStep?.('start');
   const preparing = whileStarting();
