@@ -66,17 +66,20 @@ describe('an emulator', () => {
   });
 
   test('that refuses a command, is late with one, or ends, makes it fail; a late answer is nobody’s', async () => {
+    let late: Command | undefined;
     const emulator = await openEmulator((command, socket) => {
       const error = { class: 'GenericError', desc: 'no such device' };
       if (command.execute === 'refused') socket.write(`${JSON.stringify({ error, id: command.id })}\r\n`);
-      if (command.execute === 'late') setTimeout(() => reply(socket, command), 700);
-      if (command.execute === 'prompt') reply(socket, command, 7);
+      if (command.execute === 'late') late = command;
+      if (command.execute === 'prompt') {
+        if (late !== undefined) reply(socket, late);
+        reply(socket, command, 7);
+      }
       if (command.execute === 'over') socket.end();
     });
-    using qmp = await openQmpClient(emulator.socket, 500);
+    using qmp = await openQmpClient(emulator.socket, 1_500);
     await expect(qmp.execute('refused')).rejects.toThrow('the emulator refuses: no such device');
     await expect(qmp.execute('late')).rejects.toThrow('has not answered late');
-    await new Promise((resolve) => setTimeout(resolve, 700));
     expect(await qmp.execute('prompt')).toBe(7);
     await expect(qmp.execute('over')).rejects.toThrow('has ended the control connection');
     await qmp.closed;

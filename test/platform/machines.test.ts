@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import type { MachineConfig } from '../../src/contract/machine-config.ts';
 import { readProcess } from '../../src/linux/processes/process-table.ts';
 import { eventually } from '../support/eventually.ts';
+import { listMachinePids } from '../support/left-machines.ts';
 import { machineCommand, openTestPlatform, readReport, type TestPlatformOptions } from '../support/open-platform.ts';
 
 const name = { organization: 'acme', sprite: 'dev-1' } as const;
@@ -99,7 +100,8 @@ describe('a start', () => {
 
 describe('a suspend', () => {
   test('is answered first, then freezes the whole group, and a start thaws it', async () => {
-    const { report, dir, post, wait, read, sprite } = await openRunning();
+    // The question for its state comes before the freeze, also on a machine with much other work.
+    const { report, dir, post, wait, read, sprite } = await openRunning({ freezeDelay_ms: 1_500 });
     const before = await read();
     expect((await post('suspend')).json).toEqual({ ok: true });
     expect(await read()).toMatchObject({ state: 'suspending' });
@@ -113,16 +115,17 @@ describe('a suspend', () => {
       return now !== undefined && now.ticks > frozenAt + 2 && now;
     });
     expect(after.pid).toBe(report.pid);
-    expect(stateOf(report.child)).toBe('S');
+    // It was let go on, and sleeps again once it has run.
+    await eventually(() => stateOf(report.child) === 'S');
     expect(await read()).toMatchObject({ state: 'running', instance_id: before.instance_id });
   });
 
   test('is called off by a start that comes before the freeze', async () => {
-    const { report, post, wait, read } = await openRunning({ freezeDelay_ms: 500 });
+    const { report, post, wait, read } = await openRunning({ freezeDelay_ms: 1_500 });
     await post('suspend');
     expect((await post('start')).json).toMatchObject({ previous_state: 'suspending' });
     expect(await read()).toMatchObject({ state: 'running' });
-    expect((await wait('state=suspended&timeout=1')).status).toBe(408);
+    expect((await wait('state=suspended&timeout=2')).status).toBe(408);
     expect(stateOf(report.pid)).not.toBe('T');
   });
 
@@ -224,9 +227,10 @@ describe('a start that fails', () => {
 
   test('because the agent does not report in time ends the machine', async () => {
     const options = { agentCommand: machineCommand('silent'), startDeadline_ms: 4_000 };
-    const { post, read, dir } = await openWithMachine(options);
+    const { post, read, platform } = await openWithMachine(options);
     const starting = post('start');
-    const { pid } = await eventually(() => readReport(dir));
+    // Its program may need longer than this deadline to say anything.
+    const pid = await eventually(() => listMachinePids(platform.dir)[0]);
     expect(await read()).toMatchObject({ state: 'starting' });
     expect((await post('start')).status).toBe(504);
     expect(await starting).toMatchObject({ status: 504, json: { message: expect.stringContaining('within 4 s') } });
@@ -279,7 +283,7 @@ describe('a crash', () => {
     const { post, read, wait } = await openWithMachine({ agentCommand: machineCommand('crash-later') });
     await post('start');
     const instances = new Set<string>();
-    await eventually(async () => instances.add((await read()).instance_id).size >= 3);
+    await eventually(async () => instances.add((await read()).instance_id).size >= 3, 50_000);
     await post('stop');
     expect((await wait('state=stopped&timeout=30')).status).toBe(200);
     const { instance_id } = await read();
