@@ -69,18 +69,18 @@ test('one without work becomes warm, then cold, keeps its files, and a call wake
 });
 
 test('a hold keeps it awake, is named, and it sleeps once that is released', async () => {
-  const { hold, release, status, reasons, idle, events } = await openSprite({ sprite_ms: 300 });
+  const { hold, release, status, reasons, idle, events } = await openSprite({ sprite_ms: 1_000 });
   expect((await hold('build')).status).toBe(200);
   await eventually(async () => (await reasons()).join() === 'hold build');
   expect(await idle()).toMatchObject({
     state: 'running',
     idle: false,
     idle_since: null,
-    sleep: { of: 'sprite', move: 'suspend', after_ms: 300 },
+    sleep: { of: 'sprite', move: 'suspend', after_ms: 1_000 },
     would_sleep_at: null,
     would_be_cold_at: null,
   });
-  for (let looks = 0; looks < 5; looks += 1) {
+  for (let looks = 0; looks < 10; looks += 1) {
     await new Promise((resolve) => setTimeout(resolve, 150));
     expect(await status()).toBe('running');
   }
