@@ -91,11 +91,17 @@ test('words of a refusal are shown, short and without what moves a terminal', as
 });
 
 test('an answer that is lost, or comes after the time, is asked for again with the same id and another nonce', async () => {
-  const { provider, create, read } = await openExtensions({ extensionTimes: IMPATIENT });
+  // The fourth one is in time, also on a machine with much other work.
+  const extensionTimes = { ...IMPATIENT, provision_ms: 1_500, down_ms: 30_000 };
+  const { provider, create, read } = await openExtensions({ extensionTimes });
+  let answerLate = () => {};
   provider.spoil(async (asked, response, request) => {
     if (asked.method !== 'POST') return false;
     const count = provider.of('POST').length;
-    if (count > 3) return false;
+    if (count > 3) {
+      answerLate();
+      return false;
+    }
     const id = `r-${asked.json.id}`;
     provider.resources.set(id, { status: 'ready', plan: 'small' });
     if (count === 1) request.socket.destroy();
@@ -103,10 +109,7 @@ test('an answer that is lost, or comes after the time, is asked for again with t
       response.writeHead(200, { 'content-length': 1_000 });
       response.write(`{"id":"${id}","config":{"A`);
       setTimeout(() => request.socket.destroy(), 10);
-    } else {
-      await new Promise((resolve) => setTimeout(resolve, 600));
-      provider.answer(asked, response);
-    }
+    } else answerLate = () => provider.answer(asked, response);
     return true;
   });
   await create('my-kv', { app: 'web' });
@@ -119,7 +122,7 @@ test('an answer that is lost, or comes after the time, is asked for again with t
 });
 
 test('an answer without end is cut off, and the platform goes on', async () => {
-  const { provider, create, call, platform } = await openExtensions({ extensionTimes: IMPATIENT });
+  const { provider, create, call, platform } = await openExtensions();
   const sent: number[] = [];
   provider.spoil(({ method }, response) => {
     if (method !== 'POST' && method !== 'DELETE') return false;
@@ -153,7 +156,7 @@ test('an answer without end is cut off, and the platform goes on', async () => {
 });
 
 test('an answer that comes byte by byte, or has a header without end, is not waited for', async () => {
-  const { provider, create, read, call } = await openExtensions({ extensionTimes: IMPATIENT });
+  const { provider, create, read } = await openExtensions({ extensionTimes: { ...IMPATIENT, down_ms: 60_000 } });
   const drips: Spoil = ({ method }, response) => {
     if (method !== 'POST') return false;
     response.writeHead(200);
@@ -176,7 +179,6 @@ test('an answer that comes byte by byte, or has a header without end, is not wai
     await create(name);
     await eventually(async () => (await read(name)).error?.code === code);
     provider.spoil(() => false);
-    if ((await read(name)).state === 'failed') await call('POST', `/v1/extensions/${name}/retry`);
     await eventually(async () => (await read(name)).state === 'ready');
   }
 });
@@ -212,7 +214,8 @@ test('a provider that answers twice on a connection is heard once', async () => 
 });
 
 test('a provider that is down fails it after a while, with what was wrong, and a retry finds it up', async () => {
-  const { provider, call, create, read } = await openExtensions({ extensionTimes: IMPATIENT });
+  const extensionTimes = { ...QUICK, answerWithin_ms: 800, down_ms: 2_400 };
+  const { provider, call, create, read } = await openExtensions({ extensionTimes });
   provider.spoil(says('{"error":"database on fire"}', 500));
   const made = await create('my-kv');
   expect(made.json).toMatchObject({ state: 'provisioning', error: { code: 'provider_down' } });
@@ -297,21 +300,26 @@ test('the app of a private address is one of the organization whose app the prov
 });
 
 test('a deletion in the middle of a request waits for its end, and removes what it made', async () => {
-  const { provider, call, create } = await openExtensions();
+  const { provider, call, create, read } = await openExtensions();
+  const gate = Promise.withResolvers<void>();
   provider.spoil(async ({ method }) => {
-    if (method === 'POST') await new Promise((resolve) => setTimeout(resolve, 150));
+    if (method === 'POST') await gate.promise;
     return false;
   });
   const making = create('my-kv', { app: 'web' });
   await eventually(() => provider.of('POST').length === 1);
-  expect((await call('DELETE', '/v1/extensions/my-kv')).status).toBe(204);
+  const removing = call('DELETE', '/v1/extensions/my-kv');
+  await eventually(async () => (await read('my-kv')).state === 'deleting');
+  gate.resolve();
+  expect((await removing).status).toBe(204);
   await making;
   expect(provider.resources.size).toBe(0);
   expect(provider.asked.map(({ method }) => method)).toEqual(['POST', 'DELETE']);
 });
 
 test('a deletion after a lost answer finds what the provider calls it, and removes that', async () => {
-  const { provider, call, create } = await openExtensions({ extensionTimes: IMPATIENT });
+  const extensionTimes = { ...QUICK, answerWithin_ms: 1_000, down_ms: 60_000 };
+  const { provider, call, create } = await openExtensions({ extensionTimes });
   let isLosing = true;
   provider.spoil(({ method, json }, _response, request) => {
     if (method !== 'POST' || !isLosing) return false;
@@ -338,6 +346,7 @@ test('what a process is told after the end of its claim is not recorded: another
     return true;
   });
   const { id } = (await create('my-kv', { app: 'web' })).json;
+  await eventually(() => provider.of('POST').length === 1);
   const db = new Database(join(platform.dir, SQLITE_FILE));
   db.prepare("UPDATE extensions SET claim = 'other/1' WHERE id = ?").run(id);
   gate.resolve();
@@ -372,13 +381,13 @@ test('a provider that never answers takes no place from another, and a platform 
   const made = await Promise.all(Array.from({ length: 12 }, (_, index) => create(`slow-${index}`)));
   expect(made.map(({ status }) => status)).toEqual(made.map(() => 202));
   // Eight at once, and no more.
-  expect(provider.of('POST').length).toBe(8);
+  await eventually(() => provider.of('POST').length === 8);
   const { id } = (await call('POST', '/v1/extensions', { provider: 'quick', name: 'fast' })).json;
   await eventually(async () => (await read(id)).state === 'ready');
   expect([quick.of('POST').length, provider.of('POST').length]).toEqual([1, 8]);
   const begun = performance.now();
   await platform[Symbol.asyncDispose]();
-  expect(performance.now() - begun).toBeLessThan(5_000);
+  expect(performance.now() - begun).toBeLessThan(20_000);
 });
 
 async function openExtensionsBeside(platform: Awaited<ReturnType<typeof openExtensions>>['platform']) {
@@ -390,7 +399,8 @@ async function openExtensionsBeside(platform: Awaited<ReturnType<typeof openExte
 }
 
 test('a provider whose port is closed is one that is down', async () => {
-  const { provider, create } = await openExtensions({ extensionTimes: IMPATIENT });
+  const extensionTimes = { ...IMPATIENT, answerWithin_ms: 1_000, down_ms: 60_000 };
+  const { provider, create } = await openExtensions({ extensionTimes });
   provider.server.closeAllConnections();
   await new Promise((resolve) => provider.server.close(resolve));
   const port = Number(new URL(provider.base_url).port);

@@ -60,7 +60,7 @@ test('a kill of either side between any two steps leaves each resource once, as 
       expect(resources.find(({ extension }) => extension === changed)?.region, where).toBe('fra');
     }
   }
-}, 90_000);
+}, 180_000);
 
 test('a webhook is not lost with the process that sends it, nor with the one that takes it', async () => {
   const { create, command, replace, list } = opened();

@@ -153,7 +153,7 @@ describe.each(toTestStorages())('on $name', ({ skip, start, end, create }) => {
     }
     worker.wake();
     await soon(async () => expect((await store.totals('fast')).delivered).toBe(10));
-    expect(slow.requests).toHaveLength(STREAMS_AT_ONCE);
+    await soon(() => expect(slow.requests).toHaveLength(STREAMS_AT_ONCE));
     hanging.resolve({ status: 204 });
     await soon(async () => expect((await store.totals('slow')).delivered).toBe(10));
     expect(new Set(idsOf(slow.requests)).size).toBe(10);
