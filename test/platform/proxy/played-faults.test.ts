@@ -113,14 +113,17 @@ describe('an answer that does not come to its end', () => {
 
   test('nothing but a head breaks off, and nothing at all is 502', async () => {
     const { create } = opened();
+    let breakNow = () => {};
     const head = await create('head', {
       program: (stream) => {
         stream.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n');
-        setTimeout(() => stream.close(CONNECT_ERROR), 50);
+        breakNow = () => stream.close(CONNECT_ERROR);
       },
     });
-    const text = await openRaw(head.port, toHead(head.host)).ended;
-    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\n\r\n$/s);
+    const caller = openRaw(head.port, toHead(head.host));
+    await caller.until(/\r\n\r\n$/);
+    breakNow();
+    expect(await caller.ended).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\n\r\n$/s);
     const mute = await create('mute', { program: (stream) => stream.close(CONNECT_ERROR) });
     const answer = await mute.ask({ method: 'POST', body: 'a' });
     expect([answer.status, answer.json.error, mute.heads.length]).toEqual([502, 'upstream_failed', 1]);

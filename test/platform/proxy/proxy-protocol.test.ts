@@ -129,13 +129,14 @@ describe('who is refused', () => {
       isSecure: false,
       log: silentLog,
       signal: new AbortController().signal,
-      deadline_ms: 100,
+      deadline_ms: 500,
     });
     senders.guard(server);
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => void server.close());
     const { port } = server.address() as AddressInfo;
-    for (const bytes of ['', 'PROXY TCP4 ']) expect(await openRaw(port, bytes).ended).toBe('');
+    const late = ['', 'PROXY TCP4 '].map((bytes) => openRaw(port, bytes).ended);
+    expect(await Promise.all(late)).toEqual(['', '']);
     expect(await openRaw(port, `${V1}GET / HTTP/1.0\r\nHost: a\r\n\r\n`).ended).toMatch(/served$/);
   });
 });
@@ -160,12 +161,12 @@ test.skipIf(hasNoKeys)('it comes before TLS, and one who has sent half of it hol
   expect(text).toMatch(/^HTTP\/1\.1 401 /);
   const line = await eventually(() => platform.log.find(({ message }) => message === 'request'));
   expect(line.address).toBe('203.0.113.7');
+  const begun_ms = performance.now();
   const half = openRaw(port, V1.slice(0, 10));
   await eventually(() => half.socket.bytesWritten === 10);
-  const begun_ms = performance.now();
   await platform[Symbol.asyncDispose]();
   // The deadline of the header is 5 s.
-  expect(performance.now() - begun_ms).toBeLessThan(4_000);
+  expect(performance.now() - begun_ms).toBeLessThan(5_000);
   expect(await half.ended).toBe('');
 });
 
