@@ -36,14 +36,12 @@ export function createCgroup(path: string): Cgroup {
 }
 
 /**
- * Makes a group inside that of this process. Undefined where none may be made: without version 2, without the right, or where this
- * process is in the root group, which belongs to the host.
+ * Makes a group inside `within`, which is that of this process unless said otherwise. Undefined where none may be made: without version 2,
+ * without the right, or where this process is in the root group, which belongs to the host.
  */
-export function openCgroup(name: string): Cgroup | undefined {
-  const own = findOwnCgroup();
-  // The root group has no such file.
-  if (own === undefined || !existsSync(join(own, 'cgroup.kill'))) return undefined;
-  const path = join(own, name);
+export function openCgroup(name: string, within = findUsableCgroup()): Cgroup | undefined {
+  if (within === undefined) return undefined;
+  const path = join(within, name);
   try {
     mkdirSync(path);
     return createCgroup(path);
@@ -55,8 +53,15 @@ export function openCgroup(name: string): Cgroup | undefined {
 /** The groups inside that of this process whose names begin so. */
 export function listCgroups(prefix: string): readonly Cgroup[] {
   const own = findOwnCgroup();
-  const names = own === undefined ? [] : childrenOf(own).filter((path) => basename(path).startsWith(prefix));
-  return names.map(createCgroup);
+  const all = own === undefined ? [] : childrenOf(own);
+  return all.filter((path) => basename(path).startsWith(prefix)).map(createCgroup);
+}
+
+/** Where this process may make groups: its own one, unless that is the root group, which belongs to the host. */
+export function findUsableCgroup(): string | undefined {
+  const own = findOwnCgroup();
+  // The root group has no such file.
+  return own !== undefined && existsSync(join(own, 'cgroup.kill')) ? own : undefined;
 }
 
 /** Undefined unless `path` leads to a group of that name, so that a path from a file cannot name the group of others. */
@@ -75,7 +80,8 @@ function findOwnCgroup(): string | undefined {
     const own = /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1];
     const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
     const mount = mounts.find((line) => / - cgroup2 /.test(line))?.split(' ')[4];
-    return own === undefined || mount === undefined ? undefined : join(mount, own);
+    if (own === undefined || mount === undefined) return undefined;
+    return join(mount, own);
   } catch {
     return undefined;
   }

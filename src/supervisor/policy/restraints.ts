@@ -7,21 +7,16 @@ import { errorCode } from '../../core/error-code.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
 import { createKeyedMutex } from '../../core/keyed-mutex.ts';
 import { isEmptyPolicy, noProgramPolicy, toProgramPolicy } from '../../core/program-policy.ts';
-import { RemoraError } from '../../core/remora-error.ts';
+import { refuseFields } from '../../core/refuse-field.ts';
 import { PROGRAM_POLICY_FILE } from '../../core/supervisor-wire.ts';
-import { type Cgroup, openCgroup } from '../../linux/processes/cgroup.ts';
+import { randomHex } from '../../core/urandom.ts';
+import { findDevice } from '../../linux/processes/device-filter.ts';
 import { replaceDurably } from '../replace-durably.ts';
 import type { SupervisorOptions } from '../supervisor.ts';
-import { findMissingPart } from './find-missing-part.ts';
-import { toPrivilegeFlags } from './privilege-flags.ts';
+import { type Restraint, toRestraint } from './to-restraint.ts';
 
-/** What holds for one program from its start on. */
-export interface Restraint {
-  /** Words for `setpriv`. */
-  readonly flags: readonly string[];
-  /** Makes the control group of the program; undefined where it needs none and none can be made. Throws a message for people. */
-  openGroup(name: string): Cgroup | undefined;
-}
+/** So many are named; the rest is counted. */
+const SHOWN = 20;
 
 export class Restraints {
   readonly #path: string;
@@ -33,26 +28,29 @@ export class Restraints {
     this.#user = user;
   }
 
-  /** For a program that starts now. Throws a message for people where the policy cannot be kept to: the program must not start then. */
-  current(): Restraint {
-    const { privileges, resources } = this.#read();
-    const missing = findMissingPart({ privileges, resources }, this.#user);
-    if (missing !== undefined) throw new Error(`the policy of this sprite cannot be kept to: it needs ${missing}`);
-    return { flags: toPrivilegeFlags(privileges), openGroup: openCgroup };
+  /** For a program that starts now. Rejects with a message for people where the policy cannot be kept to: the program must not start then. */
+  async current(): Promise<Restraint> {
+    return await toRestraint(this.#read(), this.#user);
   }
 
   /**
-   * Resolves with what holds for programs that start from now on; those that run keep what they have. Throws `not_supported` with what is
-   * missing here, and nothing is changed.
+   * Resolves with what holds for programs that start from now on; those that run keep what they have. Rejects with
+   * `not_supported` and what is missing here, and with `invalid_request` for a device that is not there; nothing is changed then.
    */
   async set(policy: ProgramPolicy): Promise<ProgramPolicy> {
     const next = toProgramPolicy(policy);
-    const missing = findMissingPart(next, this.#user);
-    if (missing !== undefined) throw notKept(missing);
-    await this.#changes.run('', () =>
-      replaceDurably(this.#path, isEmptyPolicy(next) ? undefined : JSON.stringify(next)),
-    );
-    return next;
+    checkDevices(next);
+    return await this.#changes.run('', async () => {
+      await this.#try(next);
+      await replaceDurably(this.#path, isEmptyPolicy(next) ? undefined : JSON.stringify(next));
+      return next;
+    });
+  }
+
+  /** The whole way: a group like that of a program is made. */
+  async #try(policy: ProgramPolicy): Promise<void> {
+    const restraint = await toRestraint(policy, this.#user);
+    restraint.openGroup(`remora-probe-${randomHex(8)}`)?.remove();
   }
 
   #read(): ProgramPolicy {
@@ -71,7 +69,16 @@ export class Restraints {
   }
 }
 
-function notKept(missing: string): RemoraError {
-  const message = `this policy cannot be enforced here: it needs ${missing}; nothing is changed`;
-  return new RemoraError('not_supported', message, { details: { missing } });
+function checkDevices({ privileges: { devices = [] } }: ProgramPolicy): void {
+  const fields = devices.flatMap((path, at) =>
+    findDevice(path) === undefined
+      ? [
+          {
+            field: `body.devices.${at}`,
+            message: `there is no device ${path} in this machine; name one that is in /dev`,
+          },
+        ]
+      : [],
+  );
+  if (fields.length > 0) throw refuseFields(fields.slice(0, SHOWN), fields.length);
 }

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { UnixUser } from '../../linux/users.ts';
-import type { Restraint } from '../policy/restraints.ts';
+import type { Restraint } from '../policy/to-restraint.ts';
 import { findStartFault, type StartFault } from '../services/find-program.ts';
 import { SERVICE_VARIABLE } from '../services/service-mark.ts';
 import type { SupervisorOptions } from '../supervisor.ts';

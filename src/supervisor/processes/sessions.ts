@@ -63,8 +63,8 @@ export class Sessions implements AsyncDisposable {
     const id = randomHex(8);
     const { environment, restraints, log, stateDir } = this.#options;
     const mark = createServiceMarks(stateDir).toMark(`exec:${id}`);
-    const toSetting = (secrets: AppVariables) =>
-      toProgramSetting(command, this.#options, toPlain(secrets), restraints.current(), mark);
+    const toSetting = async (secrets: AppVariables) =>
+      toProgramSetting(command, this.#options, toPlain(secrets), await restraints.current(), mark);
     const session = new Session({
       id,
       command,

@@ -12,7 +12,7 @@ import { randomHex } from '../../core/urandom.ts';
 import type { ProcessFamily } from '../../linux/processes/process-family.ts';
 import { readIdentity } from '../../linux/processes/process-identity.ts';
 import type { UnixUser } from '../../linux/users.ts';
-import type { Restraint } from '../policy/restraints.ts';
+import type { Restraint } from '../policy/to-restraint.ts';
 import { FamilyEnd } from './family-end.ts';
 import { whyNotStartable } from './find-program.ts';
 import { type Launch, toLaunch } from './launch.ts';
@@ -105,7 +105,11 @@ export async function startProcess(
       notes.remove(name);
       return code;
     });
-    return { pid, done, end: (grace_ms) => void end(grace_ms), signal: (signal) => child.kill(signal) };
+    return {
+      ...{ pid, done },
+      end: (grace_ms) => void end(grace_ms),
+      signal: (signal) => child.kill(signal),
+    };
   } catch (error) {
     await output?.close();
     cgroup?.remove();

@@ -74,7 +74,7 @@ export async function openServices(
         await turn;
         const variables = await environment.ready();
         startedWith.set(name, variables);
-        const own = { secrets: toPlain(variables), restraint: restraints.current(), notes, marks };
+        const own = { secrets: toPlain(variables), restraint: await restraints.current(), notes, marks };
         return await startProcess(name, current, { ...options, ...own }, target);
       },
       endLeft: run === undefined ? undefined : (grace_ms) => endLeft(name, run, grace_ms),

@@ -7,7 +7,8 @@ import { findUser } from '../../../src/linux/users.ts';
 import { openOnce } from '../../support/at-end.ts';
 import { runExec } from '../../support/exec-socket.ts';
 import { loudly } from '../../support/loudly.ts';
-import { readLogOf, type SupervisorProcess, startSupervisor } from '../../support/supervisor-process.ts';
+import { setProgramPolicy } from '../../support/set-program-policy.ts';
+import { readLogOf, startSupervisor } from '../../support/supervisor-process.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const USER = 'nobody';
@@ -17,12 +18,6 @@ const RIGHTS = ['sh', '-c', "grep -E '^(NoNewPrivs|Cap(Inh|Prm|Eff|Bnd|Amb)):' /
 const NONE = 'CapInh: 0000000000000000 CapPrm: 0000000000000000 CapEff: 0000000000000000';
 /** What containers get. */
 const STANDARD = '00000000a80425fb';
-
-function setPolicy({ ask }: Pick<SupervisorProcess, 'ask'>, privileges: object, resources: object = {}) {
-  const body = JSON.stringify({ privileges, resources });
-  const headers = { 'content-type': 'application/json' };
-  return ask({ method: 'PUT', target: '/v1/program-policy', headers, body });
-}
 
 function fileOf(dir: string): string {
   return join(dir, 'state', 'supervisor', 'program-policy.json');
@@ -43,7 +38,7 @@ describe.skipIf(loudly(cannotBecomeOther, `not root, or no user ${USER}: no prog
     test('the minimal profile leaves no right, and no way to another, to commands, terminals and services', async () => {
       const { dir, put, socket } = opened();
       const bound = (await run()).replace(/^.*CapBnd: (\S+) .*$/, '$1');
-      expect(await setPolicy(opened(), { profile: 'minimal' })).toMatchObject({
+      expect(await setProgramPolicy(opened(), { privileges: { profile: 'minimal' } })).toMatchObject({
         status: 200,
         json: { privileges: { profile: 'minimal' }, resources: {} },
       });
@@ -60,8 +55,8 @@ describe.skipIf(loudly(cannotBecomeOther, `not root, or no user ${USER}: no prog
     });
 
     test('the standard profile leaves what sudo may need, and no_new_privs can be had alone or with it', async () => {
-      const of = async (privileges: object) => {
-        expect((await setPolicy(opened(), privileges)).status).toBe(200);
+      const of = async (privileges: ProgramPolicy['privileges']) => {
+        expect((await setProgramPolicy(opened(), { privileges })).status).toBe(200);
         return await run();
       };
       expect(await of({ profile: 'standard' })).toBe(
@@ -78,14 +73,14 @@ describe.skipIf(loudly(cannotBecomeOther, `not root, or no user ${USER}: no prog
 
     test('what runs keeps its rights, and what starts from now on has the new ones', async () => {
       const { put, read, post } = opened();
-      await setPolicy(opened(), {});
+      await setProgramPolicy(opened(), { privileges: {} });
       await put('old', { cmd: 'sleep', args: ['60'] });
       const noNew = async () => {
         const { state } = await read('old');
         return /^NoNewPrivs:\s*(\d)$/m.exec(readFileSync(`/proc/${state?.pid}/status`, 'utf8'))?.[1];
       };
       await expect.poll(noNew, { timeout: 10_000 }).toBe('0');
-      await setPolicy(opened(), { noNewPrivileges: true });
+      await setProgramPolicy(opened(), { privileges: { noNewPrivileges: true } });
       expect(await noNew()).toBe('0');
       await post('old/restart?duration=0s');
       await expect.poll(async () => await noNew().catch(() => '?'), { timeout: 10_000 }).toBe('1');
@@ -94,7 +89,7 @@ describe.skipIf(loudly(cannotBecomeOther, `not root, or no user ${USER}: no prog
 
     test('it holds with the next supervisor; a damaged file lets nothing start until it is set again', async () => {
       const first = await openAs(USER);
-      await setPolicy(first, { profile: 'minimal' });
+      await setProgramPolicy(first, { privileges: { profile: 'minimal' } });
       await first.kill();
       const second = await startSupervisor({ dir: first.dir, user: USER });
       expect((await runExec(second.socket, RIGHTS)).stdout).toContain('CapBnd: 0000000000000000');
@@ -105,7 +100,7 @@ describe.skipIf(loudly(cannotBecomeOther, `not root, or no user ${USER}: no prog
       });
       const failed = await second.put('web', { cmd: 'sleep', args: ['60'] }, '?duration=500ms');
       expect(failed.text).toContain('program-policy.json is damaged');
-      expect((await setPolicy(second, {})).json).toEqual(NOTHING);
+      expect((await setProgramPolicy(second, { privileges: {} })).json).toEqual(NOTHING);
       expect(existsSync(fileOf(first.dir))).toBe(false);
       expect((await runExec(second.socket, ['true'])).exit_code).toBe(0);
     });
@@ -115,12 +110,14 @@ describe.skipIf(loudly(cannotBecomeOther, `not root, or no user ${USER}: no prog
       [USER, ['setpriv', '--bounding-set=-setpcap'], 'a supervisor with CAP_SETPCAP'],
     ])('as %s, %j, it is said what is missing, and nothing is kept', async (user, before, missing) => {
       const supervisor = await openAs(user, before);
-      expect(await setPolicy(supervisor, { noNewPrivileges: true })).toMatchObject({
+      expect(await setProgramPolicy(supervisor, { privileges: { noNewPrivileges: true } })).toMatchObject({
         status: 501,
         json: { error: 'not_supported', details: { missing } },
       });
       expect(existsSync(fileOf(supervisor.dir))).toBe(false);
-      expect(await setPolicy(supervisor, { profile: 'privileged' })).toMatchObject({ status: 200 });
+      expect(await setProgramPolicy(supervisor, { privileges: { profile: 'privileged' } })).toMatchObject({
+        status: 200,
+      });
       expect((await runExec(supervisor.socket, ['true'])).exit_code).toBe(0);
     });
   },
