@@ -22,18 +22,20 @@ export function openUpstreamObserver(listener: UpstreamListener): Disposable {
   const asked_ms = new WeakMap<object, number>();
   const onCall = (message: unknown) => {
     const request = field(message, 'request');
-    if (typeof request === 'object' && request !== null) asked_ms.set(request, performance.now());
+    if (typeof request !== 'object' || request === null || isGatewayCall(request)) return;
+    asked_ms.set(request, performance.now());
   };
   const onAnswer = (message: unknown) => {
-    const { request, origin, path } = toRequest(message);
-    if (origin === undefined || path?.includes(gatewayPrefix)) return;
+    const request = field(message, 'request');
+    const origin = isGatewayCall(request) ? undefined : toOrigin(request);
+    if (origin === undefined) return;
     const date_ms = parseDate(field(field(message, 'response'), 'headers'));
     if (date_ms === undefined) return;
     const begun_ms = typeof request === 'object' && request !== null ? asked_ms.get(request) : undefined;
     listener.noteDate(origin, date_ms, begun_ms === undefined ? 0 : performance.now() - begun_ms);
   };
   const onFailure = (message: unknown) => {
-    const { origin } = toRequest(message);
+    const origin = toOrigin(field(message, 'request'));
     const code = field(field(message, 'error'), 'code');
     if (origin !== undefined && typeof code === 'string' && broken.has(code)) listener.noteFailure(origin);
   };
@@ -49,15 +51,15 @@ export function openUpstreamObserver(listener: UpstreamListener): Disposable {
   };
 }
 
-function toRequest(message: unknown): { request: unknown; origin: string | undefined; path: string | undefined } {
-  const request = field(message, 'request');
-  const origin = field(request, 'origin');
+/** Asked first: there may be thousands of these calls in a second, and weak keys cost each collection of garbage. */
+function isGatewayCall(request: unknown): boolean {
   const path = field(request, 'path');
-  return {
-    request,
-    origin: typeof origin === 'string' || origin instanceof URL ? String(origin) : undefined,
-    path: typeof path === 'string' ? path : undefined,
-  };
+  return typeof path === 'string' && path.includes(gatewayPrefix);
+}
+
+function toOrigin(request: unknown): string | undefined {
+  const origin = field(request, 'origin');
+  return typeof origin === 'string' || origin instanceof URL ? String(origin) : undefined;
 }
 
 function field(value: unknown, name: string): unknown {
