@@ -85,8 +85,9 @@ export function createCallMetrics(): CallMetrics {
       totals.output_tokens += call.output_tokens ?? 0;
       totals.sum_ms += call.ms;
       totals.count += 1;
-      for (const [index, bound_ms] of LATENCY_BOUNDS_MS.entries()) {
-        if (call.ms <= bound_ms) totals.within[index] = (totals.within[index] ?? 0) + 1;
+      for (let index = LATENCY_BOUNDS_MS.length - 1; index >= 0; index -= 1) {
+        if (call.ms > (LATENCY_BOUNDS_MS[index] ?? 0)) break;
+        totals.within[index] = (totals.within[index] ?? 0) + 1;
       }
     },
     counts: () => ({ calls: [...calls.values()], connectors: [...connectors.values()] }),

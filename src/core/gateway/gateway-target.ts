@@ -2,6 +2,7 @@
 // is decoded or repaired: a call that passes is forwarded byte for byte.
 
 import { foldHeaderName } from '../http/header-name.ts';
+import { rememberNames } from '../http/remember-names.ts';
 import { holdsCapability } from './capability-text.ts';
 import { toPathLayers } from './path-layers.ts';
 
@@ -34,6 +35,13 @@ export type GatewayTarget =
 
 /** Platforms write these headers to say who a caller is; a caller that sends one is impersonating another. */
 const identityHeaders = new Set(['fly-src', 'fly-src-signature', 'remora-sprite', 'remora-organization']);
+
+/** The headers that frame a request or say who sends it; any other name is empty. */
+const kindOf = rememberNames((name) => {
+  const lower = name.toLowerCase();
+  if (lower === 'host' || lower === 'content-length' || lower === 'transfer-encoding') return lower;
+  return identityHeaders.has(foldHeaderName(name)) ? 'identity' : '';
+});
 
 const VISIBLE = /^[\x21\x22\x24-\x5b\x5d-\x7e]*$/;
 
@@ -87,17 +95,24 @@ function findHeaderProblem(rawHeaders: readonly string[]): GatewayTarget | undef
   let lengths = 0;
   let encodings = 0;
   for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
-    const name = (rawHeaders[index] ?? '').toLowerCase();
+    const name = rawHeaders[index] ?? '';
     const value = rawHeaders[index + 1] ?? '';
-    if (name === 'host') hosts += 1;
-    else if (name === 'content-length') {
-      lengths += 1;
-      if (!/^\d{1,15}$/.test(value)) return reject('invalid_request', 'Content-Length is not a number');
-    } else if (name === 'transfer-encoding') {
-      encodings += 1;
-      if (value.toLowerCase() !== 'chunked') return reject('invalid_request', 'Transfer-Encoding may only be chunked');
-    } else if (identityHeaders.has(foldHeaderName(name))) {
-      return reject('forbidden', `a caller may not send ${name}`);
+    switch (kindOf(name)) {
+      case 'host':
+        hosts += 1;
+        break;
+      case 'content-length':
+        lengths += 1;
+        if (!/^\d{1,15}$/.test(value)) return reject('invalid_request', 'Content-Length is not a number');
+        break;
+      case 'transfer-encoding':
+        encodings += 1;
+        if (value.toLowerCase() !== 'chunked')
+          return reject('invalid_request', 'Transfer-Encoding may only be chunked');
+        break;
+      case 'identity':
+        return reject('forbidden', `a caller may not send ${name.toLowerCase()}`);
+      default:
     }
   }
   if (hosts > 1) return reject('invalid_request', 'there is more than one Host');

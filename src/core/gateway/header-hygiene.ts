@@ -4,6 +4,7 @@
 
 import { foldHeaderName } from '../http/header-name.ts';
 import { toNominated } from '../http/nominated-headers.ts';
+import { rememberNames } from '../http/remember-names.ts';
 import type { AnswerGuard } from './answer-guard.ts';
 import { holdsCapability } from './capability-text.ts';
 import { withoutCredentials } from './subprotocols.ts';
@@ -127,25 +128,44 @@ const droppedFromResponse: ReadonlySet<string> = new Set([...connectionHeaders, 
 /** This header passes without those elements of its list that are credentials. */
 const SUBPROTOCOLS = 'sec-websocket-protocol';
 
+/** What the lists say of a header in a request, whatever else comes with it. */
+const ofRequest = rememberNames((name) => {
+  const key = foldHeaderName(name);
+  const isListed = droppedFromRequest.has(key) || droppedFamilies.some((prefix) => key.startsWith(prefix));
+  const isMisspelt = key === 'content-length' && name.toLowerCase() !== key;
+  return { key, isDropped: isListed || isMisspelt || holdsCapability(name) };
+});
+
+/** The same in an answer. */
+const ofResponse = rememberNames((name) => {
+  const key = foldHeaderName(name);
+  return { key, isDropped: droppedFromResponse.has(key) || key.startsWith('proxy-'), isOwn: key.startsWith('remora-') };
+});
+
+/** The names of flat headers, as `toUpstreamHeaders` compares them. */
+export function toFoldedNames(headers: readonly string[]): ReadonlySet<string> {
+  return new Set(headers.filter((_, index) => index % 2 === 0).map(foldHeaderName));
+}
+
 /**
  * The caller's headers that go upstream, then `injected`, which no header of the caller can remove, repeat or precede. Both are
- * flat; `injected` is trusted. `content-length` passes in its exact spelling only.
+ * flat; `injected` is trusted, and `taken` are its names. `content-length` passes in its exact spelling only.
  */
-export function toUpstreamHeaders(caller: readonly string[], injected: readonly string[] = []): string[] {
+export function toUpstreamHeaders(
+  caller: readonly string[],
+  injected: readonly string[] = [],
+  taken = toFoldedNames(injected),
+): string[] {
   const nominated = toNominated(caller);
-  const taken = new Set<string>();
-  for (let index = 0; index < injected.length; index += 2) taken.add(foldHeaderName(injected[index] ?? ''));
   const kept: string[] = [];
   const subprotocols: string[] = [];
   for (let index = 0; index + 1 < caller.length; index += 2) {
     const name = caller[index] ?? '';
-    const key = foldHeaderName(name);
-    if (droppedFromRequest.has(key) || nominated.has(key) || taken.has(key)) continue;
-    if (droppedFamilies.some((prefix) => key.startsWith(prefix))) continue;
-    if (key === 'content-length' && name.toLowerCase() !== key) continue;
+    const { key, isDropped } = ofRequest(name);
+    if (isDropped || nominated.has(key) || taken.has(key)) continue;
     const value = caller[index + 1] ?? '';
     if (key === SUBPROTOCOLS) subprotocols.push(value);
-    else if (!holdsCapability(value) && !holdsCapability(name)) kept.push(name, value);
+    else if (!holdsCapability(value)) kept.push(name, value);
   }
   const harmless = subprotocols.length === 0 ? '' : withoutCredentials(subprotocols);
   if (harmless !== '') kept.push('Sec-WebSocket-Protocol', harmless);
@@ -166,9 +186,8 @@ export function toCallerHeaders(
   const kept: string[] = [];
   for (let index = 0; index + 1 < upstream.length; index += 2) {
     const name = upstream[index] ?? '';
-    const key = foldHeaderName(name);
-    if (droppedFromResponse.has(key) || key.startsWith('proxy-') || nominated.has(key)) continue;
-    if (from === 'provider' && key.startsWith('remora-')) continue;
+    const { key, isDropped, isOwn } = ofResponse(name);
+    if (isDropped || nominated.has(key) || (isOwn && from === 'provider')) continue;
     kept.push(name, upstream[index + 1] ?? '');
   }
   return guard === undefined ? kept : guard.headers(kept);
