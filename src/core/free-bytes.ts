@@ -2,7 +2,7 @@
 // outside the heap, and the collector, which counts them, looks through the whole heap after each dozen megabytes.
 
 /** A smaller one is cheaper left to the collector. */
-const WORTH_BYTES = 8 * 1024;
+export const WORTH_BYTES = 8 * 1024;
 
 /**
  * Call it only for bytes that nobody reads any more: they are gone. A buffer that is a part of a larger one stays, because others may have

@@ -2,7 +2,7 @@
 // caller stops the upstream.
 import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import { freeBytes } from '../core/free-bytes.ts';
+import { freeBytes, WORTH_BYTES } from '../core/free-bytes.ts';
 import { Pieces } from '../core/http/pieces.ts';
 import { Backlog } from './backlog.ts';
 
@@ -46,6 +46,16 @@ export class AnswerWriter {
     const bytes = this.#pieces.take();
     if (!this.#backlog.write(bytes, () => this.#free(bytes))) this.#source.pause();
     this.#onBytes?.(bytes);
+  }
+
+  /** Ends the answer with the bytes that have arrived. A few go out with the end, as most answers do as a whole. */
+  end(): void {
+    const { bytes: size_bytes } = this.#pieces;
+    const isSmall = size_bytes > 0 && size_bytes < WORTH_BYTES && !this.#response.destroyed;
+    if (!isSmall) this.flush();
+    const bytes = isSmall ? this.#pieces.take() : undefined;
+    this.#response.end(bytes);
+    if (bytes !== undefined) this.#onBytes?.(bytes);
   }
 
   /** A stream of HTTP/2 may say that bytes were written while they are still on their way. */

@@ -60,7 +60,7 @@ export function watchConnections(server: Server, event = 'connection'): Connecti
     begin({ socket }, response, onEnd) {
       const connection = connections.get(socket);
       connection?.answers.add(response);
-      response.once('close', () => {
+      response.on('close', () => {
         if (connection !== undefined) {
           connection.answers.delete(response);
           connection.read_bytes = socket.bytesRead;

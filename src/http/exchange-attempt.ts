@@ -153,8 +153,8 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
     onTurn?.();
     const trailers = policy.response(toTexts(controller.rawTrailers));
     if (trailers.length > 0) this.#response.addTrailers(toPairs(trailers));
-    this.#writer?.flush();
-    this.#response.end();
+    if (this.#writer === undefined) this.#response.end();
+    else this.#writer.end();
     this.#body.close();
     dropRest(this.#request);
   }
