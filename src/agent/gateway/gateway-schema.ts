@@ -70,4 +70,8 @@ ALTER TABLE gateway_log ADD COLUMN budget TEXT NOT NULL DEFAULT 'refused';
 UPDATE gateway_log SET budget = CASE decision WHEN 'allow' THEN 'sent' WHEN 'deny' THEN 'blocked' ELSE 'refused' END;
 CREATE INDEX gateway_log_by_budget ON gateway_log (budget, seq);
 `,
+  `
+ALTER TABLE gateway_log ADD COLUMN calls INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE gateway_log ADD COLUMN block TEXT;
+`,
 ];

@@ -6,6 +6,7 @@ import { toErrorMessage } from '../../../core/error-message.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import { withDeadline } from '../../../core/with-deadline.ts';
 import { createAuditBacklog } from './audit-backlog.ts';
+import { toParts } from './audit-block.ts';
 import type { AuditAnswer, AuditEntry, AuditLink, AuditRow } from './audit-request.ts';
 import { GATHER_MS } from './refusal-tally.ts';
 
@@ -62,7 +63,7 @@ export function createAuditLog({ link, clock, onProblem }: AuditLogOptions): Aud
   async function write(rows: readonly AuditRow[]): Promise<void> {
     const late = setTimeout(() => setProblem('the audit log cannot be written: the disk does not answer'), LATE_MS);
     late.unref();
-    const answer = await link.ask({ type: 'write', rows }).catch(toFailed);
+    const answer = await link.ask({ type: 'write', parts: toParts(rows) }).catch(toFailed);
     clearTimeout(late);
     if (answer.type === 'written') {
       setProblem(answer.problem);

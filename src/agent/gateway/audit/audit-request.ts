@@ -1,6 +1,7 @@
 // Requests to the thread that owns gateway-log.db, and its answers: plain data that is copied between threads.
 import type { GatewayRecord } from '../../../contract/local/gateway.ts';
 import type { DatabaseLink } from '../../database-thread/database-thread.ts';
+import type { AuditPart } from './audit-block.ts';
 
 /** A record as the gateway makes it; its number, its time and the count of equal ones are added later. */
 export type AuditEntry = Omit<GatewayRecord, 'seq' | 'time' | 'usage_known' | 'count'>;
@@ -40,6 +41,7 @@ export type AuditRow = readonly (string | number | null)[];
 
 const PATH_MAX = 2_048;
 
+const TIME = auditColumns.indexOf('time');
 const COUNT = auditColumns.indexOf('count');
 const BUDGET = auditColumns.indexOf('budget');
 
@@ -50,11 +52,12 @@ export function toAuditRow(entry: AuditEntry, time: number, count = 1): AuditRow
   return [time, ...call, request_bytes, response_bytes, ms, input_tokens, output_tokens, count, budgetOf(entry)];
 }
 
+export const timeOfRow = (row: AuditRow) => Number(row[TIME]);
 export const countOfRow = (row: AuditRow) => Number(row[COUNT]);
 export const budgetOfRow = (row: AuditRow) => row[BUDGET] as AuditBudget;
 
 export type AuditRequest =
-  | { readonly type: 'write'; readonly rows: readonly AuditRow[] }
+  | { readonly type: 'write'; readonly parts: readonly AuditPart[] }
   /** Asks for the rows after number `after`, oldest first; without it for the newest. */
   | { readonly type: 'page'; readonly limit: number; readonly after: number | undefined };
 

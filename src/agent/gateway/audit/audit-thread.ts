@@ -1,7 +1,7 @@
 // The thread that owns gateway-log.db.
 import { createDatabaseThread, type DatabaseThread } from '../../database-thread/database-thread.ts';
 import type { AuditAnswer, AuditRequest } from './audit-request.ts';
-import type { AuditLimits } from './audit-store.ts';
+import type { AuditLimits } from './audit-table.ts';
 
 export interface AuditThreadData extends AuditLimits {
   readonly path: string;

@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { type AuditPart, isBlock } from '../../../../src/agent/gateway/audit/audit-block.ts';
 import { type AuditLog, createAuditLog } from '../../../../src/agent/gateway/audit/audit-log.ts';
 import {
   type AuditAnswer,
@@ -14,6 +15,7 @@ import {
 import { createAuditStore } from '../../../../src/agent/gateway/audit/audit-store.ts';
 import { createAuditThread } from '../../../../src/agent/gateway/audit/audit-thread.ts';
 import { auditSchema } from '../../../../src/agent/gateway/gateway-schema.ts';
+import type { GatewayRecord } from '../../../../src/contract/local/gateway.ts';
 import { systemClock } from '../../../../src/core/clock.ts';
 import { openDatabase } from '../../../../src/sqlite/open.ts';
 import { ask } from '../../../support/ask.ts';
@@ -71,6 +73,8 @@ function openLog(link: AuditLink, clock = systemClock): AuditLog {
   return log;
 }
 
+const callsOf = (part: AuditPart) => (isBlock(part) ? part.calls : countOfRow(part));
+
 const numbersOf = async (log: AuditLog) => (await log.page(100)).records.map(({ seq }) => seq);
 
 describe('the log', () => {
@@ -78,6 +82,33 @@ describe('the log', () => {
     const log = openLog(openDisk({ maxRows: 3 }).link);
     for (let index = 0; index < 10; index += 1) log.add(entry);
     expect(await numbersOf(log)).toEqual([8, 9, 10]);
+  });
+
+  it('of many calls has each with its number and in its order, however it is read, and the newest of them', async () => {
+    const path = join(tempDir(), 'log.db');
+    const limits = { path, maxRows: 400, maxAge_ms: 3_600_000 };
+    const first = openLog(createAuditThread(limits));
+    for (let index = 1; index <= 350; index += 1) first.add({ ...entry, path: `/${index}`, ms: index });
+    await first[Symbol.asyncDispose]();
+    const log = openLog(createAuditThread(limits));
+    for (let index = 351; index <= 700; index += 1) log.add({ ...entry, path: `/${index}`, input_tokens: index });
+    const shown = ({ seq, path, time, usage_known }: GatewayRecord) => ({ seq, path, usage_known, time: typeof time });
+    const expected = (from: number, to: number) =>
+      Array.from({ length: to - from + 1 }, (_, index) => from + index).map((seq) => ({
+        seq,
+        path: `/${seq}`,
+        usage_known: seq > 350,
+        time: 'string',
+      }));
+    expect((await log.page(30)).records.map(shown)).toEqual(expected(671, 700));
+    expect((await log.page(1_000)).records.map(shown)).toEqual(expected(301, 700));
+    const read: GatewayRecord[] = [];
+    for (let after: number | null = 0; after !== null; ) {
+      const page = await log.page(90, after);
+      read.push(...page.records);
+      after = page.next;
+    }
+    expect(read.map(shown)).toEqual(expected(301, 700));
   });
 
   it('goes on with the rows of a version that had no count', async () => {
@@ -135,7 +166,7 @@ describe('refusals', () => {
     const watched: AuditLink = {
       ...link,
       ask: (request) => {
-        if (request.type === 'write') asked.push(request.rows.map((row) => countOfRow(row)).join(','));
+        if (request.type === 'write') asked.push(request.parts.map(callsOf).join(','));
         return link.ask(request);
       },
     };
@@ -286,13 +317,13 @@ describe('calls', () => {
 
 describe('the thread', () => {
   const data = () => ({ path: join(tempDir(), 'log.db'), maxRows: 10, maxAge_ms: 3_600_000 });
-  const rows = [toAuditRow(entry, 1)];
+  const parts = [toAuditRow(entry, 1)];
 
   it('ends when nothing is asked for a while, and the rows are there for the next one', async () => {
     const place = data();
     const link = createAuditThread(place, 50);
     onTestFinished(() => link[Symbol.asyncDispose]());
-    expect(await link.ask({ type: 'write', rows })).toEqual({ type: 'written', problem: undefined });
+    expect(await link.ask({ type: 'write', parts })).toEqual({ type: 'written', problem: undefined });
     expect(link.isRunning).toBe(true);
     await soon(() => expect(link.isRunning).toBe(false));
     const page = await link.ask({ type: 'page', limit: 10, after: undefined });
@@ -312,7 +343,7 @@ describe('the thread', () => {
   it('writes what it was given before it ends', async () => {
     const place = data();
     const link = createAuditThread(place);
-    void link.ask({ type: 'write', rows });
+    void link.ask({ type: 'write', parts });
     await link[Symbol.asyncDispose]();
     const { db } = openDatabase(place.path, { migrations: auditSchema });
     onTestFinished(() => void db.close());
