@@ -62,7 +62,7 @@ export const errorTexts: Readonly<Record<ErrorCode, string>> = {
   headers_too_large: 'the headers are longer than the limit',
   internal: 'a fault of Remora; the log has the cause',
   not_implemented: 'the operation is known and not served here',
-  not_supported: 'it cannot be enforced here, so nothing is kept; `details.missing` says what it needs',
+  not_supported: 'a policy cannot be enforced here; `details.missing` says what it needs',
   not_isolated:
     'the machine shares kernel and files with its platform; start the platform with --trust-machines to reach into it',
   upstream_failed: 'the other side could not be reached, or its answer cannot be read; nothing was carried out twice',

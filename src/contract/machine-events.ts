@@ -26,7 +26,7 @@ export type DiscardCause = z.infer<typeof discardCause>;
 /**
  * `start` is a boot, `resume` goes on from a snapshot; `started` and `suspended` end such a move, `suspend_failed` says that the machine runs
  * on. `exit`: the instance ended, on request or by itself. `discard`: its snapshot was thrown away. `fail`: it is not started again by
- * itself any more.
+ * itself any more. `policy_refused`: nothing in it is reached, because a policy of its sprite does not hold in it; `message` says why.
  */
 export const machineEventType = z.enum([
   'create',
@@ -43,6 +43,7 @@ export const machineEventType = z.enum([
   'fail',
   'update',
   'destroy',
+  'policy_refused',
 ]);
 export type MachineEventType = z.infer<typeof machineEventType>;
 

@@ -52,7 +52,7 @@ const shared = {
   readOnly: false,
   params: spriteParams,
 } as const;
-const errors = ['invalid_request', 'unauthorized', 'forbidden', 'not_found', 'not_supported', ...reachErrors] as const;
+const errors = ['invalid_request', 'unauthorized', 'forbidden', 'not_found', ...reachErrors] as const;
 
 export const networkExplanationOperations = {
   explainNetworkPolicy: definePlatformOperation({

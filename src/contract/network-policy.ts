@@ -46,6 +46,6 @@ export const networkPolicyOperations = {
     params: spriteParams,
     body: networkPolicyRequest,
     answer: { kind: 'empty', status: 204 },
-    errors: ['invalid_request', 'unauthorized', 'forbidden', 'not_found', 'conflict', 'not_supported', ...reachErrors],
+    errors: ['invalid_request', 'unauthorized', 'forbidden', 'not_found', 'conflict', ...reachErrors],
   }),
 } as const;

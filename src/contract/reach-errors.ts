@@ -7,6 +7,7 @@ export const reachErrors = [
   'other_host',
   'too_many_requests',
   'not_isolated',
+  'not_supported',
   'upstream_failed',
   'not_reachable',
   'upstream_timeout',

@@ -13,6 +13,7 @@ export type RestartSpriteResponse = z.infer<typeof restartSpriteResponse>;
 
 /**
  * `asleep`: the machine does not run, and `reason` is its state. `unhealthy`: `agent_unreachable` = its agent is not connected,
+ * `policy_refused` = it is, but a policy of the sprite does not hold in the machine, as its last event says,
  * `agent_silent` = it is connected and does not answer, `disk_wedged` = it answers and its disk does not, `disk_failing` = its disk
  * answers with an error.
  */
@@ -23,6 +24,7 @@ export const spriteCheck = z.object({
   reason: z
     .enum([
       'agent_unreachable',
+      'policy_refused',
       'agent_silent',
       'disk_wedged',
       'disk_failing',

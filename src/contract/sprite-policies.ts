@@ -21,15 +21,7 @@ export type ResourcesPolicy = z.infer<typeof resourcesPolicy>;
 const shared = { source: 'Sprites API', tag: 'Policies', servedAt: ['tcp', 'operator'], params: spriteParams } as const;
 const read = { ...shared, method: 'GET', access: 'every', errors: ['unauthorized', 'forbidden', 'not_found'] } as const;
 const change = { ...shared, access: 'organization', answer: { kind: 'empty', status: 204 } } as const;
-const setErrors = [
-  'invalid_request',
-  'unauthorized',
-  'forbidden',
-  'not_found',
-  'conflict',
-  'not_supported',
-  ...reachErrors,
-] as const;
+const setErrors = ['invalid_request', 'unauthorized', 'forbidden', 'not_found', 'conflict', ...reachErrors] as const;
 
 export const spritePolicyOperations = {
   readPrivilegesPolicy: definePlatformOperation({

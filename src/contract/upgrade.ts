@@ -39,6 +39,7 @@ export const upgradeOperations = {
       'not_found',
       'concurrent_sprite_limit_exceeded',
       'other_host',
+      'not_supported',
       'upstream_failed',
       'not_reachable',
       'upstream_timeout',

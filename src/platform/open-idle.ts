@@ -36,7 +36,7 @@ export interface OpenIdleDeps {
   readonly options: Pick<PlatformOptions, 'idle' | 'log'>;
   readonly stores: Pick<Stores, 'storage' | 'host' | 'machines'>;
   readonly machineService: Pick<MachineService, 'sleeps' | 'start'>;
-  readonly channels: Pick<Channels, 'find'>;
+  readonly channels: Pick<Channels, 'find' | 'whyRefused'>;
   readonly changes: Changes;
   readonly clock: Clock;
 }

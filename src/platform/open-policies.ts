@@ -1,6 +1,10 @@
 // What the platform has its machines keep to: the network policies of sprites, and the policies of their programs.
 import type { Clock } from '../core/clock.ts';
+import type { Log } from '../core/log.ts';
+import type { RemoraError } from '../core/remora-error.ts';
+import type { Changes } from './changes.ts';
 import type { PrepareChannel } from './channels/channel-preparation.ts';
+import { createRefusalRecorder } from './machines/refusal-recorder.ts';
 import { createPolicyDelivery, type PolicyDelivery } from './network-policies/policy-delivery.ts';
 import type { Stores } from './open-stores.ts';
 import { createProgramPolicyDelivery, type ProgramPolicyDelivery } from './program-policies/program-policy-delivery.ts';
@@ -10,17 +14,22 @@ export interface PolicyParts {
   readonly programPolicyDelivery: ProgramPolicyDelivery;
   /** Resolves when the machine keeps to all that is stored. Rejects where it does not. */
   readonly prepare: PrepareChannel;
+  /** Records that it does not. */
+  readonly onRefused: (machine_id: string, refusal: RemoraError) => void;
 }
 
 export function openPolicies(
-  { networkPolicies, programPolicies }: Pick<Stores, 'networkPolicies' | 'programPolicies'>,
+  { storage, networkPolicies, programPolicies }: Pick<Stores, 'storage' | 'networkPolicies' | 'programPolicies'>,
+  changes: Changes,
   clock: Clock,
+  log: Log,
 ): PolicyParts {
   const policyDelivery = createPolicyDelivery(networkPolicies, clock);
   const programPolicyDelivery = createProgramPolicyDelivery(programPolicies, clock);
   return {
     policyDelivery,
     programPolicyDelivery,
+    onRefused: createRefusalRecorder({ storage, changes, clock, log }),
     async prepare(channel, isRestricted) {
       await Promise.all([policyDelivery.check(channel, isRestricted), programPolicyDelivery.check(channel)]);
     },

@@ -13,6 +13,7 @@ import { signalRunning } from '../support/signal-running.ts';
 const PATH = '/v1/sprites/dev-1/policy/network';
 const rules = [{ action: 'allow', domain: 'a.example' }];
 const NOTHING = { rules: [] };
+const isRefusal = ({ type }: { readonly type: string }) => type === 'policy_refused';
 
 describe.skipIf(isWithoutNetworks())('at a platform whose machine enforces', () => {
   const opened = openOnce(async () => {
@@ -123,13 +124,45 @@ describe.skipIf(isWithoutNetworks())('at a platform whose machine enforces', () 
     expect(curl('http://93.184.0.2/')).toBe(0);
   });
 
+  test('a machine that cannot enforce what is stored is not reached, and everybody is told why', async () => {
+    const { dir, id, world, end, start, get, outside } = opened();
+    expect((await set({ rules })).status).toBe(204);
+    await end();
+    for (const pid of enforcersOf(world)) signalRunning(pid, 'SIGKILL');
+    // As after a boot from another image.
+    expect(world.run(['nft', 'flush', 'ruleset']).status).toBe(0);
+    for (const path of ['run/network', 'run/network-policy.json', 'state/network', 'state/network-policy.json']) {
+      rmSync(join(dir, path), { recursive: true, force: true });
+    }
+    await start({});
+    const missing = expect.stringContaining('REMORA_NETWORK_POLICY');
+    const services = '/v1/sprites/dev-1/services';
+    const refused = await eventually(async () => {
+      const answer = await outside('GET', services);
+      return answer.status === 503 ? false : answer;
+    }, 40_000);
+    expect(refused).toMatchObject({ status: 501, json: { error: 'not_supported', details: { missing } } });
+    expect(await set({ rules: [{ action: 'deny', domain: '*' }] })).toMatchObject({ status: 501 });
+    expect((await outside('GET', PATH)).json).toEqual({ rules });
+    expect((await get('/v1/status')).json.parts.network).toMatchObject({ state: 'failed', reason: missing });
+    expect(await get('/v1/services')).toMatchObject({ status: 504, json: { error: 'start_failed', message: missing } });
+    expect((await outside('GET', '/v1/sprites/dev-1/check')).json).toMatchObject({ reason: 'policy_refused' });
+    const ofMachine = async () => (await outside('GET', `/v1/apps/acme/machines/${id}/events`)).json;
+    expect((await eventually(async () => (await ofMachine()).find(isRefusal) ?? false)).message).toEqual(missing);
+    // It dials again and again, and says the same.
+    expect((await ofMachine()).filter(isRefusal)).toHaveLength(1);
+    expect((await set(NOTHING)).status).toBe(204);
+    await eventually(async () => (await outside('GET', services)).status === 200, 40_000);
+    expect((await get('/v1/status')).json.parts.network).toMatchObject({ state: 'off' });
+  });
+
   test('where none can be enforced none is stored, and it is said what is missing', async () => {
     const { dir, world, end, start, outside } = opened();
     await end();
     keepRules();
-    rmSync(join(dir, 'run', 'network-policy.json'));
+    rmSync(join(dir, 'run', 'network-policy.json'), { force: true });
     for (const pid of enforcersOf(world)) signalRunning(pid, 'SIGKILL');
-    rmSync(join(dir, 'run', 'network'), { recursive: true });
+    rmSync(join(dir, 'run', 'network'), { recursive: true, force: true });
     await start({});
     expect(await set({ rules })).toMatchObject({
       status: 501,

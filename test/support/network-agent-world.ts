@@ -87,7 +87,7 @@ export async function openAgentWorld(called: 'channel' | 'platform' = 'channel')
     await ended;
   }
   return {
-    ...{ world, dir, platformDir, start, end },
+    ...{ world, dir, platformDir, id, start, end },
     log: () => log,
     get: (target: string): Promise<Answer> => ask(socket, { target }),
     post: (target: string, body: object): Promise<Answer> =>

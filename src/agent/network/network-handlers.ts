@@ -17,6 +17,8 @@ export interface NetworkHandlerOptions {
   readonly isQuiet: () => boolean;
   /** Keeps nothing to enforce any more. False where something may be enforced since the boot. */
   readonly forget: () => boolean;
+  /** The policy of the sprite cannot be enforced here. */
+  readonly onUnenforced: (missing: string) => void;
 }
 
 export function createNetworkHandlers({
@@ -25,18 +27,23 @@ export function createNetworkHandlers({
   missing,
   isQuiet,
   forget,
+  onUnenforced,
 }: NetworkHandlerOptions): Handlers<typeof ownNetworkOperations, Caller> {
   return {
     async readNetworkPolicy() {
       if (isQuiet()) return { rules: [] };
+      const lacking = missing();
+      if (lacking !== undefined) throw notEnforced(lacking);
       const { rules } = await ask((client) => client.call('readNetwork'));
       return { rules };
     },
-    async enforceNetworkPolicy({ body }) {
+    async enforceNetworkPolicy({ body: { rules, stored = false } }) {
+      if (rules.length === 0 && isQuiet() && forget()) return { rules };
       const lacking = missing();
-      if (lacking === undefined) return await enforce(body);
-      if (body.rules.length > 0 || !(isQuiet() || forget())) throw notEnforced(lacking);
-      return { rules: [] };
+      if (lacking === undefined) return await enforce({ rules });
+      if (rules.length === 0 && forget()) return { rules };
+      if (stored) onUnenforced(lacking);
+      throw notEnforced(lacking);
     },
     async explainNetworkPolicy({ body }) {
       if (isQuiet()) return { decision: 'allow', reason: 'nothing is restricted', addresses: [], names: [] };

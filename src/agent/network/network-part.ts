@@ -50,6 +50,7 @@ export interface NetworkPart extends AsyncDisposable {
 
 /** How often the agent sees to it that the process runs, while something is restricted: names are not resolved without it. */
 const LOOK_MS = 2_000;
+const NOT_ENFORCED = 'the network policy of this sprite is not enforced';
 const FOR_ALL = 0o444;
 const FOR_OWNER = 0o600;
 
@@ -61,6 +62,8 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
   const missing = () => whyNotEnforced(path, config.networkPolicy, uid);
   let holding: Promise<void> | undefined;
   let isRestricted = false;
+  /** What is missing for the policy that the platform has stored. */
+  let unenforced: string | undefined;
   /** One change after the other. */
   let turn: Promise<unknown> = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
@@ -83,6 +86,7 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
       const enforced = await enforce(policy);
       if (isRestricted) writePolicy(keptPath, enforced, FOR_OWNER);
       else rmSync(keptPath, { force: true });
+      unenforced = undefined;
       holding = Promise.resolve();
       return enforced;
     });
@@ -91,6 +95,7 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
   }
 
   async function holdAgain(): Promise<void> {
+    if (unenforced !== undefined) throw new Error(`it needs ${unenforced}`);
     const kept = readPolicy(keptPath);
     if (kept === undefined) return;
     const lacking = missing();
@@ -136,9 +141,16 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
   function forget(): boolean {
     if ((readPolicy(shownPath)?.rules.length ?? 0) > 0) return false;
     for (const trace of ownTraces) rmSync(trace, { force: true });
+    unenforced = undefined;
     holding = Promise.resolve();
     showAbility();
     return true;
+  }
+
+  function onUnenforced(lacking: string): void {
+    unenforced = lacking;
+    holding = undefined;
+    mayRun().catch((err: unknown) => log.error({ err }, NOT_ENFORCED));
   }
 
   function showAbility(): void {
@@ -149,11 +161,11 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
 
   return {
     mayRun,
-    toHeaders: () => (isQuiet() ? {} : { [RESTRICTED_HEADER]: 'true' }),
-    handlers: createNetworkHandlers({ ask: beside.ask, enforce: enforceNext, missing, isQuiet, forget }),
+    toHeaders: () => (isQuiet() && unenforced === undefined ? {} : { [RESTRICTED_HEADER]: 'true' }),
+    handlers: createNetworkHandlers({ ask: beside.ask, enforce: enforceNext, missing, isQuiet, forget, onUnenforced }),
     start() {
       showAbility();
-      mayRun().catch((err: unknown) => log.error({ err }, 'the network policy of this sprite is not enforced'));
+      mayRun().catch((err: unknown) => log.error({ err }, NOT_ENFORCED));
       timer = setInterval(() => void look(), LOOK_MS).unref();
     },
     async [Symbol.asyncDispose]() {

@@ -1,5 +1,6 @@
 // What the agent serves of the network policy of its own sprite: the rules come over the channel, and everybody in the machine may see what
 // holds.
+import { z } from 'zod';
 import { networkExplanation, networkQuestion, networkRefusals } from '../network-explanations.ts';
 import { networkPolicyRequest } from '../network-policy.ts';
 import { defineLocalOperation } from '../operation.ts';
@@ -10,6 +11,9 @@ const seen = ['socket', 'readonly', 'channel'] as const;
 /** Why the process that enforces it does not answer. */
 const unreachable = ['start_failed', 'upstream_failed', 'upstream_timeout'] as const;
 
+/** `stored`: it is the policy of the sprite already, so that a machine that cannot enforce it starts no program any more. */
+const delivery = networkPolicyRequest.extend({ stored: z.boolean().optional() });
+
 export const ownNetworkOperations = {
   readNetworkPolicy: defineLocalOperation({
     method: 'GET',
@@ -19,7 +23,7 @@ export const ownNetworkOperations = {
     tag,
     servedAt: seen,
     answer: { kind: 'json', status: 200, schema: networkPolicyRequest },
-    errors: unreachable,
+    errors: ['not_supported', ...unreachable],
   }),
   enforceNetworkPolicy: defineLocalOperation({
     method: 'PUT',
@@ -28,7 +32,7 @@ export const ownNetworkOperations = {
     source,
     tag,
     servedAt: ['channel'],
-    body: networkPolicyRequest,
+    body: delivery,
     rawBody: { cap_bytes: 4 * 1024 * 1024 },
     answer: { kind: 'json', status: 200, schema: networkPolicyRequest },
     errors: ['invalid_request', 'not_supported', ...unreachable],

@@ -9,6 +9,7 @@ import { RemoraError } from '../../core/remora-error.ts';
 import { ChannelPreparation, type PrepareChannel } from './channel-preparation.ts';
 import type { ChannelRecords } from './channel-records.ts';
 import { type ChannelSession, openChannelSession } from './channel-session.ts';
+import { ChannelWaiters } from './channel-waiters.ts';
 import { DialLimit } from './dial-limit.ts';
 import { createLaneCounts, type LaneCounts } from './lane-counts.ts';
 
@@ -28,8 +29,13 @@ export interface Channels extends AsyncDisposable {
   attach(channel: NewChannel): void;
   /** Undefined while the machine is not connected. */
   find(machine_id: string): ChannelSession | undefined;
-  /** Resolves with the channel, at once or when the machine connects. Rejects with `not_reachable` after `limit_ms`. */
+  /**
+   * Resolves with the channel, at once or when the machine connects. Rejects with `not_reachable` after `limit_ms`; where the policies of the
+   * sprite do not hold in the machine, with the reason, at once where they cannot.
+   */
   wait(machine_id: string, limit_ms: number): Promise<ChannelSession>;
+  /** Why nothing in the machine is reached although its agent connects; undefined when it is reached, or nobody knows. */
+  whyRefused(machine_id: string): RemoraError | undefined;
   /** Cuts the channel of a sprite whose machine stands still: nothing may be written to it before the machine dials again. */
   closeOf(sprite_id: string, reason: string): void;
   /** Closes those of one sprite, or of all, whose incarnation is not served any more. Never throws. */
@@ -44,6 +50,8 @@ export interface ChannelsOptions {
   /** Tells the other platform processes; undefined where there is one only. */
   readonly records?: Pick<ChannelRecords, 'opened' | 'closed'> | undefined;
   readonly prepare?: PrepareChannel | undefined;
+  /** Runs when a machine is not reached for a reason that is not the one before. */
+  readonly onRefused?: ((machine_id: string, refusal: RemoraError) => void) | undefined;
   readonly log: Log;
   /** Monotonic milliseconds. */
   readonly now_ms: () => number;
@@ -55,8 +63,16 @@ export interface ChannelsOptions {
 export function createChannels(options: ChannelsOptions): Channels {
   const { isServed, records, log, now_ms, pingInterval_ms, heldByAll_bytes = HELD_BY_ALL_BYTES } = options;
   const open = new Map<string, ChannelSession>();
-  const preparation = new ChannelPreparation({ prepare: options.prepare, log });
-  const waiting = new Map<string, Set<(channel: ChannelSession) => void>>();
+  const preparation = new ChannelPreparation({
+    prepare: options.prepare,
+    log,
+    onRefused(machine_id, refusal, isNews) {
+      const hopeless = preparation.whyHopeless(machine_id);
+      if (hopeless !== undefined) waiters.fail(machine_id, hopeless);
+      if (isNews) options.onRefused?.(machine_id, refusal);
+    },
+  });
+  const waiters = new ChannelWaiters();
 
   const dials = new DialLimit(now_ms);
   const laneCounts = createLaneCounts();
@@ -101,9 +117,7 @@ export function createChannels(options: ChannelsOptions): Channels {
     open.set(machine_id, channel);
     records?.opened(channel);
     log.debug({ machine: machine_id, ...incarnation }, 'the channel of a machine is open');
-    const waiters = waiting.get(machine_id);
-    waiting.delete(machine_id);
-    for (const resolve of waiters ?? []) resolve(channel);
+    waiters.tell(channel);
   }
 
   const listAll = () => [...open.values(), ...preparation.list()];
@@ -129,19 +143,13 @@ export function createChannels(options: ChannelsOptions): Channels {
     async wait(machine_id, limit_ms) {
       const found = open.get(machine_id);
       if (found !== undefined) return found;
-      const { promise, resolve, reject } = Promise.withResolvers<ChannelSession>();
-      const waiters = waiting.get(machine_id) ?? new Set();
-      waiting.set(machine_id, waiters.add(resolve));
-      const timer = setTimeout(() => reject(notReachable()), limit_ms);
-      try {
-        return await promise;
-      } finally {
-        clearTimeout(timer);
-        waiters.delete(resolve);
-        if (waiters.size === 0 && waiting.get(machine_id) === waiters) waiting.delete(machine_id);
-      }
+      const hopeless = preparation.whyHopeless(machine_id);
+      if (hopeless !== undefined) throw hopeless;
+      return await waiters.wait(machine_id, limit_ms, () => preparation.whyRefused(machine_id) ?? notReachable());
     },
+    whyRefused: (machine_id) => preparation.whyRefused(machine_id),
     closeOf(sprite_id, reason) {
+      preparation.forgive(sprite_id);
       for (const channel of listAll()) if (channel.sprite_id === sprite_id) channel.close(reason);
     },
     async recheck(sprite_id) {

@@ -4,9 +4,8 @@ import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
 import type { Changes } from '../changes.ts';
 import type { IncarnationStore } from '../fencing/incarnation-store.ts';
-import type { PrepareChannel } from './channel-preparation.ts';
 import type { ChannelRecords } from './channel-records.ts';
-import { type Channels, createChannels } from './channels.ts';
+import { type Channels, type ChannelsOptions, createChannels } from './channels.ts';
 
 const NO_AGENT_RUNS: readonly MachineStatus[] = ['suspended', 'stopped', 'starting'];
 
@@ -16,7 +15,7 @@ export function openChannels(
   records: Pick<ChannelRecords, 'opened' | 'closed'> | undefined,
   log: Log,
   clock: Clock,
-  prepare?: PrepareChannel,
+  { prepare, onRefused }: Pick<ChannelsOptions, 'prepare' | 'onRefused'> = {},
 ): Channels {
   const channels = createChannels({
     async isServed(sprite_id, { generation, incarnation }) {
@@ -25,6 +24,7 @@ export function openChannels(
     },
     records,
     prepare,
+    onRefused,
     log,
     now_ms: clock.mono_ms,
   });

@@ -27,10 +27,13 @@ const REASON_CHARS = 256;
 const word = idleStatus.pick({ idle_ms: true, blockers: true });
 const asOlder = z.object({ idle: z.boolean() });
 
-export function createAskAgent(channels: Pick<Channels, 'find'>, limit_ms = LIMIT_MS): AskAgent {
+export function createAskAgent(channels: Pick<Channels, 'find' | 'whyRefused'>, limit_ms = LIMIT_MS): AskAgent {
   return async (machine_id) => {
     const channel = channels.find(machine_id);
-    if (channel === undefined) return { type: 'silent', why: 'its agent is not connected' };
+    if (channel === undefined) {
+      const why = channels.whyRefused(machine_id)?.message ?? 'its agent is not connected';
+      return { type: 'silent', why: why.slice(0, REASON_CHARS) };
+    }
     const gone = new AbortController();
     try {
       return await withDeadline(limit_ms, read(channel, gone.signal));

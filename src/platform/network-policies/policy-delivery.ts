@@ -17,6 +17,10 @@ export interface PolicyDelivery {
    */
   set(channel: Session, rules: readonly NetworkPolicyRule[]): Promise<void>;
   /**
+   * Stores that nothing is restricted, for a machine that cannot be reached because it does not enforce what is stored. Throws `conflict`.
+   */
+  lift(sprite_id: string): Promise<void>;
+  /**
    * Resolves when the machine enforces what is stored. Throws what `set` throws. A machine that is not restricted, and of whose sprite no
    * rules are stored, is not asked.
    */
@@ -38,19 +42,19 @@ export function createPolicyDelivery(policies: NetworkPolicyStore, clock: Pick<C
     }
   }
 
-  async function enforce(channel: Session, rules: readonly NetworkPolicyRule[]) {
-    const body = { rules: [...rules] };
+  async function enforce(channel: Session, rules: readonly NetworkPolicyRule[], isStored: boolean) {
+    const body = { rules: [...rules], ...(isStored ? { stored: true } : {}) };
     return (await askPolicy(channel, (client) => client.call('enforceNetworkPolicy', { body }))).rules;
   }
 
   async function check(channel: Session, isRestricted: boolean): Promise<void> {
     const { rules = [] } = (await policies.find(channel.sprite_id)) ?? {};
     if (rules.length === 0) {
-      if (isRestricted) await enforce(channel, rules);
+      if (isRestricted) await enforce(channel, rules, true);
       return;
     }
     const held = await askPolicy(channel, (client) => client.call('readNetworkPolicy'));
-    if (!isDeepStrictEqual(held.rules, rules)) await enforce(channel, rules);
+    if (!isDeepStrictEqual(held.rules, rules)) await enforce(channel, rules, true);
   }
 
   /** What the machine enforces now is not known, or is not stored. The next channel is checked again. */
@@ -60,13 +64,14 @@ export function createPolicyDelivery(policies: NetworkPolicyStore, clock: Pick<C
 
   return {
     check: (channel, isRestricted) => inTurn(channel.sprite_id, () => check(channel, isRestricted)),
+    lift: (sprite_id) => inTurn(sprite_id, () => lift(sprite_id)),
     set: (channel, rules) => inTurn(channel.sprite_id, () => set(channel, rules)),
   };
 
   async function set(channel: Session, rules: readonly NetworkPolicyRule[]): Promise<void> {
     const before = await policies.find(channel.sprite_id);
     try {
-      const enforced = await enforce(channel, rules);
+      const enforced = await enforce(channel, rules, false);
       const policy = { rules: enforced, revision: before?.revision ?? 0 };
       if (await policies.replace(channel.sprite_id, policy, clock.wall_ms())) return;
     } catch (error) {
@@ -74,9 +79,15 @@ export function createPolicyDelivery(policies: NetworkPolicyStore, clock: Pick<C
       throw error;
     }
     await setBack(channel);
-    throw new RemoraError(
-      'conflict',
-      'the network policy was changed by another call meanwhile; read it and try again',
-    );
+    throw changed();
   }
+
+  async function lift(sprite_id: string): Promise<void> {
+    const { revision = 0 } = (await policies.find(sprite_id)) ?? {};
+    if (!(await policies.replace(sprite_id, { rules: [], revision }, clock.wall_ms()))) throw changed();
+  }
+}
+
+function changed(): RemoraError {
+  return new RemoraError('conflict', 'the network policy was changed by another call meanwhile; read it and try again');
 }

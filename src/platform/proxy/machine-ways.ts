@@ -89,7 +89,7 @@ export class MachineWays {
    * third one or back. Throws `other_host`, and what `wake` throws.
    */
   async reachHere(machine: MachineRow, port: number | undefined, signal: AbortSignal): Promise<MachineReach> {
-    if (machine.config.external === true) return await this.#deps.channels.wait(machine.id, AWAY_MS);
+    if (machine.config.external === true) return await this.#wait(machine, AWAY_MS);
     if (machine.host !== this.#deps.host) throw new RemoraError('other_host', 'the machine is not at this process');
     return this.find(machine, port) ?? (await this.wake(machine, port, signal));
   }
@@ -138,7 +138,6 @@ export class MachineWays {
   }
 
   async #bringUp(machine: MachineRow, port: number | undefined): Promise<MachineReach> {
-    const { channels } = this.#deps;
     if (machine.config.external === true) return await this.#findExternal(machine);
     const elsewhere = this.#findElsewhere(machine);
     if (elsewhere !== undefined) return await wakeElsewhere(elsewhere, port);
@@ -147,7 +146,7 @@ export class MachineWays {
     } catch (error) {
       throw this.#toRefusal(machine, error);
     }
-    const channel = await channels.wait(machine.id, CONNECT_MS);
+    const channel = await this.#wait(machine, CONNECT_MS);
     await awaitListener(channel, port);
     return channel;
   }
@@ -160,11 +159,19 @@ export class MachineWays {
 
   /** It is connected to one of the processes, or it is away. */
   async #findExternal(machine: MachineRow): Promise<MachineReach> {
-    const { channels, others, host } = this.#deps;
+    const { others, host } = this.#deps;
     const holder = await others?.holderOf(machine.id);
-    if (others === undefined || holder === undefined || holder === host)
-      return await channels.wait(machine.id, AWAY_MS);
+    if (others === undefined || holder === undefined || holder === host) return await this.#wait(machine, AWAY_MS);
     return others.reach(holder, machine);
+  }
+
+  async #wait(machine: MachineRow, limit_ms: number): Promise<MachineReach> {
+    try {
+      return await this.#deps.channels.wait(machine.id, limit_ms);
+    } catch (error) {
+      if (error instanceof RemoraError && error.code === 'not_reachable') throw error;
+      throw this.#toRefusal(machine, error);
+    }
   }
 
   /** One start for all ports. */
@@ -176,14 +183,14 @@ export class MachineWays {
     return start;
   }
 
-  /** What made a start fail is for the owner of the machine, not for its visitors. */
+  /** What made a start fail, or why nothing in a machine is reached, is for the owner of the machine, not for its visitors. */
   #toRefusal(machine: MachineRow, error: unknown): unknown {
     if (error instanceof RemoraError && error.code === 'other_host') {
       return unavailable('the machine has just been started at another platform process; try again');
     }
     if (error instanceof RemoraError && shown.has(error.code)) return error;
     this.#deps.onFailure(machine, error);
-    return unavailable('the machine could not be started; its log says why');
+    return unavailable('the machine could not be started, or is not to be reached; its log and its events say why');
   }
 }
 

@@ -11,7 +11,7 @@ import type { MachineRow } from '../machines/records/machine-row.ts';
 import type { SpriteRow } from '../sprites/sprite-store.ts';
 
 export interface CheckSpriteDeps {
-  readonly channels: Pick<Channels, 'wait'>;
+  readonly channels: Pick<Channels, 'wait' | 'whyRefused'>;
   readonly clock: Clock;
   /** How long the agent may take, its look at the disk included. */
   readonly limit_ms?: number;
@@ -37,7 +37,12 @@ async function find({ channels, limit_ms = LIMIT_MS }: CheckSpriteDeps, machine:
   const { id, state, config } = machine;
   if (state !== 'running' && config.external !== true) return { status: 'asleep', reason: state };
   const channel = await channels.wait(id, CONNECT_MS).catch(() => undefined);
-  if (channel === undefined) return { status: 'unhealthy', reason: 'agent_unreachable' };
+  if (channel === undefined) {
+    return {
+      status: 'unhealthy',
+      reason: channels.whyRefused(id) === undefined ? 'agent_unreachable' : 'policy_refused',
+    };
+  }
   const answer = await ask(channel, limit_ms).catch(() => undefined);
   if (answer === undefined) return { status: 'unhealthy', reason: 'agent_silent' };
   if (answer.disk === 'ok') return { status: 'healthy', reason: null };

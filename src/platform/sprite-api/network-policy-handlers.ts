@@ -16,12 +16,12 @@ import type { PolicyDelivery } from '../network-policies/policy-delivery.ts';
 import type { SpriteService } from '../sprites/sprite-service.ts';
 import type { Principal } from '../tokens/principal.ts';
 import type { OtherPlatforms } from './other-platforms.ts';
-import type { ReachMachine } from './reach-machine.ts';
+import type { Reached, ReachMachine } from './reach-machine.ts';
 
 export interface NetworkPolicyHandlerDeps {
   readonly sprites: Pick<SpriteService, 'findFor'>;
   readonly policies: Pick<NetworkPolicyStore, 'find'>;
-  readonly delivery: Pick<PolicyDelivery, 'set'>;
+  readonly delivery: Pick<PolicyDelivery, 'set' | 'lift'>;
   readonly reach: ReachMachine;
   /** Undefined where there is one platform process only. */
   readonly others: Pick<OtherPlatforms, 'ask'> | undefined;
@@ -41,6 +41,8 @@ interface Work<T> {
   readonly here: (channel: ChannelSession) => Promise<T>;
   /** Reads what the process that holds it has answered to the same call. */
   readonly read: (answer: unknown) => T;
+  /** Where the machine cannot be reached. */
+  readonly unreached?: (error: unknown) => Promise<T>;
 }
 
 export function createNetworkPolicyHandlers({
@@ -50,8 +52,15 @@ export function createNetworkPolicyHandlers({
   reach,
   others,
 }: NetworkPolicyHandlerDeps): PolicyHandlers {
-  async function atMachine<T>({ request, principal, params, body }: Call, { here, read }: Work<T>): Promise<T> {
-    const reached = await reach(request, principal, params.name);
+  async function atMachine<T>(call: Call, { here, read, unreached }: Work<T>): Promise<T> {
+    const { request, principal, params, body } = call;
+    let reached: Reached;
+    try {
+      reached = await reach(request, principal, params.name);
+    } catch (error) {
+      if (unreached === undefined) throw error;
+      return await unreached(error);
+    }
     if ('channel' in reached) return await here(reached.channel);
     const { method = 'GET', url: target = '' } = request;
     return read(await others?.ask(reached.host, { method, target, headers: {}, body }, principal));
@@ -70,12 +79,19 @@ export function createNetworkPolicyHandlers({
     },
     async setNetworkPolicy(call) {
       const { rules } = call.body;
-      const isNothing = await isUnrestricted(call);
+      const { id } = await sprites.findFor(call.principal, call.params.name);
       await checkRules(rules, 'body.rules');
-      if (rules.length === 0 && isNothing) return;
-      const set = atMachine(call, { here: (channel) => delivery.set(channel, rules), read: () => undefined });
-      await set.catch((error: unknown) => {
-        throw toNotEnforced(error);
+      const isNothing = rules.length === 0;
+      if (isNothing && (await policies.find(id)) === undefined) return;
+      await atMachine(call, {
+        here: (channel) => delivery.set(channel, rules),
+        read: () => undefined,
+        async unreached(error) {
+          // What the machine cannot enforce keeps everybody out of it, until nothing is stored any more.
+          if (!(isNothing && error instanceof RemoraError && error.code === 'not_supported'))
+            throw toNotEnforced(error);
+          await delivery.lift(id);
+        },
       });
     },
     async explainNetworkPolicy(call) {

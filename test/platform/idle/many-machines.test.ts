@@ -122,7 +122,7 @@ async function openSprites(count: number, sprite_ms: number, clock: Clock = syst
     options: { idle: { sprite_ms, cold_ms }, log: { ...silentLog, error: (_fields, message) => log.push(message) } },
     stores: { storage, host: HOST, machines },
     machineService,
-    channels: { find: (id) => channels[toOwner(id)] },
+    channels: { find: (id) => channels[toOwner(id)], whyRefused: () => undefined },
     changes,
     clock,
   });
