@@ -16,6 +16,9 @@ import type { PolicyDocument } from './policies/policy-snapshot.ts';
 import { createTokenHandlers } from './token-handlers.ts';
 import type { WorkingGateway, WorkingHandlers } from './working-gateway.ts';
 
+/** How long the records of abandoned calls are waited for: the end of the process comes no later. */
+const ABANDON_MS = 3_000;
+
 export interface Gateway extends AsyncDisposable {
   readonly handlers: Handlers<typeof gatewayOperations, GatewayCaller | undefined>;
   /** Reads the stored policies and fetches newer ones until `signal`. `loopback` is `host:port` of the loopback listener, if there is one. */
@@ -100,10 +103,10 @@ export async function createGateway(options: GatewayOptions): Promise<Gateway> {
       working?.calls.endTunnels();
       await working?.policies.refreshNow();
     },
-    settle: audit.settle,
+    settle: () => audit.settle(),
     async abandon(reason) {
       await working?.calls.abandon(reason);
-      await audit.settle();
+      await audit.settle(ABANDON_MS);
     },
     openStreams: () => working?.calls.size ?? 0,
     calls: () => working?.calls.tally() ?? { open: new Map(), total: 0 },

@@ -34,8 +34,11 @@ export interface AuditLog extends AsyncDisposable {
    * Throws `not_ready` when the disk does not answer.
    */
   page(limit: number, after?: number): Promise<AuditPage>;
-  /** Writes what is queued and ends the thread, if the disk answers soon. Called before the machine is suspended. */
-  settle(): Promise<void>;
+  /**
+   * Writes what is queued and ends the thread, if the disk answers within `limit_ms`; within a second when absent. Called before the
+   * machine is suspended, and when the process is about to end.
+   */
+  settle(limit_ms?: number): Promise<void>;
   /** Why records are not being stored; undefined when they are. */
   readonly problem: string | undefined;
 }
@@ -128,9 +131,9 @@ export function createAuditLog({ link, clock, onProblem }: AuditLogOptions): Aud
       });
       return { records, next: records.at(-1)?.seq ?? null, lost: backlog.lost };
     },
-    async settle() {
+    async settle(limit_ms = LAST_MS) {
       await withDeadline(
-        LAST_MS,
+        limit_ms,
         flushAll().then(() => link.rest()),
       ).catch(() => undefined);
     },

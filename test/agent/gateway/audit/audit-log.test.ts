@@ -3,6 +3,7 @@
 import { mkdirSync } from 'node:fs';
 import { Agent } from 'node:http';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type AuditPart, isBlock } from '../../../../src/agent/gateway/audit/audit-block.ts';
 import { type AuditLog, createAuditLog } from '../../../../src/agent/gateway/audit/audit-log.ts';
@@ -17,6 +18,7 @@ import { createAuditThread } from '../../../../src/agent/gateway/audit/audit-thr
 import { auditSchema } from '../../../../src/agent/gateway/gateway-schema.ts';
 import type { GatewayRecord } from '../../../../src/contract/local/gateway.ts';
 import { systemClock } from '../../../../src/core/clock.ts';
+import { RemoraError } from '../../../../src/core/remora-error.ts';
 import { openDatabase } from '../../../../src/sqlite/open.ts';
 import { ask } from '../../../support/ask.ts';
 import { openGatewayAgent } from '../../../support/gateway-agent.ts';
@@ -273,6 +275,26 @@ describe('a disk that does not answer', () => {
 });
 
 describe('calls', () => {
+  it('that are abandoned at the end of a process leave their records also on a disk that takes two seconds', async () => {
+    const { link } = openDisk();
+    const slow: AuditLink = {
+      ...link,
+      ask: async (request) => {
+        await sleep(2_000);
+        return await link.ask(request);
+      },
+    };
+    const platform = await openStandInPlatform({ connectors, onGateway: (request) => void request.resume() });
+    const agent = await openGatewayAgent(platform.url, { auditLink: slow });
+    const call = ask(agent.path, { target });
+    await soon(() => expect(platform.calls).toHaveLength(1));
+    await agent.gateway.abandon(new RemoraError('shutting_down', 'the agent ends'));
+    expect(await link.ask({ type: 'page', limit: 10, after: undefined })).toMatchObject({
+      records: [{ code: 'shutting_down' }],
+    });
+    expect((await call).status).toBe(503);
+  });
+
   it('do not wait while somebody else holds the file, and none of their records is lost', async () => {
     const platform = await openStandInPlatform({ connectors });
     const agent = await openGatewayAgent(platform.url);
