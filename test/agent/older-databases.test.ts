@@ -66,7 +66,9 @@ test('a state directory from before the log and the history had files and batche
   expect(inspect(join(dir, 'state', 'replication.db')).tables).toContain('segments');
   expect(readdirSync(join(dir, 'state')).filter((name) => name.includes('damaged'))).toEqual([]);
   const again = await startAgent(NODE, dir);
-  expect((await again.get('/v1/replication/app.db')).json).toMatchObject({ txID: '00000000000000a1' });
+  await soon(async () =>
+    expect((await again.get('/v1/replication/app.db')).json).toMatchObject({ txID: '00000000000000a1' }),
+  );
 });
 
 test('the first agent.db there was is brought to what there is today, and its event numbers go on', async () => {

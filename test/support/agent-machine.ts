@@ -6,6 +6,7 @@ import { CHANNEL_PROTOCOL } from '../../src/contract/channel.ts';
 import { Secret } from '../../src/core/secret.ts';
 import { ask } from './ask.ts';
 import { eventually } from './eventually.ts';
+import { openFreePort } from './free-port.ts';
 import { openTestPlatform, type TestPlatformOptions } from './open-platform.ts';
 import { remoraPath } from './run-remora.ts';
 
@@ -20,7 +21,8 @@ export interface ChannelReport {
 
 /** A platform with a sprite `dev-1` whose machine runs. */
 export async function openAgentMachine(options: TestPlatformOptions = {}) {
-  let platform = await openTestPlatform({ agentCommand: command, ...options });
+  const listen = { host: '127.0.0.1', port: await openFreePort() };
+  let platform = await openTestPlatform({ agentCommand: command, listen, ...options });
   await platform.admin.createSprite({ organization: 'acme', name: 'dev-1' });
   const { id, dir } = await platform.admin.readMachine({ organization: 'acme', sprite: 'dev-1' });
   const socket = join(dir, 'agent.sock');

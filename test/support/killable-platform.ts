@@ -8,6 +8,7 @@ import { Secret } from '../../src/core/secret.ts';
 import { ask } from './ask.ts';
 import { atEnd } from './at-end.ts';
 import { eventually } from './eventually.ts';
+import { openFreePort } from './free-port.ts';
 import { memoryDir } from './memory-dir.ts';
 import { callPlatform, type PlatformAnswer, type PlatformCall, TEST_KEY } from './open-platform.ts';
 import { killProcesses, listProcesses, readOf } from './processes-of.ts';
@@ -83,7 +84,7 @@ export async function openKillablePlatform(options: KillablePlatformOptions = {}
       return line !== undefined && { child, url: String(JSON.parse(line).url) };
     }, 60_000);
   };
-  let running = await start('0');
+  let running = await start(String(await openFreePort()));
   const kill = async () => {
     const { child } = running;
     const exited = child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined;

@@ -1,7 +1,8 @@
 // A database node on a real port that does what a test says: answers, sends bytes cut anywhere, ends, breaks off, goes silent.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { atEnd } from './at-end.ts';
+import { openFreePort } from './free-port.ts';
 
 export interface NodeConnection {
   readonly request: IncomingMessage;
@@ -71,8 +72,8 @@ export async function startNode(): Promise<ScriptedNode> {
     for (const socket of sockets) socket.destroy();
     await closed;
   }
-  await listen(0);
-  const { port } = server.address() as AddressInfo;
+  const port = await openFreePort();
+  await listen(port);
   atEnd(stop);
   return {
     url: `http://127.0.0.1:${port}`,

@@ -124,14 +124,19 @@ describe('a call', () => {
   });
 
   it('waits at the gate, and gets the error of the gate', async () => {
-    let open: () => void = () => undefined;
-    let gate = () => new Promise<void>((resolve) => (open = resolve));
+    const atGate = Promise.withResolvers<void>();
+    const opened = Promise.withResolvers<void>();
+    let gate = () => {
+      atGate.resolve();
+      return opened.promise;
+    };
     const platform = await openStandInPlatform({ connectors });
     const agent = await openGatewayAgent(platform.url, { gate: () => gate() });
     const waiting = ask(agent.path, { target });
+    await atGate.promise;
     await agent.gateway.recover();
     expect(platform.calls).toHaveLength(0);
-    open();
+    opened.resolve();
     expect((await waiting).status).toBe(200);
     gate = () => Promise.reject(new RemoraError('suspending', 'the machine is being suspended'));
     expect(await ask(agent.path, { target })).toMatchObject({ status: 503, json: { error: 'suspending' } });

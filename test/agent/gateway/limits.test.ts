@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/core/clock.ts';
 import { ask } from '../../support/ask.ts';
 import { openGatewayAgent } from '../../support/gateway-agent.ts';
 import { openRaw } from '../../support/raw-http.ts';
@@ -8,13 +9,15 @@ import { openStandInPlatform } from '../../support/stand-in-platform.ts';
 
 const access_policy = { allow_all: true, blocked_endpoints: ['/blocked'] };
 const connectors = ['conn_1', 'conn_2'].map((id) => ({ id, provider: 'openai', access_policy }));
+/** On it no second passes between two calls, however long the machine makes them wait. */
+const still = { ...systemClock, mono_ms: () => 0 };
 const one = '/v1/gateway/openai/conn_1/v1/x';
 const other = '/v1/gateway/openai/conn_2/v1/x';
 
 describe('a connector that is used too much', () => {
   it('answers 429 with Retry-After and our marker, and leaves the others alone', async () => {
     const platform = await openStandInPlatform({ connectors });
-    const agent = await openGatewayAgent(platform.url, { callsPerSecond: 1 });
+    const agent = await openGatewayAgent(platform.url, { callsPerSecond: 1, clock: still });
     expect((await ask(agent.path, { target: one })).status).toBe(200);
     const refused = await ask(agent.path, { target: one });
     expect(refused).toMatchObject({ status: 429, json: { error: 'too_many_requests' } });
@@ -25,7 +28,7 @@ describe('a connector that is used too much', () => {
 
   it('is not used up by calls that the policy refuses', async () => {
     const platform = await openStandInPlatform({ connectors });
-    const agent = await openGatewayAgent(platform.url, { callsPerSecond: 1 });
+    const agent = await openGatewayAgent(platform.url, { callsPerSecond: 1, clock: still });
     for (let index = 0; index < 3; index += 1) {
       expect((await ask(agent.path, { target: '/v1/gateway/openai/conn_1/blocked' })).status).toBe(403);
     }

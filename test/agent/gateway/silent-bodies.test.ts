@@ -6,7 +6,7 @@ import { openRaw, type RawConnection } from '../../support/raw-http.ts';
 import { openRawUpstream } from '../../support/raw-upstream.ts';
 import { openStandInPlatform } from '../../support/stand-in-platform.ts';
 
-const IDLE_MS = 400;
+const IDLE_MS = 1_200;
 /** The same for bodies that come slowly: far longer than a busy machine lets anything wait. */
 const SLOW_MS = 1_600;
 const access_policy = { allow_all: true };

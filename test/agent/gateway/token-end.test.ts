@@ -12,7 +12,7 @@ const base = '/v1/gateway/openai/conn_openai/v1';
 /** How a token ends. An expiry is in seconds. */
 const ways = [
   ['is revoked', undefined, 'was revoked', (stack: ModelStack) => stack.revokeTokens()],
-  ['expires', 2, 'has expired', () => Promise.resolve()],
+  ['expires', 3, 'has expired', () => Promise.resolve()],
 ] as const;
 
 function toCall(model = 'model-1', token = 'none'): string {

@@ -59,7 +59,7 @@ describe('asking the machines API', () => {
 
   it('gives up on an API that takes the call and never answers, without asking again', async () => {
     const { path, calls } = await machinesApi(() => undefined);
-    await expect(askSuspend(api(path), PATH, 300)).rejects.toMatchObject({ code: 'upstream_timeout' });
+    await expect(askSuspend(api(path), PATH, 2_000)).rejects.toMatchObject({ code: 'upstream_timeout' });
     expect(calls).toHaveLength(1);
   });
 

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/core/secret.ts';
 import { startChild } from '../../support/child-lines.ts';
 import { makeProc } from '../../support/fake-proc.ts';
+import { openFreePort } from '../../support/free-port.ts';
 import { startListenerProcess } from '../../support/listener-process.ts';
 import { type NoticePlatform, openNoticePlatform } from '../../support/notice-platform.ts';
 import { type PortsAgent, startPortsAgent } from '../../support/ports-agent.ts';
@@ -63,7 +64,7 @@ describe('the outbox', () => {
   it('tells of a port that flapped while the platform was down only as much as matters', async () => {
     const [platform, child] = await Promise.all([openNoticePlatform('down'), startListenerProcess()]);
     const agent = await startFor(platform);
-    const port = await child.listen();
+    const port = await child.listen({ port: await openFreePort() });
     const seen = () => agent.events.filter((event) => event.port === port).length;
     await expect.poll(seen, soon).toBe(1);
     for (let round = 1; round <= 4; round += 1) {

@@ -1,14 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ask } from '../../support/ask.ts';
+import { openFreePort } from '../../support/free-port.ts';
 import { startListenerProcess } from '../../support/listener-process.ts';
 import { startPortsAgent } from '../../support/ports-agent.ts';
-
-/** A port that nobody listens on right now. */
-async function freePort(child: Awaited<ReturnType<typeof startListenerProcess>>): Promise<number> {
-  const port = await child.listen();
-  await child.close(port);
-  return port;
-}
 
 describe('waiting for a port', () => {
   it('answers at once when it is so already', async () => {
@@ -26,7 +20,7 @@ describe('waiting for a port', () => {
 
   it('answers when it becomes so, and not before', async () => {
     const [agent, child] = await Promise.all([startPortsAgent(), startListenerProcess()]);
-    const port = await freePort(child);
+    const port = await openFreePort();
     let answered = false;
     const wait = ask(agent.socketPath, { target: `/v1/ports/${port}/wait?until=listen` }).then((answer) => {
       answered = true;
@@ -43,7 +37,7 @@ describe('waiting for a port', () => {
 
   it('tells a port that listens from one that answers HTTP', async () => {
     const [agent, child] = await Promise.all([startPortsAgent(), startListenerProcess()]);
-    const port = await child.listen();
+    const port = await child.listen({ port: await openFreePort() });
     const silent = await ask(agent.socketPath, { target: `/v1/ports/${port}/wait?until=http&timeout=500ms` });
     expect(silent).toMatchObject({ status: 408, json: { error: 'timeout' } });
     const wait = ask(agent.socketPath, { target: `/v1/ports/${port}/wait?until=http` });
@@ -53,8 +47,8 @@ describe('waiting for a port', () => {
   });
 
   it('answers 408 when the time is up', async () => {
-    const [agent, child] = await Promise.all([startPortsAgent(), startListenerProcess()]);
-    const port = await freePort(child);
+    const agent = await startPortsAgent();
+    const port = await openFreePort();
     for (const query of ['timeout=0', 'timeout=-5', 'timeout=0.3', 'timeout=300ms']) {
       const answer = await ask(agent.socketPath, { target: `/v1/ports/${port}/wait?${query}` });
       expect(answer, query).toMatchObject({ status: 408, json: { error: 'timeout' } });

@@ -1,5 +1,6 @@
 // How a change on the platform reaches the agent without being asked for, and what it does to calls that are open.
 import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../../../src/core/clock.ts';
 import { Secret } from '../../../../src/core/secret.ts';
 import { ask } from '../../../support/ask.ts';
 import { startEchoProvider } from '../../../support/echo-provider.ts';
@@ -73,13 +74,11 @@ describe('a stream of changes that is lost', () => {
     await soon(() => expect(agent.board.statuses().gateway).toMatchObject({ state: 'ok' }));
     platform.state.changes = 'refuse';
     platform.cutWatchers();
-    await soon(
-      () =>
-        expect(agent.board.statuses().gateway).toMatchObject({
-          state: 'degraded',
-          reason: 'no stream of policy changes (not now); changes are noticed every 60 s only',
-        }),
-      3_000,
+    await soon(() =>
+      expect(agent.board.statuses().gateway).toMatchObject({
+        state: 'degraded',
+        reason: 'no stream of policy changes (not now); changes are noticed every 60 s only',
+      }),
     );
     await soon(() => expect(platform.refused).toBeGreaterThan(2));
     expect(countOf(agent.written(), 'stream of policy changes is lost')).toBe(1);
@@ -103,7 +102,7 @@ describe('a stream of changes that is lost', () => {
   it('is asked for more and more rarely, and at once after a resume', async () => {
     const platform = await openStandInPlatform({ connectors: [open], version: 'a', changes: 'refuse' });
     const agent = await openGatewayAgent(platform.url);
-    await soon(() => expect(platform.refused).toBe(5));
+    await soon(() => expect(platform.refused).toBeGreaterThanOrEqual(5));
     platform.state.changes = 'up';
     const started_ms = performance.now();
     await agent.gateway.recover();
@@ -147,7 +146,9 @@ describe('a refusal of the platform', () => {
       connectors: [open],
       onGateway: (_request, response) => response.writeHead(status, { 'remora-error': 'connection_denied' }).end(body),
     });
-    const agent = await openGatewayAgent(platform.url);
+    // The calls count as made in one moment, however long they take.
+    const clock = { ...systemClock, mono_ms: () => 0 };
+    const agent = await openGatewayAgent(platform.url, { clock });
     await soon(() => expect(agent.board.statuses().gateway).toMatchObject({ state: 'ok' }));
     const before = platform.fetches;
     platform.state.connectors = [closed];
