@@ -2,6 +2,7 @@
 import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { SpritesClient } from '@fly/sprites';
 import { describe, expect, test } from 'vitest';
 import { findUser } from '../../src/linux/users.ts';
 import { type AgentProcess, startAgent } from '../support/agent-process.ts';
@@ -67,8 +68,11 @@ describe.skipIf(skip)('in a machine whose supervisor is of root', () => {
   test('a policy holds in the machine when it is stored, and is read at the platform and inside', async () => {
     const { call, inside, platform, start } = opened();
     await start();
-    expect((await call('POST', 'privileges', minimal)).status).toBe(204);
-    expect((await call('GET', 'privileges')).json).toEqual(minimal);
+    expect((await call('POST', 'privileges', { profile: 'standard', devices: [] })).status).toBe(204);
+    expect((await call('GET', 'privileges')).json).toEqual({ profile: 'standard' });
+    const client = new SpritesClient(platform.token.reveal(), { baseURL: platform.url });
+    await client.sprite('dev-1').updatePrivilegesPolicy({ profile: 'minimal' });
+    expect(await client.sprite('dev-1').getPrivilegesPolicy()).toEqual(minimal);
     expect((await call('GET', 'resources')).json).toEqual({});
     expect(await inside('/v1/policy/privileges')).toEqual(minimal);
     expect(await inside('/v1/policy/resources')).toEqual({});

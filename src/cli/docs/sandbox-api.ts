@@ -11,6 +11,7 @@ import { platformOperations } from '../../contract/platform-operations.ts';
 import { portNoticeOperations } from '../../contract/port-notices.ts';
 import { processOperations } from '../../contract/processes.ts';
 import { serviceOperations } from '../../contract/services.ts';
+import { spritePolicyOperations } from '../../contract/sprite-policies.ts';
 import { spriteOperations } from '../../contract/sprites.ts';
 import { toOperationName } from './contract-tables.ts';
 import { fieldNames } from './field-names.ts';
@@ -25,6 +26,7 @@ export const sandboxOperations: readonly Operation[] = [
   serviceOperations,
   networkPolicyOperations,
   networkExplanationOperations,
+  spritePolicyOperations,
   checkpointOperations,
   fileOperations,
   processOperations,
@@ -45,6 +47,10 @@ const remarks: Readonly<Record<string, string>> = {
   'POST `/v1/sprites/{name}/policy/network`': 'stored once the machine enforces it',
   'POST `/v1/sprites/{name}/policy/network/explain`': 'ours',
   'GET `/v1/sprites/{name}/policy/network/refused`': 'ours',
+  'POST `/v1/sprites/{name}/policy/privileges`':
+    'commands, terminals and services that start from then on: capabilities by profile, no_new_privs, devices; stored once the machine keeps to it',
+  'POST `/v1/sprites/{name}/policy/resources`':
+    'of all programs together, no autoscale; stored once the machine keeps to it',
   'POST `/v1/sprites/{name}/checkpoint`': 'files and definitions of services, of a machine in any state',
   'POST `/v1/sprites/{name}/checkpoints/{id}/restore`': 'what is there is kept first',
   'DELETE `/v1/sprites/{name}`': 'with its machine, files and tokens',

@@ -35,6 +35,7 @@ import {
   serviceResponse,
   serviceState,
 } from '../../contract/services.ts';
+import { privilegesPolicy, resourcesPolicy, spritePolicyOperations } from '../../contract/sprite-policies.ts';
 import {
   createSpriteRequest,
   sprite,
@@ -97,6 +98,8 @@ export const sandboxRecords: Readonly<Record<string, SandboxRecord>> = {
     schema: networkPolicyRequest,
     of: networkPolicyOperations,
   },
+  PrivilegesPolicy: { schema: privilegesPolicy, of: spritePolicyOperations },
+  ResourcesPolicy: { schema: resourcesPolicy, of: spritePolicyOperations },
   CheckpointInfo: { schema: checkpointInfo, ...checkpoints, remarks: { is_auto: ours } },
   CreateCheckpointRequest: { schema: createCheckpointRequest, ...checkpoints },
   'checkpoint stream event': { schema: checkpointEvent, ...checkpoints },
