@@ -463,7 +463,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   supervisor: ['zod', 'undici', 'ws', '@lydell/node-pty'],
   network: ['zod'],
   provider: ['zod', 'oauth4webapi'],
-  cli: ['zod', 'undici', 'ws', 'pino', 'smol-toml', 'better-sqlite3'],
+  cli: ['zod', 'undici', 'ws', 'pino', 'smol-toml', 'better-sqlite3', 'rolldown'],
 };
 
 /** What of Node computes and touches nothing outside the process. */

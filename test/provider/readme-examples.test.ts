@@ -121,6 +121,14 @@ it('the compiler checks a project with it, with the strictest options, and finds
 // @ts-expect-error: the secret is missing, and an id is text
 export const handler = createProviderHandler({ baseUrl: '', provision: () => ({ id: 1, config: {} }) });
 `;
+  const client = `import { createClient, platformOperations } from 'remora/client';
+import { Agent } from 'undici';
+const dispatcher = new Agent();
+const client = createClient(platformOperations, { origin: 'http://127.0.0.1', dispatcher: () => dispatcher });
+export const names = async () => (await client.call('listSprites')).sprites.map(({ name }) => name.toUpperCase());
+// @ts-expect-error: a sprite is named
+export const nobody = () => client.call('readSprite', {});
+`;
   const compilerOptions = {
     target: 'esnext',
     module: 'nodenext',
@@ -137,6 +145,7 @@ export const handler = createProviderHandler({ baseUrl: '', provision: () => ({ 
     'app.ts': express,
     'sign-on.ts': signOn,
     'webhooks.ts': webhooks,
+    'client.ts': client,
     'wrong.ts': wrong,
   };
   const config = { 'tsconfig.json': JSON.stringify({ compilerOptions, include: ['*.ts'] }) };
@@ -146,11 +155,18 @@ export const handler = createProviderHandler({ baseUrl: '', provision: () => ({ 
   expect(check()).toBe('');
 });
 
-it('brings no package that the kit does not import, and nothing of the platform', () => {
+it('brings the built program and the client, no package that is not imported, and neither sources nor maps', () => {
   const dir = installKit(tarball, {});
   const listed = execFileSync('tar', ['tzf', tarball], { encoding: 'utf8' }).split('\n');
-  expect(listed).toContain('package/dist/provider/index.d.ts');
-  expect(listed.filter((path) => /package\/(?:test|dist\/(?:agent|platform|cli|supervisor))\//.test(path))).toEqual([]);
+  expect(listed).toContain('package/dist/lib/provider/index.d.ts');
+  const notShipped = /package\/(?:test|dist\/lib\/(?:agent|platform|cli|supervisor))\/|\.map$|\/src\/.*\.ts$/;
+  expect(listed.filter((path) => notShipped.test(path))).toEqual([]);
   const { dependencies } = JSON.parse(readFileSync(join(dir, 'node_modules/remora/package.json'), 'utf8'));
-  expect(Object.keys(dependencies)).toEqual(['better-sqlite3', 'oauth4webapi', 'zod']);
+  expect(Object.keys(dependencies)).toEqual(['@lydell/node-pty', 'better-sqlite3', 'oauth4webapi', 'undici', 'zod']);
+  const start = (...words: string[]) => execFileSync(process.execPath, words, { cwd: dir, encoding: 'utf8', env });
+  expect(start('node_modules/remora/dist/remora.cjs', 'agent', '--check')).toMatch(/^\d+\.\d+\.\d+\n$/);
+  const client = `import { createClient, platformOperations } from 'remora/client';
+    const client = createClient(platformOperations, { origin: 'http://127.0.0.1', dispatcher: () => undefined });
+    console.log(typeof client.call);`;
+  expect(start('--input-type=module', '-e', client)).toBe('function\n');
 });

@@ -11,6 +11,7 @@ const PACKED = [
   'tsconfig.json',
   'tsconfig.package.json',
   'LICENSE',
+  'bin',
   'README.md',
   'src',
 ];

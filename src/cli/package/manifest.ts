@@ -1,8 +1,10 @@
-// What `npm pack` packs: the kit for providers, compiled, because Node strips no types below `node_modules`. While it packs, package.json is
-// that of the kit; `node manifest.ts in` puts it there, and `node manifest.ts out` puts the one of the sources back.
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+// What `npm pack` packs: the program and what other programs import, built, because Node strips no types below `node_modules`. While it packs,
+// package.json is that of the package; `node manifest.ts in` puts it there, and `node manifest.ts out` puts the one of the sources back.
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
+import { nativePackages } from './bundle.ts';
+import { FRONT } from './started-files.ts';
 
 interface Manifest extends Readonly<Record<string, unknown>> {
   readonly scripts: Readonly<Record<string, string>>;
@@ -11,14 +13,16 @@ interface Manifest extends Readonly<Record<string, unknown>> {
 
 const root = new URL('../../../', import.meta.url).pathname;
 const manifestPath = join(root, 'package.json');
-const compiled = join(root, 'dist');
+/** What other programs import; the built program has its packages in it. */
+const compiled = join(root, 'dist/lib');
 /** Where the one of the sources waits; a run that was killed leaves it there. */
-const kept = join(compiled, 'package.source.json');
+const kept = join(root, 'package.source.json');
 
 /** The end of a statement, or a call for later. */
 const imported = /(?:^|\} |[\w*] )(?:from|import) '([^'.][^']*)';$|\bimport\('([^'.][^']*)'\)/gm;
 
-/** The packages that the compiled files import, at the versions of the sources. Throws for one that these do not name. */
+/** The packages that are not in the built program, and those that the compiled files import, at the versions of the sources. Throws for one that
+ * these do not name. */
 function toDependencies({ dependencies }: Manifest): Record<string, string> {
   const files = readdirSync(compiled, { recursive: true, encoding: 'utf8' }).filter((path) =>
     /\.(?:js|d\.ts)$/.test(path),
@@ -27,11 +31,11 @@ function toDependencies({ dependencies }: Manifest): Record<string, string> {
     const text = readFileSync(join(compiled, path), 'utf8');
     return [...text.matchAll(imported)].map(([, name = '', later = '']) => name || later);
   });
-  const packages = [...new Set(names)].filter((name) => name !== '' && !isBuiltin(name)).sort();
+  const packages = [...new Set([...nativePackages, ...names])].filter((name) => name !== '' && !isBuiltin(name)).sort();
   return Object.fromEntries(
     packages.map((name) => {
       const version = dependencies[name];
-      if (version === undefined) throw new Error(`the compiled kit imports ${name}, which package.json does not name`);
+      if (version === undefined) throw new Error(`the package imports ${name}, which package.json does not name`);
       return [name, version];
     }),
   );
@@ -40,23 +44,25 @@ function toDependencies({ dependencies }: Manifest): Record<string, string> {
 function putIn(): void {
   if (existsSync(kept)) renameSync(kept, manifestPath);
   const source: Manifest = JSON.parse(readFileSync(manifestPath, 'utf8'));
-  const { name, version, license, type, engines } = source;
-  const { prepack, postpack } = source.scripts;
+  const { name, version, description, license, type, engines } = source;
+  const { build, prepack, postpack } = source.scripts;
   const packed = {
     name,
     version,
-    description: 'The kit for providers of extensions',
+    description,
     license,
     private: true,
     type,
     engines,
+    bin: { remora: `./dist/${FRONT}` },
     exports: {
-      './provider': { types: './dist/provider/index.d.ts', default: './dist/provider/index.js' },
+      './client': toEntry('client'),
+      './provider': toEntry('provider'),
       './package.json': './package.json',
     },
-    files: ['dist', 'src/provider/README.md'],
+    files: ['dist', '!dist/**/*.map', 'src/provider/README.md'],
     // With them the next `npm pack` puts right what one that was killed has left.
-    scripts: { prepack, postpack },
+    scripts: { build, prepack, postpack },
     dependencies: toDependencies(source),
   };
   renameSync(manifestPath, kept);
@@ -65,7 +71,10 @@ function putIn(): void {
 
 function putBack(): void {
   renameSync(kept, manifestPath);
-  rmSync(compiled, { recursive: true });
+}
+
+function toEntry(folder: string): { readonly types: string; readonly default: string } {
+  return { types: `./dist/lib/${folder}/index.d.ts`, default: `./dist/lib/${folder}/index.js` };
 }
 
 if (process.argv[2] === 'in') putIn();

@@ -18,11 +18,15 @@ async function hand(server: Server): Promise<void> {
   server.close();
 }
 
-try {
-  for (const port of ports) await hand(await listen(Number(port)));
-} catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  process.exitCode = 1;
-} finally {
-  process.disconnect?.();
+async function main(): Promise<void> {
+  try {
+    for (const port of ports) await hand(await listen(Number(port)));
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = 1;
+  } finally {
+    process.disconnect?.();
+  }
 }
+
+void main();
