@@ -236,7 +236,11 @@ describe('what a page names exists', () => {
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
         .filter((path) => path.endsWith(ending))
         .map((path) => readPage(join(folder, path)));
-    const source = [...filesOf('src', '.ts'), ...filesOf('systemd', '.service')].join('\n');
+    const source = [
+      ...filesOf('src', '.ts'),
+      ...filesOf('systemd', '.service'),
+      readPage('test/vitest.config.ts'),
+    ].join('\n');
     for (const path of all) {
       for (const [name] of readPage(path).matchAll(/\bREMORA_[A-Z_]+\b/g)) {
         expect(source.includes(name), `${path}: ${name}`).toBe(true);

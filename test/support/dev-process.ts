@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { launcherPath } from './run-remora.ts';
 
 export const devRecord = z.strictObject({
   socket: z.string(),
@@ -33,7 +34,6 @@ export interface DevProcess extends AsyncDisposable {
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-const program = new URL('../../bin/remora', import.meta.url).pathname;
 const READY = 'Ctrl-C ends all of it.';
 
 export interface DevProcessOptions {
@@ -41,12 +41,14 @@ export interface DevProcessOptions {
   readonly dir: string;
   readonly words?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** What is started; the built program when absent. */
+  readonly launcher?: string;
 }
 
 /** Resolves when it has printed its lines. Rejects with what it printed when it ends before. */
 export async function startDev(options: DevProcessOptions): Promise<DevProcess> {
   const words = options.words ?? ['--dir', options.dir, '--port', '0', '--interval', '200'];
-  const child = spawn(program, ['dev', ...words], {
+  const child = spawn(options.launcher ?? launcherPath, ['dev', ...words], {
     env: { ...process.env, ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -124,6 +124,6 @@ export async function openKillablePlatform(options: KillablePlatformOptions = {}
 
 function isDaemon(pid: number): boolean {
   const words = readOf(pid, 'cmdline').split('\0');
-  const at = words.findIndex((word) => word.endsWith('/remora.js'));
+  const at = words.findIndex((word) => /\/remora\.c?js$/.test(word));
   return at >= 0 && ['agent', 'supervisor'].includes(words[at + 1] ?? '');
 }

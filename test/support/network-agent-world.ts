@@ -114,7 +114,7 @@ export async function openAgentWorld(called: 'channel' | 'platform' = 'channel')
 export function enforcersOf({ machine }: NetworkWorld): number[] {
   return listPids(machine).filter((pid) => {
     try {
-      return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('/remora.js\0network\0');
+      return /\/remora\.c?js\0network\0/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'));
     } catch {
       return false;
     }

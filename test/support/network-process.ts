@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { atEnd } from './at-end.ts';
 import { eventually } from './eventually.ts';
 import { NAME_SERVER, type NetworkWorld } from './network-world.ts';
+import { remoraPath } from './run-remora.ts';
 import { tempDir } from './temp-dir.ts';
 
-const program = new URL('../../src/cli/remora.js', import.meta.url).pathname;
 /** A user that nobody else is. */
 const UID = 64_242;
 
@@ -70,7 +70,7 @@ export async function openNetworkProcess(
   const opened: NetworkProcess = {
     socket,
     async start() {
-      const node = [process.execPath, '--disable-warning=ExperimentalWarning', program];
+      const node = [process.execPath, '--disable-warning=ExperimentalWarning', remoraPath];
       const started = world.start([...asUser, '--no-new-privs', ...node, ...words]);
       child = started;
       for (const stream of [started.stdout, started.stderr]) {

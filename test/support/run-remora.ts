@@ -1,9 +1,21 @@
 // Running the `remora` command as a person would: a process of its own, its output and its exit code.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { LAUNCHER } from '../../src/cli/package/started-files.ts';
 
-export const remoraPath = new URL('../../src/cli/remora.js', import.meta.url).pathname;
+/** The command from its sources. */
+export const sourcePath = new URL('../../src/cli/remora.js', import.meta.url).pathname;
+
+/** The built command, or with REMORA_TEST_SOURCES=1 the one from its sources. */
+export const remoraPath = process.env.REMORA_TEST_PROGRAM ?? sourcePath;
+
+/** The script that finds a Node for the command from its sources. */
+export const sourceLauncherPath = new URL('../../bin/remora', import.meta.url).pathname;
+
+/** The one for the built command. */
+export const launcherPath = remoraPath === sourcePath ? sourceLauncherPath : join(dirname(remoraPath), LAUNCHER);
 
 export interface RunResult {
   readonly code: number | null;
@@ -16,13 +28,15 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly node?: string;
   readonly cwd?: string;
+  /** The path of the command; the built one when absent. */
+  readonly program?: string;
   /** What it reads; nothing when absent. */
   readonly input?: string;
 }
 
 /** Runs to the end. A process that does not end is killed with the test. */
 export async function runRemora(words: readonly string[], options: RunOptions = {}): Promise<RunResult> {
-  const child = spawn(options.node ?? process.execPath, [remoraPath, ...words], {
+  const child = spawn(options.node ?? process.execPath, [options.program ?? remoraPath, ...words], {
     env: { ...process.env, REMORA_SOCKET: undefined, ...options.env },
     stdio: ['pipe', 'pipe', 'pipe'],
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),

@@ -12,6 +12,7 @@ import { listenOnLoopback } from '../../../src/http/listen-on-tcp.ts';
 import { checkServedAt } from '../../../src/http/served-at.ts';
 import { spawnAgent } from '../../support/agent-process.ts';
 import { ask, type HttpAnswer } from '../../support/ask.ts';
+import { sourcePath } from '../../support/run-remora.ts';
 import { silentLog } from '../../support/silent-log.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -144,10 +145,11 @@ function toWord({ status, json }: Pick<HttpAnswer, 'status' | 'json'>): string {
 
 test('the daemon does not start while an operation does not say where it is served', async () => {
   const dir = tempDir();
+  // Only the sources have the operations in a module that a test can change before the daemon reads it.
   const module = new URL('../../../src/contract/agent-operations.ts', import.meta.url).href;
   const early = join(dir, 'early.mjs');
   writeFileSync(early, `import { agentOperations } from '${module}'; delete agentOperations.idle.servedAt;`);
-  const agent = spawnAgent({ NODE_OPTIONS: `--import=${early}` }, dir);
+  const agent = spawnAgent({ NODE_OPTIONS: `--import=${early}` }, dir, sourcePath);
   expect(await agent.ended).not.toBe(0);
   expect(agent.log()).toContain('operation idle does not say at which listeners it is served');
   expect(existsSync(agent.socket)).toBe(false);

@@ -4,11 +4,12 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { agentProgram } from '../../../src/cli/agent-program.ts';
 import { openDevStack } from '../../../src/cli/dev/dev-stack.ts';
+import { NODE_FLAGS } from '../../../src/core/node-flags.ts';
 import { RESTART_FILE } from '../../../src/core/restart.ts';
 import { asksForRestart, createRestartLimit } from '../../../src/platform/machines/drivers/process/start-again.ts';
 import { ask } from '../../support/ask.ts';
+import { remoraPath } from '../../support/run-remora.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const status = z.object({ pid: z.int(), generation: z.int(), started_at: z.string() });
@@ -21,7 +22,7 @@ it('is followed by a start of the driver: the same instance, running, suspended,
     dir: join(dir, 'dev'),
     port: 0,
     interval_ms: 1_000,
-    agentCommand: { ...agentProgram, args: [...agentProgram.args, '--config', config] },
+    agentCommand: { command: process.execPath, args: [...NODE_FLAGS, remoraPath, 'agent', '--config', config] },
     version: '0',
     signal: new AbortController().signal,
     print: () => undefined,

@@ -47,7 +47,7 @@ it('runs on when the program on the disk does not start', async () => {
   const { program, agent, upgrade } = await openAgent();
   program.install(NEWER);
   program.damage();
-  const message = expect.stringMatching(/does not start .*holds\.ts/);
+  const message = expect.stringMatching(new RegExp(`does not start .*${RegExp.escape(program.damagedFile)}`));
   expect(await upgrade()).toMatchObject({ status: 504, json: { error: 'start_failed', message } });
   expect(agent.restarts).toBe(0);
   expect(await infoOf(agent)).toMatchObject({ version: program.version });
