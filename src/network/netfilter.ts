@@ -91,6 +91,25 @@ function openLibrary(dlopen: typeof import('node:ffi').dlopen) {
   }
 }
 
+/** Whether the kernel can put the packets of a program into a zone of their own. Throws nothing. */
+export function hasZones(netfilter: Netfilter): boolean {
+  const chain = 'inet remora_probe sockets';
+  try {
+    netfilter.run(
+      [
+        'add table inet remora_probe',
+        `add chain ${chain} { type filter hook output priority raw; policy accept; }`,
+        `add rule ${chain} udp dport 53 ct original zone set 1`,
+        'delete table inet remora_probe',
+        '',
+      ].join('\n'),
+    );
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The first line of what the library says names the fault; the others show the command. */
 function toReason(error: string): string {
   const [line = ''] = error.split('\n');

@@ -14,7 +14,7 @@ import { createResolver } from './dns/resolver.ts';
 import { endRefused } from './end-connections.ts';
 import { Enforcement } from './enforcement.ts';
 import { readKeptState, readLastGeneration, writeKeptState, writeLastGeneration } from './kept-state.ts';
-import { NetfilterError, openNetfilter } from './netfilter.ts';
+import { hasZones, NetfilterError, openNetfilter } from './netfilter.ts';
 import { PacketFilter } from './packet-filter.ts';
 import { readRefusedAddresses } from './refused-addresses.ts';
 import { createUnableHandlers, type PolicyHandlers } from './unable-handlers.ts';
@@ -66,12 +66,14 @@ export async function openNetwork(options: NetworkOptions): Promise<RunningNetwo
   }
   stack.use(netfilter);
   const filter = new PacketFilter(netfilter, left?.generation ?? readLastGeneration(stateDir));
+  const has_zones = hasZones(netfilter);
   let dnsPort = 0;
   const enforcement = new Enforcement({
     filter,
     readFacts: () => ({
       uid: process.getuid?.() ?? 0,
       dns_port: dnsPort,
+      has_zones,
       upstreams: options.upstreams.length > 0 ? options.upstreams : readUpstreams(),
       uplinks: readUplinks(),
     }),

@@ -17,7 +17,7 @@ import {
 
 /** How many addresses one step tells the kernel: some milliseconds. */
 const STEP = 200;
-const chains = ['names', 'output', 'forward', 'refuse'] as const;
+const chains = ['sockets', 'names', 'output', 'forward', 'refuse'] as const;
 
 /** What a policy makes of the addresses that are known. */
 export interface Judged {

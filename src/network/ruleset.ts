@@ -32,6 +32,8 @@ export interface RulesetFacts {
   readonly uid: number;
   /** Where the resolver of this machine listens on loopback, UDP and TCP. */
   readonly dns_port: number;
+  /** Whether the kernel keeps connections apart by zones. */
+  readonly has_zones: boolean;
   /** The name servers that the resolver asks, at port 53. */
   readonly upstreams: readonly string[];
   /** What is open whatever the policy says: the platform, and what the operator names. */
@@ -45,7 +47,7 @@ export interface RulesetFacts {
  * the table is gone there are none.
  */
 export function toRuleset(facts: RulesetFacts): string {
-  const { generation, uid, dns_port, uplinks } = facts;
+  const { generation, uid, dns_port, has_zones, uplinks } = facts;
   const mark = `0x${((generation << GENERATION_SHIFT) >>> 0).toString(16).padStart(8, '0')}`;
   const accept = `ct mark set ct mark & ${OTHER_BITS} | ${mark} accept`;
   const judged = [
@@ -59,6 +61,14 @@ export function toRuleset(facts: RulesetFacts): string {
     'goto refuse',
   ];
   const chains = {
+    // Where a question is led is decided for the first packet of a socket. In a zone of this port it is a first packet again.
+    sockets: has_zones
+      ? [
+          `meta skuid ${uid} return`,
+          `udp dport 53 ct original zone set ${dns_port}`,
+          `tcp dport 53 ct original zone set ${dns_port}`,
+        ]
+      : [],
     names: [
       `meta skuid ${uid} return`,
       `udp dport 53 redirect to :${dns_port}`,
@@ -106,6 +116,7 @@ export function toRuleset(facts: RulesetFacts): string {
 export const NO_RULESET = toText([`add table ${TABLE}`, `delete table ${TABLE}`]);
 
 const hooks = {
+  sockets: '{ type filter hook output priority raw; policy accept; }',
   names: '{ type nat hook output priority -100; policy accept; }',
   output: '{ type filter hook output priority filter; policy drop; }',
   forward: '{ type filter hook forward priority filter; policy accept; }',

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { atEnd, openOnce } from '../support/at-end.ts';
 import { eventually } from '../support/eventually.ts';
 import { openNetworkCapture } from '../support/network/capture.ts';
+import { startClient } from '../support/network/line-client.ts';
 import { openNetworkProcess } from '../support/network-process.ts';
 import { isWithoutNetworks, NAME_SERVER, openNetworkWorld } from '../support/network-world.ts';
 import { readPolicy } from '../support/read-policy.ts';
@@ -20,7 +21,7 @@ const TABLE = ['table', 'inet', 'remora_network'];
 
 const names = ['host-record=a.example,93.184.1.1,60', 'host-record=b.example,93.184.1.3,60'];
 
-describe.skipIf(isWithoutNetworks(['/usr/bin/tcpdump', '/usr/bin/unshare']))(
+describe.skipIf(isWithoutNetworks(['/usr/bin/tcpdump', '/usr/bin/unshare', '/usr/sbin/conntrack']))(
   'in a machine with a network policy',
   () => {
     const opened = openOnce(async () => {
@@ -95,6 +96,39 @@ describe.skipIf(isWithoutNetworks(['/usr/bin/tcpdump', '/usr/bin/unshare']))(
       await network.start();
       await enforce('-*');
       expect([curl('http://93.184.1.1/'), curl('http://a.example/')]).toEqual([REFUSED, NOT_RESOLVED]);
+    });
+
+    test('a program that keeps the socket of its questions is led to the resolver of each moment', async () => {
+      const { world, network } = opened();
+      await enforce('');
+      const script = new URL('../support/network/kept-question.py', import.meta.url).pathname;
+      const ask = startClient(world, ['python3', '-u', script, NAME_SERVER, 'b.example']);
+      const NOERROR = '0';
+      const REFUSED_NAME = '5';
+      expect(await ask('')).toBe(NOERROR);
+      await enforce('+a.example');
+      expect(await ask('')).toBe(REFUSED_NAME);
+      await enforce('+b.example');
+      expect(await ask('')).toBe(NOERROR);
+      await network.end('SIGKILL');
+      expect(await ask('')).toBe('ConnectionRefusedError');
+      await network.start();
+      await enforce('+a.example');
+      expect(await ask('')).toBe(REFUSED_NAME);
+      await enforce('');
+      expect(await ask('')).toBe(NOERROR);
+    });
+
+    test('a program may ask from the port from which the resolver has just asked', async () => {
+      const { world } = opened();
+      await enforce('+a.example');
+      expect(curl('http://a.example/')).toBe(0);
+      const { stdout } = world.run(['conntrack', '-L', '-p', 'udp', '--dst', NAME_SERVER]);
+      const own = stdout.split('\n').find((line) => !line.includes('src=127.0.0.1'));
+      const port = /sport=(\d+)/.exec(own ?? '')?.[1] ?? '';
+      expect(port).not.toBe('');
+      const answer = world.run(['dig', '+tries=1', '+time=2', '-b', `0.0.0.0#${port}`, `@${NAME_SERVER}`, 'a.example']);
+      expect(answer.stdout).toContain('status: NOERROR');
     });
 
     test('another program at the place of the resolver keeps it from nothing', async () => {

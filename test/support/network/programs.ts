@@ -1,8 +1,8 @@
 // Real programs in the machine of a world, which try to reach what they are told: curl, dig, one of Node and one of Python.
 import { execFile } from 'node:child_process';
-import { createInterface } from 'node:readline';
 import type { NetworkWorld } from '../network-world.ts';
 import type { Attempt } from './attempt.ts';
+import { startClient } from './line-client.ts';
 
 export interface NetworkPrograms {
   /** What each of the programs that can do it had of it, in the order of the attempts: an address that answered, or why there was none. */
@@ -19,8 +19,12 @@ const curlOutcomes: Readonly<Record<string, string>> = { 6: 'unresolved', 7: 're
 const ANSWER = /^;; (?:Got answer:|no servers could be reached)/m;
 
 export function openNetworkPrograms(world: NetworkWorld): NetworkPrograms {
-  const node = startClient(world, [process.execPath, '--disable-warning=ExperimentalWarning', here('node-client.ts')]);
-  const python = startClient(world, ['/usr/bin/python3', '-u', here('python-client.py')]);
+  const node = startAttempts(world, [
+    process.execPath,
+    '--disable-warning=ExperimentalWarning',
+    here('node-client.ts'),
+  ]);
+  const python = startAttempts(world, ['/usr/bin/python3', '-u', here('python-client.py')]);
 
   function print(words: readonly string[]): Promise<string> {
     return new Promise((resolve, reject) => {
@@ -88,23 +92,12 @@ export function openNetworkPrograms(world: NetworkWorld): NetworkPrograms {
   };
 }
 
-/** A program that answers each line with one. */
-function startClient(world: NetworkWorld, words: readonly string[]) {
-  const child = world.start(words, { env: { LC_ALL: 'C.UTF-8' } });
-  let failed = '';
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    failed += text;
-  });
-  if (child.stdout === null) throw new Error('it has no output');
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+/** What came of each attempt, by a program that answers each line with one. */
+function startAttempts(world: NetworkWorld, words: readonly string[]) {
+  const say = startClient(world, words);
   return async (attempts: readonly Attempt[]): Promise<string[]> => {
-    for (const attempt of attempts) child.stdin?.write(`${JSON.stringify(attempt)}\n`);
     const outcomes: string[] = [];
-    for (let at = 0; at < attempts.length; at += 1) {
-      const { value, done } = await lines.next();
-      if (done === true) throw new Error(`${words.join(' ')} ended: ${failed}`);
-      outcomes.push(value);
-    }
+    for (const attempt of attempts) outcomes.push(await say(JSON.stringify(attempt)));
     return outcomes;
   };
 }
