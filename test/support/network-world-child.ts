@@ -1,6 +1,7 @@
 // The servers of the world around a machine: on the ports 80 and 8080 one that answers with the address at which it was reached, or with a line
-// every 50 ms for `/stream`, or with nothing for `/quiet`.
+// every 50 ms for `/stream`, or with nothing for `/quiet`; on port 7 one that sends back what it gets.
 import { createServer, type RequestListener } from 'node:http';
+import { createServer as createTcpServer } from 'node:net';
 
 const answer: RequestListener = (request, response) => {
   const isOver = request.url !== '/quiet' && request.url !== '/stream';
@@ -11,6 +12,7 @@ const answer: RequestListener = (request, response) => {
   const timer = setInterval(() => response.write('line\n'), 50);
   return response.once('close', () => clearInterval(timer));
 };
+createTcpServer((socket) => socket.on('error', () => undefined).pipe(socket)).listen(7, '::');
 createServer(answer).listen(8080, '::', () => {
   createServer(answer).listen(80, '::', () => process.stdout.write('up\n'));
 });

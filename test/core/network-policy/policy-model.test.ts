@@ -1,82 +1,18 @@
-// Random policies against a model that knows no table: it sorts all rules by how specific they are and takes the first that covers the
-// name. The seed is printed; REMORA_FUZZ_SEED runs it again.
+// Random policies against a model that knows no table. The seed is printed; REMORA_FUZZ_SEED runs it again.
 import { expect, onTestFailed, test } from 'vitest';
 import type { NetworkPolicyRule } from '../../../src/contract/network-policy.ts';
 import { compilePolicy } from '../../../src/core/network-policy/compile-policy.ts';
-import type { NetworkPreset } from '../../../src/core/network-policy/presets/network-preset.ts';
 import { randomHex } from '../../../src/core/urandom.ts';
-import { createDice, type Dice } from '../../support/dice.ts';
+import { createDice } from '../../support/dice.ts';
 import { watchTurns } from '../../support/longest-turn.ts';
+import { judgeNaively } from '../../support/network/naive-policy.ts';
+import { disguise, toDomain, toName, toRule } from '../../support/network/random-policy.ts';
 import { threadTime_ms } from '../../support/thread-time.ts';
 
 const POLICIES = 400;
 const NAMES = 25;
 const MANY = 10_000;
 const LONGEST_TURN_MS = 20;
-
-interface Covered {
-  readonly labels: readonly string[];
-  readonly isWild: boolean;
-  readonly isOwn: boolean;
-  readonly action: 'allow' | 'deny';
-}
-
-/** Few labels, so that patterns and names meet often. */
-const labels = ['a', 'b', 'c', 'xn--bcher-kva'] as const;
-
-function toName(dice: Dice): string {
-  return Array.from({ length: 1 + dice.below(4) }, () => dice.pick(labels)).join('.');
-}
-
-/** The same name, written in another way. */
-function disguise(dice: Dice, name: string): string {
-  const letters = [...name].map((letter) => (dice.chance(20) ? letter.toUpperCase() : letter)).join('');
-  const script = dice.chance(20) ? letters.replaceAll(/xn--bcher-kva/gi, 'BÜcher') : letters;
-  return dice.chance(20) ? `${script}.` : script;
-}
-
-function toDomain(dice: Dice): string {
-  if (dice.chance(8)) return '*';
-  return dice.chance(45) ? `*.${disguise(dice, toName(dice))}` : disguise(dice, toName(dice));
-}
-
-function toRule(dice: Dice): NetworkPolicyRule {
-  if (dice.chance(15)) return { include: dice.pick(['one', 'two']) };
-  return { action: dice.pick(['allow', 'deny']), domain: toDomain(dice) };
-}
-
-const toPlain = (domain: string) =>
-  domain.toLowerCase().replaceAll('bücher', 'xn--bcher-kva').replace(/\.$/, '').split('.');
-
-function judgeNaively(rules: readonly NetworkPolicyRule[], presets: ReadonlyMap<string, NetworkPreset>, name: string) {
-  if (rules.length === 0) return 'allow';
-  const all = rules.flatMap(({ action, domain, include }): Covered[] => {
-    const domains = include === undefined ? [domain ?? ''] : (presets.get(include)?.domains ?? []);
-    return domains.map((each) => {
-      const isWild = each.startsWith('*');
-      const parts = toPlain(each).slice(isWild ? 1 : 0);
-      return { labels: parts, isWild, isOwn: include === undefined, action: action ?? 'allow' };
-    });
-  });
-  const asked = toPlain(name);
-  const covering = all.filter((each) => {
-    const end = asked.slice(asked.length - each.labels.length);
-    if (each.labels.length > asked.length || end.join('.') !== each.labels.join('.')) return false;
-    return each.isWild ? asked.length > each.labels.length : asked.length === each.labels.length;
-  });
-  const weigh = (each: Covered) => [
-    each.isWild ? 0 : 1,
-    each.labels.length,
-    each.isOwn ? 1 : 0,
-    each.action === 'deny' ? 1 : 0,
-  ];
-  covering.sort((one, other) => {
-    const [left, right] = [weigh(one), weigh(other)];
-    const at = left.findIndex((value, index) => value !== right[index]);
-    return at === -1 ? 0 : (right[at] ?? 0) - (left[at] ?? 0);
-  });
-  return covering[0]?.action ?? 'deny';
-}
 
 test('random policies judge as the model does', async () => {
   const seed = process.env.REMORA_FUZZ_SEED ?? randomHex(4);
@@ -90,11 +26,11 @@ test('random policies judge as the model does', async () => {
         return [name, { name, date: '2026-01-31', about: name, domains }];
       }),
     );
-    const rules = Array.from({ length: dice.below(13) }, () => toRule(dice));
+    const rules = Array.from({ length: dice.below(13) }, () => toRule(dice, ['one', 'two']));
     const policy = await compilePolicy(rules, presets);
     for (let asked = 0; asked < NAMES; asked += 1) {
       const name = disguise(dice, toName(dice));
-      const expected = judgeNaively(rules, presets, name);
+      const expected = judgeNaively(rules, presets, name).action;
       seen.add(`${expected} by ${policy.judgeName(name).rule === undefined ? 'no rule' : 'a rule'}`);
       expect(policy.judgeName(name).verdict, `${seed}: ${name} of ${JSON.stringify([rules, [...presets]])}`).toBe(
         expected,
