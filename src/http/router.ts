@@ -56,11 +56,13 @@ export function createRouter(operations: Operations): Router {
     entry.operations.set(slot, { id, operation });
   }
   prefixes.sort((one, other) => other.prefix.length - one.prefix.length);
-  const certain = prefixes.filter((prefix) => isCertain(prefix, [...entries.values()]));
+  const owned = prefixes.map((prefix) => ({ ...prefix, rivals: toRivals(prefix, [...entries.values()]) }));
   return {
     match(method, path, protocol, accept) {
       // Most calls of the gateway end here: to look through the tree for each would cost more than all the rest of this function.
-      const sure = certain.find(({ prefix }) => path.startsWith(prefix));
+      const sure = owned.find(
+        ({ prefix, rivals }) => path.startsWith(prefix) && !rivals.some((rival) => path.startsWith(rival)),
+      );
       if (sure !== undefined && !entries.has(withoutSlash(path))) {
         return { ...pick(sure.operations, method, { protocol, accept }), params: {} };
       }
@@ -76,15 +78,15 @@ export function createRouter(operations: Operations): Router {
 }
 
 /**
- * Whether a path that begins with this prefix belongs to it, unless an operation has exactly this path: no operation with parameters
- * and no longer prefix could claim it.
+ * How the paths begin that another operation with parameters, or one with a longer prefix, could claim. Every other path with this
+ * prefix belongs to it, unless an operation has exactly this path.
  */
-function isCertain({ prefix }: Prefix, entries: readonly { readonly path: string }[]): boolean {
-  return entries.every(({ path }) => {
+function toRivals({ prefix }: Prefix, entries: readonly { readonly path: string }[]): readonly string[] {
+  return entries.flatMap(({ path }) => {
     const literal = path.split('{')[0] ?? '';
     const isItself = literal === prefix && path.endsWith('...}');
-    if (isItself || literal === path) return true;
-    return !literal.startsWith(prefix) && !prefix.startsWith(literal);
+    if (isItself || literal === path) return [];
+    return literal.startsWith(prefix) || prefix.startsWith(literal) ? [literal] : [];
   });
 }
 

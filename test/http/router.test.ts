@@ -36,6 +36,15 @@ test.each([
 });
 
 test.each([
+  ['/v1/calls/old/7', 'old'],
+  ['/v1/calls/old/7/8', 'calls'],
+  ['/v1/calls/older/7', 'calls'],
+  ['/v1/calls/old', 'calls'],
+])('an operation with parameters below some of the paths of a prefix takes no other of them: %s', (path, id) => {
+  expect(find({ old: operation('/v1/calls/old/{id}'), calls }, path)).toBe(id);
+});
+
+test.each([
   ['/v1/calls/open', 'open'],
   ['/v1/calls/7', 'calls'],
 ])('an operation whose parameter stands in the place of a prefix wins over it: %s', (path, id) => {
