@@ -23,7 +23,7 @@ describe.skipIf(isWithoutSystemd())('the unit of the agent', () => {
   const status = async () => JSON.parse(await box.run(`${curl} http://localhost/v1/status`));
   /** The agent's own lines since the time that `mark` gave. */
   const linesSince = async (mark: string): Promise<Line[]> => {
-    const said = await box.run(`journalctl -u remora -o json --no-pager --since=@${mark}`);
+    const said = await box.run(`journalctl --sync && journalctl -u remora -o json --no-pager --since=@${mark}`);
     const records = said.split('\n').filter((line) => line.startsWith('{'));
     return records
       .map((line) => JSON.parse(line))
@@ -179,7 +179,10 @@ describe.skipIf(isWithoutSystemd())('the unit of the agent', () => {
     const before = Number(await show('NRestarts'));
     for (let count = 1; count <= 7; count += 1) {
       await box.run('systemctl kill --kill-who=main --signal=KILL remora');
-      await eventually(async () => Number(await show('NRestarts')) === before + count, 30_000);
+      await eventually(
+        async () => Number(await show('NRestarts')) === before + count && (await show('MainPID')) !== '0',
+        30_000,
+      );
     }
     expect(await box.run(`${curl} http://localhost/v1/health`)).toBe('{"status":"ok"}\n');
     expect(await show('StartLimitIntervalUSec')).toBe('0');

@@ -84,7 +84,7 @@ describe.skipIf(isWithoutSystemd())('the unit of the platform', () => {
     await give('short');
     await box.run('systemctl reload remora-platform');
     expect([await figures('second-token-of-the-figures'), await figures('short')]).toEqual(['200', '401']);
-    expect(await box.run('journalctl -u remora-platform -p err -o cat --no-pager')).toMatch(
+    expect(await box.run('journalctl --sync && journalctl -u remora-platform -p err -o cat --no-pager')).toMatch(
       /"msg":"the token for .metrics cannot be used/,
     );
     expect([await show('MainPID'), await show('ActiveState')]).toEqual([pid, 'active']);
