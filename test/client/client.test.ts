@@ -227,7 +227,7 @@ test('a connection that breaks off before the answer may have been sent', async 
 
 test('a server that never answers is given up at the deadline, also in the middle of a body', async () => {
   const silent = await serve(() => undefined);
-  const early = await failure(createClient(operations, { ...silent, timeout_ms: 500 }).call('health'));
+  const early = await failure(createClient(operations, { ...silent, timeout_ms: 1_000 }).call('health'));
   expect(early).toMatchObject({ code: 'timeout', retryable: true, sent: true });
   const half = await serve((response) => response.write('{"status"'));
   expect(await failure(createClient(operations, half).call('health', { timeout_ms: 300 }))).toMatchObject({
@@ -306,9 +306,9 @@ test('a stream has no deadline after its headers, and ends loudly when it breaks
     responses.push(response);
   });
   const client = createClient(operations, { ...at, timeout_ms: 30 });
-  const read = client.stream('nodeEvents', { timeout_ms: 1_000 })[Symbol.asyncIterator]();
+  const read = client.stream('nodeEvents', { timeout_ms: 1_500 })[Symbol.asyncIterator]();
   await read.next();
-  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  await new Promise((resolve) => setTimeout(resolve, 1_600));
   responses[0]?.write(`${JSON.stringify(tx(2))}\n`);
   expect((await read.next()).value).toEqual(tx(2));
   responses[0]?.destroy();

@@ -153,7 +153,7 @@ export const nobody = () => client.call('readSprite', {});
   const tsc = join(root, 'node_modules/.bin/tsc');
   const check = () => execFileSync(tsc, ['-p', '.'], { cwd: dir, encoding: 'utf8', stdio: 'pipe' });
   expect(check()).toBe('');
-});
+}, 180_000);
 
 it('brings the built program and the client, no package that is not imported, and neither sources nor maps', () => {
   const dir = installKit(tarball, {});

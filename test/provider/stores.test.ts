@@ -242,7 +242,7 @@ describe.each<[string, () => Promise<readonly [Kept, Kept]>]>([
     expect((await callSigned(baseUrl, post)).status).toBe(500);
     isBroken = false;
     const now_ms = Date.now();
-    await two.resources.claim({ extension_id: 'e1', holder: 'killed', now_ms, until_ms: now_ms + 700 });
+    await two.resources.claim({ extension_id: 'e1', holder: 'killed', now_ms, until_ms: now_ms + 2_000 });
     expect((await callSigned(baseUrl, post)).status).toBe(503);
     await expect.poll(async () => (await callSigned(baseUrl, post)).status, { interval: 50 }).toBe(200);
   });
