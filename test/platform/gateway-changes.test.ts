@@ -92,7 +92,7 @@ test('it ends when the sprite is deleted, when the platform stops, and for the f
 
 test('it is for sprites only', async () => {
   const platform = await openTestPlatform();
-  openAll(platform);
+  await openAll(platform);
   const call = { path: '/v1/gateway/changes' };
   expect(await platform.call(call)).toMatchObject({ status: 403, json: { error: 'forbidden' } });
   expect(await callPlatform(platform.url, call)).toMatchObject({ status: 401 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/core/clock.ts';
 import { Secret } from '../../src/core/secret.ts';
 import type { GatewayLimits } from '../../src/platform/gateway/gateway-limits.ts';
 import { startEchoProvider } from '../support/echo-provider.ts';
@@ -9,7 +10,9 @@ const many = { perSecond: 1_000, inFlight: 100 };
 async function open(limits: Partial<GatewayLimits>) {
   const provider = await startEchoProvider();
   const gatewayLimits = { connector: many, sprite: many, ...limits };
-  const platform = await openTestPlatform({ catalogue: [provider.entry('openai')], gatewayLimits });
+  // It stands still: no call is allowed again while a test makes the next one.
+  const clock = { wall_ms: systemClock.wall_ms, mono_ms: () => 0 };
+  const platform = await openTestPlatform({ catalogue: [provider.entry('openai')], gatewayLimits, clock });
   const { admin } = platform;
   const organization = 'acme';
   for (const id of ['conn_1', 'conn_2']) {

@@ -96,7 +96,7 @@ test('calls are summed by day and connector, for the organization and for a spri
   const away = { ...ZERO, day, connector_id: 'conn_2', provider: 'away', calls: 1 };
   const all = await eventually(async () => {
     const { usage } = await read('');
-    return usage.length === 2 ? usage : undefined;
+    return usage.length === 2 && usage[0].calls === 3 ? usage : undefined;
   });
   expect(all).toEqual([of(3, 1), away]);
   expect(await read('?sprite=dev-2')).toEqual({ usage: [of(1, 0)] });

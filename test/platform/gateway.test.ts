@@ -4,6 +4,7 @@ import { Secret } from '../../src/core/secret.ts';
 import type { NewAdminConnector } from '../../src/platform/admin.ts';
 import type { NewCatalogueEntry } from '../../src/platform/catalogue/catalogue-entry.ts';
 import { startEchoProvider } from '../support/echo-provider.ts';
+import { eventually } from '../support/eventually.ts';
 import { openTestPlatform } from '../support/open-platform.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { openRawUpstream } from '../support/raw-upstream.ts';
@@ -159,7 +160,7 @@ test('a stream ends when a changed policy does not allow it any more, and the re
   const text = await caller.ended;
   expect(text.endsWith('0\r\n\r\n')).toBe(false);
   await connection.closed;
-  expect(platform.log).toContainEqual(expect.objectContaining({ ended: 'cut', reason: 'endpoint_blocked' }));
+  await eventually(() => platform.log.some(({ ended, reason }) => ended === 'cut' && reason === 'endpoint_blocked'));
 });
 
 test('the end of the platform ends open calls', async () => {

@@ -61,7 +61,7 @@ describe.skipIf(isWithoutPostgres())('hosts on one database', () => {
     expect([await state(owner), await state(again)]).toEqual(['running', 'running']);
     expect((await start(again, idle)).status).toBe(429);
     expect((await owner.call({ method: 'POST', path: `${machine}/stop` })).status).toBe(200);
-    expect((await owner.call({ path: `${machine}/wait?state=stopped&timeout=10` })).status).toBe(200);
+    expect((await owner.call({ path: `${machine}/wait?state=stopped&timeout=30` })).status).toBe(200);
     expect((await start(again, idle)).status).toBe(200);
     expect((await again.call({ method: 'DELETE', path: `/v1/sprites/${name}` })).status).toBe(421);
     expect((await owner.call({ method: 'DELETE', path: `/v1/sprites/${name}` })).status).toBe(204);

@@ -108,7 +108,7 @@ describe.skipIf(isWithoutPostgres())('PostgreSQL', () => {
 
   test('ends a statement that takes too long, and a turn that is not had', async () => {
     const url = await server.createDatabase();
-    const session = openSession(url, 100);
+    const session = openSession(url, 500);
     await expect(session.run('SELECT pg_sleep(5)')).rejects.toBeInstanceOf(StorageFailure);
     expect(await session.all('SELECT 1 AS one')).toEqual([{ one: 1 }]);
     const holder = openSession(url);
@@ -136,7 +136,7 @@ describe.skipIf(isWithoutPostgres())('PostgreSQL', () => {
 
   test('that is silent is given up by whoever waits, and serves again when it goes on', async () => {
     const url = await server.createDatabase();
-    const session = createPostgresSession({ url, statement_ms: 5_000, answer_ms: 300 });
+    const session = createPostgresSession({ url, statement_ms: 5_000, answer_ms: 1_500 });
     const row = await session.one<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     const pid = row?.pid ?? 0;
     process.kill(pid, 'SIGSTOP');
@@ -178,7 +178,7 @@ describe.skipIf(isWithoutPostgres())('PostgreSQL', () => {
       const url = await server.createDatabase();
       const holder = openSession(url);
       await holder.run('SELECT pg_advisory_lock(hashtextextended($1, 0))', ['a']);
-      const locks = createPostgresLocks({ openSession: () => openSession(url), wait_ms: 200 });
+      const locks = createPostgresLocks({ openSession: () => openSession(url), wait_ms: 1_000 });
       await expect(locks.exclusively('a', async () => undefined)).rejects.toBeInstanceOf(StorageFailure);
       await holder.end();
       expect(await locks.exclusively('a', async () => 'had')).toBe('had');

@@ -74,6 +74,8 @@ describe.skipIf(isWithoutChromium())('in a browser', () => {
   }
 
   const title = (page: Page) => page.getByRole('heading').textContent();
+  /** A click may be over before the page that it leads to is there. */
+  const expectTitle = (page: Page, text: string) => expect.poll(() => title(page)).toBe(text);
 
   test.each([
     ['with scripts', true],
@@ -85,16 +87,16 @@ describe.skipIf(isWithoutChromium())('in a browser', () => {
     const complaints: string[] = [];
     page.on('console', (message) => complaints.push(message.text()));
     await page.goto(start);
-    expect(await title(page)).toBe('Sign in');
+    await expectTitle(page, 'Sign in');
     await signIn(page, user, user.password);
-    expect(await title(page)).toBe('Continue to sample?');
+    await expectTitle(page, 'Continue to sample?');
     expect(await page.getByRole('listitem').allInnerTexts()).toEqual(['acme']);
     expect(await page.getByText('Ada <b>').count()).toBe(1);
     await page.getByRole('button', { name: 'Allow' }).click();
     await page.waitForURL(`${provider.origin}/home?*`);
-    expect(await title(page)).toBe(`welcome ${user.user_id}`);
+    await expectTitle(page, `welcome ${user.user_id}`);
     await page.goto(start);
-    expect(await title(page)).toBe(`welcome ${user.user_id}`);
+    await expectTitle(page, `welcome ${user.user_id}`);
     const known = await context.cookies(platform.url);
     expect(known.map((each) => [each.httpOnly, each.sameSite])).toEqual([
       [true, 'Lax'],
@@ -147,9 +149,9 @@ describe.skipIf(isWithoutChromium())('in a browser', () => {
     await signIn(page, user, user.password);
     await page.getByRole('button', { name: 'Deny' }).click();
     await page.waitForURL(`${provider.origin}/home?*`);
-    expect(await title(page)).toBe('refused: access_denied');
+    await expectTitle(page, 'refused: access_denied');
     await page.goto(start);
-    expect(await title(page)).toBe('Continue to sample?');
+    await expectTitle(page, 'Continue to sample?');
   });
 
   test('a wrong password is told, the address stays, and the right one goes on', async () => {
@@ -161,7 +163,7 @@ describe.skipIf(isWithoutChromium())('in a browser', () => {
     expect(await page.getByLabel('Email address').inputValue()).toBe(user.email);
     expect(await page.getByLabel('Password').inputValue()).toBe('');
     await signIn(page, user, user.password);
-    expect(await title(page)).toBe('Continue to sample?');
+    await expectTitle(page, 'Continue to sample?');
   });
 
   test('who signs out has to sign in again', async () => {
@@ -170,12 +172,12 @@ describe.skipIf(isWithoutChromium())('in a browser', () => {
     await page.goto(start);
     await signIn(page, user, user.password);
     await page.getByRole('link', { name: 'Sign out' }).click();
-    expect(await title(page)).toBe('Sign out');
+    await expectTitle(page, 'Sign out');
     await page.getByRole('button', { name: 'Sign out' }).click();
-    expect(await title(page)).toBe('Signed out');
+    await expectTitle(page, 'Signed out');
     await page.goBack();
     await page.goto(start);
-    expect(await title(page)).toBe('Sign in');
+    await expectTitle(page, 'Sign in');
   });
 
   test('another site neither signs out, nor allows anything, nor shows the pages in a frame', async () => {
@@ -183,7 +185,7 @@ describe.skipIf(isWithoutChromium())('in a browser', () => {
     const page = await (await openContext()).newPage();
     await page.goto(start);
     await signIn(page, user, user.password);
-    expect(await title(page)).toBe('Continue to sample?');
+    await expectTitle(page, 'Continue to sample?');
     const form_token = (await page.locator('input[name=form_token]').first().getAttribute('value')) ?? '';
     for (const origin of [provider.origin, provider.origin.replace('127.0.0.1', 'localhost')]) {
       const field = `<input name="form_token" value="${form_token}">`;
@@ -194,12 +196,12 @@ describe.skipIf(isWithoutChromium())('in a browser', () => {
       await page.goto(`${origin}/page`);
       expect(await page.frameLocator('iframe').getByRole('heading').count()).toBe(0);
       await page.getByRole('button', { name: 'out' }).click();
-      expect(await title(page)).toBe('Not signed out');
+      await expectTitle(page, 'Not signed out');
       await page.goto(`${origin}/page`);
       await page.getByRole('button', { name: 'allow' }).click();
       expect(['This page is not good any more', 'Sign in']).toContain(await title(page));
       await page.goto(start);
-      expect(await title(page)).toBe('Continue to sample?');
+      await expectTitle(page, 'Continue to sample?');
     }
   });
 });

@@ -15,7 +15,7 @@ async function openWithSprites(...names: string[]) {
     await platform.call({ method: 'POST', path: `/v1/apps/acme/machines/${(await machine(name)).id}/${action}` });
   const reach = async (name: string, state: string) => {
     const answer = await platform.call({
-      path: `/v1/apps/acme/machines/${(await machine(name)).id}/wait?state=${state}&timeout=10`,
+      path: `/v1/apps/acme/machines/${(await machine(name)).id}/wait?state=${state}&timeout=30`,
     });
     expect(answer.json).toEqual({ ok: true });
   };

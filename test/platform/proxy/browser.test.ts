@@ -93,6 +93,8 @@ describe.skipIf(isWithoutChromium())('in a browser', () => {
   }
 
   const title = (page: Page) => page.getByRole('heading').textContent();
+  /** A click may be over before the page that it leads to is there. */
+  const expectTitle = (page: Page, text: string) => expect.poll(() => title(page)).toBe(text);
   const arrivals = async (): Promise<readonly { readonly url: string }[]> =>
     JSON.parse((await opened().ask({ path: '/arrivals', token: opened().platform.token })).text).arrivals;
 
@@ -103,17 +105,17 @@ describe.skipIf(isWithoutChromium())('in a browser', () => {
     const complaints: string[] = [];
     page.on('console', (message) => complaints.push(message.text()));
     await page.goto(`${url}/page?a=1#part`);
-    expect(await title(page)).toBe('Sign in');
+    await expectTitle(page, 'Sign in');
     expect(await page.getByText('to continue to dev-1.acme.localhost').count()).toBe(1);
     await signIn(page, admin);
     await page.waitForURL(`${url}/page?a=1*`);
-    expect(await title(page)).toBe('inside');
+    await expectTitle(page, 'inside');
     await page.getByText('from the page').waitFor();
     expect(await page.evaluate('document.cookie')).toBe('');
     await page.goto(`${url}/.remora/logout`);
-    expect(await title(page)).toBe('Sign out');
+    await expectTitle(page, 'Sign out');
     await page.getByRole('button', { name: 'Sign out' }).click();
-    expect(await title(page)).toBe('Signed out');
+    await expectTitle(page, 'Signed out');
     await page.goto(`${url}/page`);
     expect([await title(page), new URL(page.url()).origin]).toEqual(['Sign in', platform.url]);
     expect(complaints.filter((text) => /security policy|refused/i.test(text))).toEqual([]);
@@ -124,7 +126,7 @@ describe.skipIf(isWithoutChromium())('in a browser', () => {
     await page.goto(`${url}/page`);
     await signIn(page, opened().member);
     await page.waitForURL(`${url}/page`);
-    expect(await title(page)).toBe('Nothing here');
+    await expectTitle(page, 'Nothing here');
   });
 
   test('a page of another sprite, its worker and its redirects get nothing in, with the cookie of a person who is signed on', async () => {
@@ -140,7 +142,7 @@ describe.skipIf(isWithoutChromium())('in a browser', () => {
     expect((await arrivals()).filter(({ url: asked }) => asked.includes('steal'))).toEqual([]);
     // The person is not locked out by the cookie, and no worker of the other page stands between.
     await page.goto(`${url}/page`);
-    expect(await title(page)).toBe('inside');
+    await expectTitle(page, 'inside');
     expect(await page.evaluate('navigator.serviceWorker.getRegistrations().then((all) => all.length)')).toBe(0);
   });
 });
