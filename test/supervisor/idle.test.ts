@@ -40,14 +40,14 @@ async function open(dir = tempDir(), idle_ms = 200) {
 }
 
 test('it ends when nothing was asked and nothing runs, and not before', async () => {
-  const { supervisor, call } = await open();
+  const { supervisor, call } = await open(tempDir(), 600);
   let isIdle = false;
   void supervisor.idle.then(() => {
     isIdle = true;
   });
   const body = { cmd: 'sleep', args: ['60'] };
   expect((await call('PUT', '/v1/services/web?duration=0', body)).status).toBe(200);
-  await new Promise((resolve) => setTimeout(resolve, 800));
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
   expect(isIdle).toBe(false);
   expect((await call('DELETE', '/v1/services/web')).status).toBe(204);
   await supervisor.idle;

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import { loudly } from '../../support/loudly.ts';
 import { isRoot, otherUser, serveFiles } from '../../support/serve-files.ts';
+import { signalRunning } from '../../support/signal-running.ts';
 
 function statusOf(pid: number): Map<string, string> {
   const lines = readFileSync(`/proc/${pid}/status`, 'utf8').split('\n');
@@ -51,7 +52,7 @@ describe.skipIf(loudly(!isRoot, 'a process of another user: this is not root'))(
     const { room, get } = await serveFiles(otherUser());
     await get('list', { path: '.' });
     const first = room.userProcess ?? 0;
-    process.kill(first, 'SIGKILL');
+    signalRunning(first, 'SIGKILL');
     await eventually(() => room.userProcess === undefined);
     expect((await get('list', { path: '.' })).status).toBe(200);
     expect(room.userProcess).not.toBe(first);
@@ -67,8 +68,9 @@ describe.skipIf(loudly(!isRoot, 'a process of another user: this is not root'))(
   it('ends with the supervisor', async () => {
     const { room, get } = await serveFiles(otherUser());
     await get('list', { path: '.' });
-    const pid = room.userProcess ?? 0;
+    const pid = room.userProcess;
+    signalRunning(pid, 0);
     await room[Symbol.asyncDispose]();
-    expect(() => process.kill(pid, 0)).toThrow();
+    expect(() => signalRunning(pid, 0)).toThrow('ESRCH');
   });
 });

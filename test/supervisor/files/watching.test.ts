@@ -107,11 +107,11 @@ describe.each(ways)('a watch $way', ({ user }) => {
 
   it.skipIf(user !== ownUser)(
     'drops a caller that does not read; another one hears of every file',
-    { timeout: 60_000 },
+    { timeout: 150_000 },
     async () => {
       const { home, socket, caller, subscribe } = await openWatch();
       const heard = (name: string) =>
-        eventually(() => caller.messages.some((text) => text.includes(`/${name}"`)), 18_000);
+        eventually(() => caller.messages.some((text) => text.includes(`/${name}"`)), 45_000);
       // More than the queue of the kernel holds.
       const slow = await openWebSocket(socket, '/v1/fs/watch');
       slow.socket.send(JSON.stringify({ type: 'subscribe', paths: ['.'], workingDir: home }));

@@ -75,9 +75,7 @@ test.each(KINDS)('what runs on in the background of %s holds the exit code up fo
   }
 });
 
-test('a caller who reads slowly gets the exit code too, while something in the background prints without end', {
-  timeout: 15_000,
-}, async () => {
+test('a caller who reads slowly gets the exit code too, while something in the background prints without end', async () => {
   const supervisor = await startSupervisor();
   const script = "trap '' HUP; yes & printf %300000s end; exit 3";
   const query = toExecQuery(['sh', '-c', script], { tty: 'false', env: `DIR=${supervisor.dir}/` });

@@ -1,12 +1,12 @@
 // A supervisor that is killed at any moment: the next one knows what is defined, and no service runs twice.
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished, test } from 'vitest';
 import type { ServiceResponse } from '../../../src/contract/services.ts';
 import { readProcess } from '../../../src/linux/processes/process-table.ts';
 import { RunNotes } from '../../../src/supervisor/services/run-note.ts';
 import { eventually } from '../../support/eventually.ts';
+import { readOf } from '../../support/processes-of.ts';
 import { findPids, startSupervisor, stateDirOf } from '../../support/supervisor-process.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -23,12 +23,14 @@ test('what ran is ended and started again; what was stopped by hand stays stoppe
   const dir = tempDir();
   const mark = `svc-kill-${process.pid}-a`;
   const first = await startSupervisor({ dir });
-  await first.put('web', service(mark), '?duration=1500ms');
+  await first.put('web', service(mark));
   await first.put('off', { cmd: 'sleep', args: ['60'] });
   await first.post('off/stop');
   const before = (await first.read('web')).state?.pid ?? 0;
-  const old = findPids(mark);
-  expect(old.length).toBeGreaterThan(1);
+  const old = await eventually(() => {
+    const found = findPids(mark);
+    return found.length > 1 && findPids(`${mark}-child`).length > 0 && found;
+  });
   await first.kill();
   expect(findPids(mark)).toContain(before);
 
@@ -100,7 +102,8 @@ it.each([
 /** The shells of the service itself, which lead a process group: not its child, not the sleeps. */
 function leadersOf(mark: string): number[] {
   return findPids(mark).filter((pid) => {
-    const words = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
+    // A shell forks for each command, and that process may be over by now.
+    const words = readOf(pid, 'cmdline').split('\0');
     return words[0] === 'sh' && words.includes(mark) && readProcess(pid)?.group === pid;
   });
 }

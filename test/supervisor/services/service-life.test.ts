@@ -10,7 +10,7 @@ const sh = (script: string, more: object = {}) => ({ cmd: 'sh', args: ['-c', scr
 test('a service is defined, followed, listed without its variables, stopped and deleted; its log stays', async () => {
   const supervisor = await startSupervisor();
   const script = 'echo "out $GREETING"; echo err >&2; sleep 60';
-  const put = await supervisor.put('web', sh(script, { env: { GREETING: 'hunter2' } }), '?duration=1500ms');
+  const put = await supervisor.put('web', sh(script, { env: { GREETING: 'hunter2' } }), '?duration=3s');
   expect(put.status).toBe(200);
   expect(put.headers).toMatchObject({ 'cache-control': 'no-cache', 'x-content-type-options': 'nosniff' });
   const path = logFileOf(supervisor.dir, 'web');
@@ -46,7 +46,7 @@ test('a service is defined, followed, listed without its variables, stopped and 
 
 test('a service that ends is started again, later each time, and says why it is down', async () => {
   const supervisor = await startSupervisor();
-  const put = await supervisor.put('job', sh('echo once; exit 3'), '?duration=3s');
+  const put = await supervisor.put('job', sh('echo once; exit 3'), '?duration=5s');
   const events = toEvents(put);
   expect(events.map(({ type }) => type).slice(0, 5)).toEqual(['started', 'stdout', 'exit', 'started', 'stdout']);
   expect(events[2]).toMatchObject({ exit_code: 3 });
@@ -82,17 +82,18 @@ test('stopping ends every process, also those that moved to sessions of their ow
 test('replacing a running service stops the old process and runs the new one', async () => {
   const supervisor = await startSupervisor();
   await supervisor.put('web', sh('echo one; exec sleep 60'));
-  const put = await supervisor.put('web', sh('echo two; exec sleep 60'), '?duration=500ms');
+  const put = await supervisor.put('web', sh('echo two; exec sleep 60'), '?duration=2s');
   const types = toEvents(put).map((event) => (event.type === 'stdout' ? event.data : event.type));
   expect(types.filter((type) => type !== 'one')).toEqual(['stopping', 'stopped', 'started', 'two', 'complete']);
-  const restart = await supervisor.post('web/restart?duration=0.5');
+  const restart = await supervisor.post('web/restart?duration=1.5');
   const again = toEvents(restart).map((event) => (event.type === 'stdout' ? event.data : event.type));
   expect(again).toEqual(['stopping', 'stopped', 'started', 'two', 'complete']);
 });
 
 test('a signal reaches the process; unknown ones, unknown services and stopped ones are told apart', async () => {
   const supervisor = await startSupervisor();
-  await supervisor.put('web', sh('trap "echo hup" HUP; while :; do sleep 0.05; done'), '?duration=300ms');
+  await supervisor.put('web', sh('trap "echo hup" HUP; echo ready; while :; do sleep 0.05; done'));
+  await eventually(() => readLogOf(supervisor.dir, 'web').includes('ready'));
   const signal = (name: string, text: string) => supervisor.post('signal', { name, signal: text });
   expect((await signal('web', 'SIGHUP')).status).toBe(204);
   await eventually(() => readLogOf(supervisor.dir, 'web').includes('hup'));

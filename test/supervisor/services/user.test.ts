@@ -1,6 +1,6 @@
 // As whom services run, in which group, and that all of a group ends. Needs root, as a supervisor under systemd has it.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmdirSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createCgroup } from '../../../src/linux/processes/cgroup.ts';
@@ -22,9 +22,14 @@ describe.skipIf(!isRoot || findUser(USER) === undefined)('under root', () => {
     const script =
       'id -u; id -g; id -G; umask; echo "$USER|$TEXT"; env | grep -c LD_NONE; echo again > /dev/stdout; sleep 0.3; echo error > /dev/stderr; sleep 60';
     const env = { TEXT: `a'b "c"\nd $HOME`, LD_NONE: '1' };
-    const put = await supervisor.put('web', { cmd: 'sh', args: ['-c', script], env }, '?duration=1500ms');
+    await supervisor.put('web', { cmd: 'sh', args: ['-c', script], env });
+    const shown = async (name: string, last: RegExp) =>
+      await eventually(async () => {
+        const lines = linesOf((await supervisor.ask({ target: `/v1/services/${name}/logs` })).text);
+        return lines.some((line) => last.test(line)) && lines;
+      });
     const id = (flag: string) => execFileSync('id', [flag, USER], { encoding: 'utf8' }).trim();
-    expect(linesOf(put.text)).toEqual([
+    expect(await shown('web', /^error$/)).toEqual([
       id('-u'),
       id('-g'),
       id('-G'),
@@ -37,8 +42,8 @@ describe.skipIf(!isRoot || findUser(USER) === undefined)('under root', () => {
     ]);
     expect(existsSync(join(dir, 'state', 'supervisor', 'services.json'))).toBe(true);
     const steal = `cat ${join(dir, 'state', 'supervisor', 'services.json')}; kill -9 ${supervisor.child.pid}`;
-    const thief = await supervisor.put('thief', { cmd: 'sh', args: ['-c', `${steal}; sleep 60`] }, '?duration=800ms');
-    expect(linesOf(thief.text).join()).toMatch(/Permission denied.*not permitted/i);
+    await supervisor.put('thief', { cmd: 'sh', args: ['-c', `${steal}; sleep 60`] });
+    expect((await shown('thief', /not permitted/i)).join()).toMatch(/Permission denied.*not permitted/i);
     expect((await supervisor.post('web/stop')).status).toBe(200);
   });
 
@@ -48,11 +53,18 @@ describe.skipIf(!isRoot || findUser(USER) === undefined)('under root', () => {
     const supervisor = await startSupervisor({ dir, user: USER });
     // The loader of each program complains of a library that it does not find.
     const env = { LD_PRELOAD: '/no/such/library.so' };
-    await supervisor.put('web', { cmd: 'sleep', args: ['60'], env }, '?duration=800ms');
-    const complaints = readLogOf(dir, 'web')
-      .split('\n')
-      .filter((line) => line.includes('/no/such/library.so'));
-    expect(complaints).toHaveLength(1);
+    await supervisor.put('web', { cmd: 'sleep', args: ['60'], env });
+    // Those that start it have complained by then.
+    await eventually(async () => {
+      const { state } = await supervisor.read('web');
+      return state?.pid !== undefined && readFileSync(`/proc/${state.pid}/comm`, 'utf8') === 'sleep\n';
+    });
+    const complaints = () =>
+      readLogOf(dir, 'web')
+        .split('\n')
+        .filter((line) => line.includes('/no/such/library.so'));
+    await eventually(() => complaints().length > 0);
+    expect(complaints()).toHaveLength(1);
   });
 });
 
@@ -79,7 +91,7 @@ describe.skipIf(!isRoot || GROUPS === undefined)('in a control group', () => {
     await supervisor.put('tree', { cmd: 'sh', args: ['-c', script] }, '?duration=500ms');
     const [group] = await eventually(() => inner().length === 1 && inner());
     await eventually(() => findPids(`${mark}\0`).length > 0);
-    expect(createCgroup(join(path, group ?? '')).pids().length).toBeGreaterThanOrEqual(3);
+    await eventually(() => createCgroup(join(path, group ?? '')).pids().length >= 3);
     await supervisor.post('tree/stop?timeout=200ms');
     expect(findPids(mark)).toEqual([]);
     expect(inner()).toEqual([]);
