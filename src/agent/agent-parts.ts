@@ -242,7 +242,7 @@ function createInside(
       log,
       part: board.part('channel'),
       config,
-      identity: () => ({ ...resume.identityHeaders(), ...network.toHeaders() }),
+      identity: () => ({ ...resume.identityHeaders(), ...network.toHeaders(), ...programPolicy.toHeaders() }),
       async mayDial(signal) {
         await resume.gate.wait();
         await resumeReports.mayGoOut(signal);

@@ -11,6 +11,9 @@ export const CHANNEL_PROTOCOL = 'remora-channel/1';
 /** Sent with the request for a channel by a machine that may be restricted by a network policy, as from a disk that it was restored to. */
 export const RESTRICTED_HEADER = 'remora-network-restricted';
 
+/** The same, by a machine whose programs are restricted. */
+export const PROGRAMS_RESTRICTED_HEADER = 'remora-programs-restricted';
+
 /** The `:authority` of a CONNECT that reaches the agent's own operations. */
 export const AGENT_AUTHORITY = 'agent';
 

@@ -30,8 +30,11 @@ export function openPolicies(
     policyDelivery,
     programPolicyDelivery,
     onRefused: createRefusalRecorder({ storage, changes, clock, log }),
-    async prepare(channel, isRestricted) {
-      await Promise.all([policyDelivery.check(channel, isRestricted), programPolicyDelivery.check(channel)]);
+    async prepare(channel, restricted) {
+      await Promise.all([
+        policyDelivery.check(channel, restricted.network),
+        programPolicyDelivery.check(channel, restricted.programs),
+      ]);
     },
   };
 }

@@ -107,15 +107,34 @@ describe.skipIf(skip)('in a machine whose supervisor is of root', () => {
     expect(existsSync(fileOf())).toBe(false);
   });
 
-  test('without a user of the sprite nothing runs, and nothing is restricted', async () => {
-    const { dir, start, call, inside } = opened();
+  test('a machine on whose disk another one holds is told that there is none', async () => {
+    const { start, inside } = opened();
+    writeFileSync(fileOf(), JSON.stringify({ privileges: minimal, resources: {} }), { mode: 0o600 });
+    await start();
+    await eventually(async () => isDeepStrictEqual(await inside('/v1/policy/privileges'), {}), 30_000);
+    expect(existsSync(fileOf())).toBe(false);
+  });
+
+  test('a machine that cannot keep to it any more is not reached, until nothing is to hold in it', async () => {
+    const { dir, end, start, call, inside, platform } = opened();
+    await start();
+    expect((await call('POST', 'privileges', minimal)).status).toBe(204);
+    await end();
     rmSync(join(dir, 'state', 'supervisor'), { recursive: true, force: true });
     await start({});
-    expect(await call('POST', 'privileges', minimal)).toMatchObject({
-      status: 501,
-      json: { details: { missing: 'the user of this sprite (REMORA_USER)' } },
-    });
+    const missing = 'the user of this sprite (REMORA_USER)';
+    const refusal = { status: 501, json: { error: 'not_supported', details: { missing } } };
+    const services = () => platform.call({ path: '/v1/sprites/dev-1/services' });
+    expect(
+      await eventually(async () => ((await services()).status === 501 ? await services() : false), 30_000),
+    ).toMatchObject(refusal);
+    expect(await call('POST', 'privileges', { noNewPrivileges: true })).toMatchObject(refusal);
+    expect((await call('DELETE', 'privileges')).status).toBe(204);
     expect((await call('GET', 'privileges')).json).toEqual({});
     expect(await inside('/v1/policy/privileges')).toEqual({});
+    // Its agent dials again by itself.
+    await eventually(async () => (await services()).status !== 501, 60_000);
+    expect(await call('POST', 'privileges', minimal)).toMatchObject(refusal);
+    expect((await call('GET', 'privileges')).json).toEqual({});
   });
 });

@@ -1,7 +1,8 @@
 // What the programs of this machine may do and use: it comes over the channel, and the supervisor keeps it and to it. What holds is read from the
 // supervisor's file, so that nobody starts a supervisor by looking.
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { PROGRAMS_RESTRICTED_HEADER } from '../../contract/channel.ts';
 import {
   type ownProgramPolicyOperations,
   type ProgramPolicy,
@@ -26,6 +27,8 @@ export interface ProgramPolicyPartOptions {
 
 export interface ProgramPolicyPart {
   readonly handlers: Handlers<typeof ownProgramPolicyOperations, Caller>;
+  /** Headers with which a channel is asked for: the platform looks at a machine whose programs are restricted. */
+  toHeaders(): Readonly<Record<string, string>>;
   /** For `/v1/status`: what holds for programs that start now, or why it is not known. */
   describe(): ProgramPolicy | { readonly error: string };
 }
@@ -41,11 +44,16 @@ export function createProgramPolicyPart({ config, uid, openLink }: ProgramPolicy
       async enforceProgramPolicy({ body }) {
         if (isEmptyPolicy(body) && !existsSync(path)) return noProgramPolicy;
         const off = whyOff(config.user, uid);
-        if (off !== undefined) throw notEnforced(off);
+        if (off !== undefined) {
+          // No supervisor runs that would lift it.
+          if (isEmptyPolicy(body)) return forget(path);
+          throw notEnforced(off);
+        }
         const { sendPolicy } = await import('./send-policy.ts');
         return await sendPolicy(await openLink(), body);
       },
     },
+    toHeaders: () => (existsSync(path) ? { [PROGRAMS_RESTRICTED_HEADER]: 'true' } : {}),
     describe() {
       try {
         return read();
@@ -66,6 +74,11 @@ function readPolicy(path: string): ProgramPolicy {
       cause,
     });
   }
+}
+
+function forget(path: string): ProgramPolicy {
+  rmSync(path, { force: true });
+  return noProgramPolicy;
 }
 
 function notEnforced(off: string): RemoraError {

@@ -1,6 +1,6 @@
 // The operations with which an agent opens its channel and its lanes: only the incarnation that is served, which its nonce proves.
 import type { IncomingHttpHeaders } from 'node:http';
-import { type channelOperations, RESTRICTED_HEADER } from '../../contract/channel.ts';
+import { type channelOperations, PROGRAMS_RESTRICTED_HEADER, RESTRICTED_HEADER } from '../../contract/channel.ts';
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
@@ -47,7 +47,10 @@ export function createChannelHandlers(deps: ChannelHandlerDeps): Handlers<typeof
         machine_id: machine.id,
         sprite_id: machine.sprite_id,
         incarnation: { generation: claimed.generation, incarnation: claimed.incarnation },
-        isRestricted: request.headers[RESTRICTED_HEADER] !== undefined,
+        restricted: {
+          network: request.headers[RESTRICTED_HEADER] !== undefined,
+          programs: request.headers[PROGRAMS_RESTRICTED_HEADER] !== undefined,
+        },
         socket: upgrade.socket,
       });
     },

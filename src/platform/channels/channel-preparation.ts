@@ -5,11 +5,14 @@ import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { ChannelSession } from './channel-session.ts';
 
-/**
- * Resolves when the machine may be reached over a new channel. One for which it rejects is closed. `isRestricted`: what its agent says of the
- * network policy.
- */
-export type PrepareChannel = (channel: ChannelSession, isRestricted: boolean) => Promise<void>;
+/** Which policies may hold in a machine, as its agent says, whatever is stored of its sprite. */
+export interface Restricted {
+  readonly network: boolean;
+  readonly programs: boolean;
+}
+
+/** Resolves when the machine may be reached over a new channel. One for which it rejects is closed. */
+export type PrepareChannel = (channel: ChannelSession, restricted: Restricted) => Promise<void>;
 
 export interface ChannelPreparationOptions {
   readonly prepare: PrepareChannel | undefined;
@@ -65,13 +68,13 @@ export class ChannelPreparation {
   }
 
   /** Calls `begin` when the channel may be used, at once where nothing is prepared. Never throws. */
-  async run(channel: ChannelSession, isRestricted: boolean, begin: (channel: ChannelSession) => void): Promise<void> {
+  async run(channel: ChannelSession, restricted: Restricted, begin: (channel: ChannelSession) => void): Promise<void> {
     const { prepare } = this.#options;
     const { machine_id } = channel;
     if (prepare === undefined) return begin(channel);
     this.#waiting.set(machine_id, channel);
     try {
-      await prepare(channel, isRestricted);
+      await prepare(channel, restricted);
       if (this.#waiting.get(machine_id) !== channel) return;
       this.#waiting.delete(machine_id);
       this.#refused.delete(machine_id);

@@ -6,7 +6,7 @@ import { HELD_BY_ALL_BYTES, HELD_BYTES } from '../../core/channel-limits.ts';
 import { inBatches } from '../../core/in-batches.ts';
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
-import { ChannelPreparation, type PrepareChannel } from './channel-preparation.ts';
+import { ChannelPreparation, type PrepareChannel, type Restricted } from './channel-preparation.ts';
 import type { ChannelRecords } from './channel-records.ts';
 import { type ChannelSession, openChannelSession } from './channel-session.ts';
 import { ChannelWaiters } from './channel-waiters.ts';
@@ -17,8 +17,7 @@ export interface NewChannel {
   readonly machine_id: string;
   readonly sprite_id: string;
   readonly incarnation: MachineIncarnation;
-  /** Whether the machine may be restricted by a network policy, as its agent says. */
-  readonly isRestricted?: boolean;
+  readonly restricted?: Restricted;
   readonly socket: Duplex;
 }
 
@@ -59,6 +58,8 @@ export interface ChannelsOptions {
   /** See `HELD_BY_ALL_BYTES`, which it is when absent. */
   readonly heldByAll_bytes?: number;
 }
+
+const UNRESTRICTED: Restricted = { network: false, programs: false };
 
 export function createChannels(options: ChannelsOptions): Channels {
   const { isServed, records, log, now_ms, pingInterval_ms, heldByAll_bytes = HELD_BY_ALL_BYTES } = options;
@@ -124,7 +125,7 @@ export function createChannels(options: ChannelsOptions): Channels {
 
   return {
     admit: (machine_id) => dials.take(machine_id),
-    attach({ machine_id, sprite_id, incarnation, isRestricted = false, socket }) {
+    attach({ machine_id, sprite_id, incarnation, restricted = UNRESTRICTED, socket }) {
       for (const older of listAll())
         if (older.machine_id === machine_id) older.close('the machine has opened another one');
       const channel = openChannelSession({
@@ -137,7 +138,7 @@ export function createChannels(options: ChannelsOptions): Channels {
         laneCounts,
         onClose,
       });
-      void preparation.run(channel, isRestricted, begin);
+      void preparation.run(channel, restricted, begin);
     },
     find: (machine_id) => open.get(machine_id),
     async wait(machine_id, limit_ms) {

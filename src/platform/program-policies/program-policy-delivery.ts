@@ -7,7 +7,7 @@ import type { ErrorCode } from '../../contract/errors.ts';
 import { ownProgramPolicyOperations, type ProgramPolicy } from '../../contract/local/program-policy.ts';
 import type { Clock } from '../../core/clock.ts';
 import { createKeyedMutex } from '../../core/keyed-mutex.ts';
-import { noProgramPolicy } from '../../core/program-policy.ts';
+import { isEmptyPolicy, noProgramPolicy, toProgramPolicy } from '../../core/program-policy.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { ChannelSession } from '../channels/channel-session.ts';
 import type { ProgramPolicyStore } from './program-policy-store.ts';
@@ -21,8 +21,13 @@ export interface ProgramPolicyDelivery {
    * `upstream_timeout`; nothing is stored then.
    */
   set(channel: Session, change: Partial<ProgramPolicy>): Promise<void>;
-  /** Resolves when the machine keeps to what is stored. Throws what `set` throws. */
-  check(channel: Session): Promise<void>;
+  /** Stores a change that restricts nothing, for a machine that cannot be reached because it cannot keep to what is stored. Throws `conflict`. */
+  lift(sprite_id: string, change: Partial<ProgramPolicy>): Promise<void>;
+  /**
+   * Resolves when the machine keeps to what is stored. Throws what `set` throws. A machine that is not restricted, and of whose sprite nothing
+   * is stored, is not asked.
+   */
+  check(channel: Session, isRestricted: boolean): Promise<void>;
 }
 
 /** Longer than the agent gives its supervisor to start, and to answer. */
@@ -37,9 +42,9 @@ export function createProgramPolicyDelivery(
   /** What a new channel is checked against is not changed meanwhile. */
   const turns = createKeyedMutex();
 
-  async function check(channel: Session): Promise<void> {
-    const stored = await policies.find(channel.sprite_id);
-    if (stored !== undefined) await keepTo(channel, stored.policy);
+  async function check(channel: Session, isRestricted: boolean): Promise<void> {
+    const { policy = noProgramPolicy } = (await policies.find(channel.sprite_id)) ?? {};
+    if (isRestricted || !isEmptyPolicy(policy)) await keepTo(channel, policy);
   }
 
   /** What the machine keeps to now is not known, or is not stored. The next channel is checked again. */
@@ -61,13 +66,24 @@ export function createProgramPolicyDelivery(
       throw error;
     }
     await setBack(channel);
-    throw new RemoraError('conflict', 'this policy was changed by another call meanwhile; read it and try again');
+    throw changed();
+  }
+
+  async function lift(sprite_id: string, change: Partial<ProgramPolicy>): Promise<void> {
+    const { policy: former = noProgramPolicy, revision = 0 } = (await policies.find(sprite_id)) ?? {};
+    const policy = toProgramPolicy({ ...former, ...change });
+    if (!(await policies.replace(sprite_id, { policy, revision }, clock.wall_ms()))) throw changed();
   }
 
   return {
-    check: (channel) => turns.run(channel.sprite_id, () => check(channel)),
+    check: (channel, isRestricted) => turns.run(channel.sprite_id, () => check(channel, isRestricted)),
+    lift: (sprite_id, change) => turns.run(sprite_id, () => lift(sprite_id, change)),
     set: (channel, change) => turns.run(channel.sprite_id, () => set(channel, change)),
   };
+}
+
+function changed(): RemoraError {
+  return new RemoraError('conflict', 'this policy was changed by another call meanwhile; read it and try again');
 }
 
 async function keepTo(channel: Session, policy: ProgramPolicy): Promise<void> {

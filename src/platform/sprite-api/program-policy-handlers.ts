@@ -10,12 +10,12 @@ import type { ProgramPolicyStore } from '../program-policies/program-policy-stor
 import type { SpriteService } from '../sprites/sprite-service.ts';
 import type { Principal } from '../tokens/principal.ts';
 import type { OtherPlatforms } from './other-platforms.ts';
-import type { ReachMachine } from './reach-machine.ts';
+import type { Reached, ReachMachine } from './reach-machine.ts';
 
 export interface ProgramPolicyHandlerDeps {
   readonly sprites: Pick<SpriteService, 'findFor'>;
   readonly policies: Pick<ProgramPolicyStore, 'find'>;
-  readonly delivery: Pick<ProgramPolicyDelivery, 'set'>;
+  readonly delivery: Pick<ProgramPolicyDelivery, 'set' | 'lift'>;
   readonly reach: ReachMachine;
   /** Undefined where there is one platform process only. */
   readonly others: Pick<OtherPlatforms, 'ask'> | undefined;
@@ -49,9 +49,14 @@ export function createProgramPolicyHandlers({
     // No machine is woken for what holds in it anyway.
     const isNothing = isEmptyPolicy({ ...noProgramPolicy, ...wanted });
     if (isNothing && (await policies.find(id)) === undefined) return;
-    const reached = await reach(request, principal, params.name).catch((error: unknown) => {
-      throw toNotEnforced(error);
-    });
+    let reached: Reached;
+    try {
+      reached = await reach(request, principal, params.name);
+    } catch (error) {
+      // What the machine cannot keep to keeps everybody out of it, until nothing is stored any more.
+      if (!(isNothing && error instanceof RemoraError && error.code === 'not_supported')) throw toNotEnforced(error);
+      return await delivery.lift(id, wanted);
+    }
     if ('channel' in reached) return await delivery.set(reached.channel, wanted);
     const { method = 'POST', url: target = '' } = request;
     await others?.ask(reached.host, { method, target, headers: {}, body }, principal);
