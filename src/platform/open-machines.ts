@@ -1,5 +1,6 @@
 // Wires the machines of this host and the sprites that they belong to.
 import type { Clock } from '../core/clock.ts';
+import { digestRules } from '../core/network-policy/digest-rules.ts';
 import { randomFraction } from '../core/urandom.ts';
 import type { Changes } from './changes.ts';
 import { createDrainStore } from './hosts/drain-store.ts';
@@ -65,6 +66,10 @@ export async function openMachines(deps: OpenMachinesDeps): Promise<MachineParts
     onEvent: (machine_id) => changes.publish({ type: 'machine_event', machine_id }),
     driver,
     clock,
+    networkRules: async (sprite_id) => {
+      const { rules = [] } = (await stores.networkPolicies.find(sprite_id)) ?? {};
+      return rules.length === 0 ? undefined : digestRules(rules);
+    },
     readDrained: async () => (await createDrainStore(storage).drainedSince(host)) !== undefined,
     snapshotMaxAge_ms: options.snapshotMaxAge_ms,
     upkeepPeriod_ms: options.upkeepPeriod_ms ?? UPKEEP_PERIOD_MS,

@@ -1,7 +1,9 @@
 // A network policy that comes over the channel: the real agent starts what enforces it, in a machine whose platform is in the world outside.
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
+import { digestRules } from '../../src/core/network-policy/digest-rules.ts';
 import { startAgent } from '../support/agent-process.ts';
 import { openOnce } from '../support/at-end.ts';
 import { eventually } from '../support/eventually.ts';
@@ -11,11 +13,12 @@ import { copyProgram } from '../support/program-copy.ts';
 import { signalRunning } from '../support/signal-running.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-const allow = (domain: string) => ({ action: 'allow', domain });
-const deny = (domain: string) => ({ action: 'deny', domain });
+const allow = (domain: string) => ({ action: 'allow' as const, domain });
+const deny = (domain: string) => ({ action: 'deny' as const, domain });
 const CURL = ['curl', '-sS', '-m', '5', '--noproxy', '*'];
 const REFUSED = 7;
 const NOT_RESOLVED = 6;
+const PAUSE_MS = 200;
 describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network policy', () => {
   const opened = openOnce(openAgentWorld, 90_000);
   const older = openOnce(async () => {
@@ -136,6 +139,27 @@ describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network p
       reason: expect.stringContaining('REMORA_NETWORK_POLICY'),
     });
     expect(curl('http://93.184.0.2/')).toBe(0);
+  });
+
+  test('with a disk of before its policy a machine runs nothing until the platform has brought it', async () => {
+    const { end, start, get } = opened();
+    await end();
+    const rules = [allow('a.example')];
+    const env = { REMORA_NETWORK_POLICY: 'true', REMORA_NETWORK_RULES: digestRules(rules) };
+    await start(env);
+    const services = get('/v1/services');
+    const part = () => get('/v1/status').then(({ json }) => json.parts.network);
+    await eventually(async () => (await part()).reason?.startsWith('nothing runs before the platform'));
+    expect(await Promise.race([services, sleep(PAUSE_MS, 'nothing')])).toBe('nothing');
+    expect((await put(...rules)).status).toBe(200);
+    expect((await services).status).toBe(200);
+    expect(await part()).toMatchObject({ state: 'ok' });
+    // Since the boot the platform has said what holds, and may have changed it.
+    await put(deny('*'));
+    await end();
+    await start(env);
+    expect((await get('/v1/services')).status).toBe(200);
+    expect(curl('http://93.184.0.2/')).toBe(REFUSED);
   });
 });
 

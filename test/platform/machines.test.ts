@@ -2,8 +2,10 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import type { MachineConfig } from '../../src/contract/machine-config.ts';
+import { digestRules } from '../../src/core/network-policy/digest-rules.ts';
 import { readProcess } from '../../src/linux/processes/process-table.ts';
 import { eventually } from '../support/eventually.ts';
 import { listMachinePids } from '../support/left-machines.ts';
@@ -60,6 +62,19 @@ describe('a start', () => {
     expect(JSON.stringify(env)).not.toContain(token);
     const headers = { authorization: `Bearer ${token}` };
     expect((await fetch(`${platform.url}/v1/sprites/dev-1`, { headers })).status).toBe(200);
+    expect(env).not.toHaveProperty('REMORA_NETWORK_RULES');
+  });
+
+  test('tells the machine which network policy is to hold before anything runs', async () => {
+    const { platform, dir, post } = await openWithMachine();
+    const rules = [{ domain: '*', action: 'deny' as const }];
+    const db = new Database(join(platform.dir, 'platform.db'));
+    db.prepare('INSERT INTO network_policies SELECT id, ?, 1, 1 FROM sprites').run(JSON.stringify(rules));
+    db.close();
+    expect((await post('start')).status).toBe(200);
+    const { env } = await eventually(() => readReport(dir));
+    expect(env.REMORA_NETWORK_RULES).toBe(digestRules([{ action: 'deny', domain: '*' }]));
+    expect(env.REMORA_NETWORK_RULES).not.toBe(digestRules([{ action: 'allow', domain: '*' }]));
   });
 
   test('takes nothing of the environment of the platform along but what a program needs', async () => {

@@ -1,5 +1,6 @@
 // Every setting of the agent as one entry: where it may be written, its schema, and its default.
 import { z } from 'zod';
+import { NETWORK_RULES_VARIABLE } from '../../core/network-wire.ts';
 import { gatewaySettings } from './gateway-settings.ts';
 import {
   absolutePath,
@@ -98,6 +99,13 @@ export const settings = {
       'whether the agent starts what enforces a network policy, with rights that root has; not needed with remora-network.socket',
     schema: onOff,
     fallback: 'false',
+  },
+  networkRules: {
+    env: NETWORK_RULES_VARIABLE,
+    key: 'network_rules',
+    summary:
+      'the digest of the network policy that is to hold before anything runs, as the platform gives it to a machine that boots',
+    schema: z.string().regex(/^[0-9a-f]{64}$/, 'must be the 64 hexadecimal digits that the platform gives'),
   },
   networkExempt: {
     env: 'REMORA_NETWORK_EXEMPT',

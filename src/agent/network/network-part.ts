@@ -1,6 +1,6 @@
 // The network policy of this sprite in its machine: the rules come over the channel, and the process beside the agent enforces them. What reaches
 // that process is loaded by the first call that needs it: what is not restricted costs nothing.
-import { existsSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { RESTRICTED_HEADER } from '../../contract/channel.ts';
 import type { NetworkState } from '../../contract/local/network.ts';
@@ -8,7 +8,6 @@ import type { ownNetworkOperations } from '../../contract/local/own-network.ts';
 import type { NetworkPolicyRequest } from '../../contract/network-policy.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
 import type { Log } from '../../core/log.ts';
-import { NETWORK_STATE_DIR, NETWORK_STATE_FILE, NETWORK_UNIT_STATE_DIR } from '../../core/network-wire.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { Caller } from '../access/authenticator.ts';
@@ -17,6 +16,9 @@ import type { ExemptSettings } from './exemptions.ts';
 import { createNetworkHandlers } from './network-handlers.ts';
 import { createNetworkProcess } from './network-process.ts';
 import { readPolicy, writePolicy } from './policy-files.ts';
+import { createPolicyTraces } from './policy-traces.ts';
+import { createRulesOfBoot } from './rules-of-boot.ts';
+import { createShownPolicy } from './shown-policy.ts';
 import { whyNotEnforced } from './why-not-enforced.ts';
 
 export interface NetworkPartOptions {
@@ -25,6 +27,8 @@ export interface NetworkPartOptions {
     readonly stateDir: string;
     readonly logLevel: string;
     readonly networkPolicy: boolean;
+    /** The digest of the rules that are to hold, as of the boot. */
+    readonly networkRules: string | undefined;
   } & ExemptSettings;
   readonly env: NodeJS.ProcessEnv;
   /** The user of the agent. */
@@ -51,14 +55,14 @@ export interface NetworkPart extends AsyncDisposable {
 /** How often the agent sees to it that the process runs, while something is restricted: names are not resolved without it. */
 const LOOK_MS = 2_000;
 const NOT_ENFORCED = 'the network policy of this sprite is not enforced';
-const FOR_ALL = 0o444;
 const FOR_OWNER = 0o600;
 
 export function createNetworkPart({ config, env, uid, version, log, part }: NetworkPartOptions): NetworkPart {
   const directory = dirname(config.socket);
   const path = join(directory, 'network', 'network.sock');
-  const keptPath = join(config.stateDir, 'network-policy.json');
-  const shownPath = join(directory, 'network-policy.json');
+  const traces = createPolicyTraces(config.stateDir);
+  const { keptPath } = traces;
+  const shown = createShownPolicy(join(directory, 'network-policy.json'), log);
   const missing = () => whyNotEnforced(path, config.networkPolicy, uid);
   let holding: Promise<void> | undefined;
   let isRestricted = false;
@@ -67,7 +71,7 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
   /** One change after the other. */
   let turn: Promise<unknown> = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
-  let isLooking = false;
+  const rulesOfBoot = createRulesOfBoot(config.networkRules, join(directory, 'network-confirmed'));
   const beside = createNetworkProcess({ config, env, version, log, part, path, isNeeded: () => isRestricted });
 
   async function enforce({ rules }: NetworkPolicyRequest): Promise<NetworkPolicyRequest> {
@@ -77,7 +81,7 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
       client.call('enforceNetwork', { body: { rules, exempt } }),
     );
     isRestricted = state.rules.length > 0;
-    show({ rules: state.rules });
+    shown.show({ rules: state.rules });
     return { rules: state.rules };
   }
 
@@ -86,8 +90,7 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
       const enforced = await enforce(policy);
       if (isRestricted) writePolicy(keptPath, enforced, FOR_OWNER);
       else rmSync(keptPath, { force: true });
-      unenforced = undefined;
-      holding = Promise.resolve();
+      confirm();
       return enforced;
     });
     turn = change.catch(() => undefined);
@@ -97,12 +100,28 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
   async function holdAgain(): Promise<void> {
     if (unenforced !== undefined) throw new Error(`it needs ${unenforced}`);
     const kept = readPolicy(keptPath);
-    if (kept === undefined) return;
+    const areThese = await rulesOfBoot.areThese(kept);
+    if (kept === undefined && areThese) return;
     const lacking = missing();
     if (lacking !== undefined) throw new Error(`it needs ${lacking}`);
-    const again = turn.then(() => enforce(kept));
-    turn = again.catch(() => undefined);
-    await again;
+    if (kept !== undefined) {
+      const again = turn.then(() => enforce(kept));
+      turn = again.catch(() => undefined);
+      await again;
+    }
+    if (areThese) return;
+    part.set(
+      'degraded',
+      'nothing runs before the platform has brought the network policy: the one on the disk is another one',
+    );
+    await rulesOfBoot.confirmed;
+  }
+
+  function confirm(): void {
+    unenforced = undefined;
+    rulesOfBoot.confirm();
+    holding = Promise.resolve();
+    showAbility();
   }
 
   function mayRun(): Promise<void> {
@@ -116,34 +135,18 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
     return holding;
   }
 
-  /** Programs may read what holds. A file that cannot be written only costs those that do. */
-  function show(policy: NetworkPolicyRequest): void {
-    try {
-      writePolicy(shownPath, policy, FOR_ALL);
-    } catch (err) {
-      log.warn({ err }, `${shownPath} cannot be written`);
-    }
+  function look(): void {
+    if (isRestricted || part.state === 'failed') void beside.look(mayRun);
   }
 
-  async function look(): Promise<void> {
-    if (isLooking || !(isRestricted || part.state === 'failed')) return;
-    isLooking = true;
-    await beside.look(mayRun);
-    isLooking = false;
-  }
-
-  const ownTraces = [keptPath, join(config.stateDir, NETWORK_STATE_DIR, NETWORK_STATE_FILE)];
-  const traces = [...ownTraces, join(NETWORK_UNIT_STATE_DIR, NETWORK_STATE_FILE)];
   /** Nobody is asked, and nothing is started, where nothing is restricted. */
-  const isQuiet = () => !traces.some((trace) => existsSync(trace));
+  const isQuiet = () => !traces.areThere();
 
   /** A disk may come from a machine that could enforce: after a boot, the rules on it hold in no kernel. */
   function forget(): boolean {
-    if ((readPolicy(shownPath)?.rules.length ?? 0) > 0) return false;
-    for (const trace of ownTraces) rmSync(trace, { force: true });
-    unenforced = undefined;
-    holding = Promise.resolve();
-    showAbility();
+    if (shown.isRestricted()) return false;
+    traces.removeOwn();
+    confirm();
     return true;
   }
 
@@ -166,7 +169,7 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
     start() {
       showAbility();
       mayRun().catch((err: unknown) => log.error({ err }, NOT_ENFORCED));
-      timer = setInterval(() => void look(), LOOK_MS).unref();
+      timer = setInterval(look, LOOK_MS).unref();
     },
     async [Symbol.asyncDispose]() {
       clearInterval(timer);

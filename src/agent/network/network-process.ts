@@ -23,7 +23,10 @@ export interface NetworkProcessOptions {
 export interface NetworkProcess extends AsyncDisposable {
   /** Throws `not_supported` with what is missing, and why the process does not answer. */
   ask<T>(call: (client: NetworkLink['client']) => Promise<T>): Promise<T>;
-  /** Sees to it that it runs where it is needed, once `ready` has resolved. Never rejects: what fails is in the log, once. */
+  /**
+   * Sees to it that it runs where it is needed, once `ready` has resolved. Never rejects: what fails is in the log, once. Does nothing
+   * while another look is under way.
+   */
   look(ready: () => Promise<void>): Promise<void>;
 }
 
@@ -34,6 +37,7 @@ export function createNetworkProcess(options: NetworkProcessOptions): NetworkPro
   let link: Promise<NetworkLink> | undefined;
   let renewed: Promise<void> | undefined;
   let isSilent = false;
+  let isLooking = false;
 
   async function open(): Promise<NetworkLink> {
     link ??= import('./network-link.ts').then(({ openNetworkLink }) =>
@@ -76,6 +80,8 @@ export function createNetworkProcess(options: NetworkProcessOptions): NetworkPro
       }
     },
     async look(ready) {
+      if (isLooking) return;
+      isLooking = true;
       try {
         await ready();
         if (isNeeded()) await (await open()).open();
@@ -83,6 +89,8 @@ export function createNetworkProcess(options: NetworkProcessOptions): NetworkPro
       } catch (err) {
         if (!isSilent) log.warn({ err }, 'the process that enforces the network policy does not answer');
         isSilent = true;
+      } finally {
+        isLooking = false;
       }
     },
     async [Symbol.asyncDispose]() {
