@@ -10,6 +10,7 @@ import { z } from 'zod';
 import { Secret } from '../../src/core/secret.ts';
 import { atEnd } from './at-end.ts';
 import { eventually } from './eventually.ts';
+import { openFreePort } from './free-port.ts';
 import { callPlatform, TEST_KEY } from './open-platform.ts';
 import { runHere } from './run-here.ts';
 import { remoraPath } from './run-remora.ts';
@@ -73,13 +74,14 @@ export async function openKillableExtensions() {
     const line = await lineOf(running, (each) => each.includes('"serving"'));
     return { ...running, url: String(JSON.parse(line).url) };
   }
-  let platform = await startPlatform('0');
+  let platform = await startPlatform(String(await openFreePort()));
   atEnd(() => end(platform));
   const { url } = platform;
 
-  let kit = start([childPath, kitDir], said);
+  const kitPort = String(await openFreePort());
+  let kit = start([childPath, kitDir, kitPort], said);
   atEnd(() => end(kit));
-  const kitPort = await lineOf(kit, (line) => /^\d+$/.test(line));
+  await lineOf(kit, (line) => line === kitPort);
 
   // biome-ignore lint/suspicious/noExplicitAny: the fields of answers are what the tests compare.
   async function operate(...words: string[]): Promise<any> {

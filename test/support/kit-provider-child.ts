@@ -4,7 +4,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { flushCompileCache } from 'node:module';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import Database from 'better-sqlite3';
@@ -26,13 +25,12 @@ const settings = z.object({
 });
 
 const say = (line: string) => void process.stdout.write(`${line}\n`);
-const [, , dir = '', port = '0'] = process.argv;
+const [, , dir = '', port = ''] = process.argv;
 // It is killed, and would compile all of this at each start.
 flushCompileCache();
 const server = createServer();
 await once(server.listen(Number(port), '127.0.0.1'), 'listening');
-const own = (server.address() as AddressInfo).port;
-say(String(own));
+say(port);
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const given = settings.parse(JSON.parse((await lines.next()).value ?? ''));
@@ -69,7 +67,7 @@ const onError = (error: unknown) => process.stderr.write(`${error}\n`);
 
 const store = await openSqliteStore({ path: join(dir, 'kit.db'), sealKey: secret });
 const handler = createProviderHandler({
-  baseUrl: `http://127.0.0.1:${own}/remora`,
+  baseUrl: `http://127.0.0.1:${port}/remora`,
   provisioningSecrets: () => [secret],
   store,
   clock,

@@ -74,7 +74,7 @@ export async function openPostgresServer(): Promise<PostgresServer> {
     async start() {
       await eventually(() => {
         // A server that was killed leaves processes behind for a moment, and the next one refuses to start beside them.
-        if (child === undefined || child.exitCode !== null) {
+        if (child === undefined || child.exitCode !== null || child.signalCode !== null) {
           child = spawn(join(bin, 'postgres'), args, { ...owner, cwd: dir, stdio: 'ignore' });
         }
         return ask('SELECT 1').catch(() => undefined);
@@ -83,7 +83,7 @@ export async function openPostgresServer(): Promise<PostgresServer> {
     async stop(signal = 'SIGINT') {
       const stopped = child;
       child = undefined;
-      if (stopped === undefined || stopped.exitCode !== null) return;
+      if (stopped === undefined || stopped.exitCode !== null || stopped.signalCode !== null) return;
       stopped.kill(signal);
       await once(stopped, 'exit');
     },

@@ -4,6 +4,7 @@ import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Secret } from '../../../src/core/secret.ts';
 import { eventually } from '../../support/eventually.ts';
+import { openFreePort } from '../../support/free-port.ts';
 import { openTestPlatform, type TestPlatform } from '../../support/open-platform.ts';
 import { isWithoutPostgres, openPostgresServer, type PostgresServer } from '../../support/postgres-server.ts';
 import { IMPATIENT, openExtensions, QUICK } from '../../support/provisioner.ts';
@@ -50,7 +51,8 @@ test('a platform that was killed between any two steps goes on where the other o
 });
 
 test('a database of an hour ago makes nothing twice and deletes nothing; what it lacks is found by webhooks, or said', async () => {
-  const { provider, platform, user, token, create, call, tell } = await openExtensions();
+  const listen = { host: '127.0.0.1', port: await openFreePort() };
+  const { provider, platform, user, token, create, call, tell } = await openExtensions({ listen });
   const kept = (await create('kept', { app: 'web' })).json;
   const dir = await copyOf(platform);
   const lost = (await create('lost')).json;
@@ -58,8 +60,7 @@ test('a database of an hour ago makes nothing twice and deletes nothing; what it
   await platform[Symbol.asyncDispose]();
   const before = provider.asked.length;
 
-  const port = Number(new URL(platform.url).port);
-  const next = await openTestPlatform({ dir, extensionTimes: QUICK, listen: { host: '127.0.0.1', port } });
+  const next = await openTestPlatform({ dir, extensionTimes: QUICK, listen });
   const read = reader(next, token);
   // The client still has connections to the platform that was at this address before.
   await eventually(() => next.call({ path: '/v1/health' }).then(Boolean, () => false));
