@@ -14,10 +14,29 @@ const FRONT_SOURCE = 'src/cli/remora.js';
 export const LAUNCHER = 'remora';
 const LAUNCHER_SOURCE = 'bin/remora';
 
+/** The name of a program or a thread in the directory of the build; undefined for what is no code of the program. `place`: below the package. */
+export function toEntryName(place: string): string | undefined {
+  if (place === FRONT_SOURCE) return FRONT;
+  return place.startsWith('src/') && place.endsWith('.ts') ? toFlatName(place).replace(/ts$/, 'cjs') : undefined;
+}
+
 /**
- * Has every named file mean the same in the built program, whose files lie in one directory below the package.
- * `root`: the directory of the package. The build fails for every other use of `import.meta`.
+ * Has `toAddress` say the address of each file that the source `id` names by its own path; where it says undefined, the name stays. Every line
+ * stays where it is. `root`: the directory of the package; ends with a slash.
  */
+export function replaceNamed(
+  code: string,
+  { id, root }: { readonly id: string; readonly root: string },
+  toAddress: (place: string) => string | undefined,
+): string {
+  return code.replaceAll(NAMED, (whole, name: string) => {
+    const address = toAddress(relative(root, resolve(dirname(id), name)));
+    return address === undefined ? whole : `new URL('${address}', import.meta.url)`;
+  });
+}
+
+/** Has every named file mean the same in the built program, whose files lie in one directory below the package. The build fails for every
+ * other use of `import.meta`. */
 export function takeStartedFiles(root: string): Plugin {
   return {
     name: 'remora:started-files',
@@ -25,33 +44,36 @@ export function takeStartedFiles(root: string): Plugin {
       filter: { id: /\/src\/.*\.[jt]s$/, code: 'import.meta' },
       handler(code, id) {
         if (!id.startsWith(`${root}src/`)) return undefined;
-        const toBuilt = (place: string): string => {
-          if (place === FRONT_SOURCE) return `./${FRONT}`;
-          if (place === LAUNCHER_SOURCE) {
-            const source = readFileSync(`${root}${place}`, 'utf8').replace(FRONT_SOURCE, `dist/${FRONT}`);
-            this.emitFile({ type: 'asset', fileName: LAUNCHER, source });
-            return `./${LAUNCHER}`;
-          }
-          if (!place.startsWith('src/')) return `../${place}`;
-          const flat = place.slice('src/'.length).replaceAll('/', '-');
-          if (!flat.endsWith('.ts')) {
-            this.emitFile({ type: 'asset', fileName: flat, source: readFileSync(`${root}${place}`) });
-            return `./${flat}`;
-          }
-          const fileName = flat.replace(/ts$/, 'cjs');
-          this.emitFile({ type: 'chunk', id: `${root}${place}`, fileName });
-          return `./${fileName}`;
-        };
         if (/\bimport\.meta\b/.test(code.replaceAll(NAMED, '').replace(REQUIRE, ''))) {
           this.error('it uses import.meta in a way that the build does not know');
         }
-        const text = code.replace(REQUIRE, '').replaceAll(NAMED, (_, name: string) => {
-          const place = relative(root, resolve(dirname(id), name));
-          return `new URL('${toBuilt(place)}', import.meta.url)`;
+        const text = replaceNamed(code.replace(REQUIRE, ''), { id, root }, (place) => {
+          const entry = toEntryName(place);
+          if (entry !== undefined) {
+            if (entry !== FRONT) this.emitFile({ type: 'chunk', id: `${root}${place}`, fileName: entry });
+            return `./${entry}`;
+          }
+          const copy = toCopyName(place);
+          if (copy === undefined) return `../${place}`;
+          this.emitFile({ type: 'asset', fileName: copy, source: readCopy(root, place) });
+          return `./${copy}`;
         });
-        // Every line stays where it is.
         return { code: text, map: null };
       },
     },
   };
+}
+
+function toCopyName(place: string): string | undefined {
+  if (place === LAUNCHER_SOURCE) return LAUNCHER;
+  return place.startsWith('src/') ? toFlatName(place) : undefined;
+}
+
+function readCopy(root: string, place: string): string {
+  const text = readFileSync(`${root}${place}`, 'utf8');
+  return place === LAUNCHER_SOURCE ? text.replace(FRONT_SOURCE, `dist/${FRONT}`) : text;
+}
+
+function toFlatName(place: string): string {
+  return place.slice('src/'.length).replaceAll('/', '-');
 }
