@@ -7,6 +7,7 @@ import { expect, test } from 'vitest';
 import { openAgentMachine } from '../support/agent-machine.ts';
 import { atEnd } from '../support/at-end.ts';
 import { eventually } from '../support/eventually.ts';
+import { isGone } from '../support/left-machines.ts';
 import { memoryDir } from '../support/memory-dir.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -71,7 +72,7 @@ test('a machine that runs is kept and restored with its files and services, and 
   expect(pid).toBeGreaterThan(0);
   expect(await types(await sprite.restoreCheckpoint('v0'))).toEqual(['info', 'complete']);
   expect(readFileSync(home('file'), 'utf8')).toBe('one');
-  expect(existsSync(`/proc/${pid}`)).toBe(false);
+  expect(isGone(Number(pid))).toBe(true);
   expect(await state()).toBe('running');
   const services = async () => (await sprite.listServices()).map(({ name, state: { status } = {} }) => [name, status]);
   await expect.poll(services).toEqual([['first', 'running']]);

@@ -23,7 +23,7 @@ async function startService(
   sprite: Awaited<ReturnType<typeof openSprite>>['sprite'],
   program: string,
 ): Promise<number> {
-  const stream = await sprite.createService('listener', { cmd: process.execPath, args: ['-e', program] }, '2s');
+  const stream = await sprite.createService('listener', { cmd: process.execPath, args: ['-e', program] }, '40s');
   for await (const { data } of stream) {
     const port = /port (\d+)/.exec(data ?? '')?.[1];
     if (port !== undefined) return Number(port);
@@ -32,11 +32,7 @@ async function startService(
 }
 
 async function openProxy(sprite: Awaited<ReturnType<typeof openSprite>>['sprite'], remote: number, host?: string) {
-  const free = createServer();
-  await new Promise<void>((resolve) => free.listen(0, 'localhost', resolve));
-  const address = free.address();
-  const local = typeof address === 'object' && address !== null ? address.port : 0;
-  await new Promise((resolve) => free.close(resolve));
+  const local = await openFreePort('localhost');
   const session = await sprite.proxyPort(local, remote, host);
   session.on('error', () => undefined);
   onTestFinished(() => session.close());

@@ -70,6 +70,7 @@ describe.skipIf(isWithoutPostgres())(
       const list = () => other.call({ path: '/v1/sprites/dev-1/services' });
       await eventually(async () => (await list()).status === 200);
       one.child.process.kill('SIGKILL');
+      await one.child.ended;
       const refused = await eventually(async () => {
         const answer = await list();
         return answer.status === 200 ? undefined : answer;
