@@ -146,7 +146,9 @@ it('takes limits and the version of the environment from flags', async () => {
     fetch(url + path, { headers: { authorization: `Bearer ${bearer.trim()}` } });
   const through = () => call(`/v1/gateway/away/${made.out.split(' ')[0]}/x`, token.out);
   expect((await through()).status).toBe(502);
-  expect((await through()).status).toBe(429);
+  // Several at once: on a busy machine a second passes between two that are made one after the other.
+  const more = await Promise.all(Array.from({ length: 8 }, through));
+  expect(more.filter(({ status }) => status === 429).length).toBeGreaterThan(0);
   const bearer = readFileSync(tokenFile, 'utf8');
   const first = await call('/v1/sprites/web', bearer);
   expect([first.status, await first.json()]).toMatchObject([200, { environment_version: 'v7', version: null }]);

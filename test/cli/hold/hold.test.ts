@@ -8,7 +8,7 @@ import { runHere } from '../../support/run-here.ts';
 import { remoraPath, runRemora } from '../../support/run-remora.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-const UNTIL = { timeout: 10_000 };
+const UNTIL = { timeout: 30_000 };
 
 async function setUp() {
   const dir = tempDir();
@@ -171,7 +171,7 @@ describe('remora hold without a hold', () => {
     const socket = join(dir, 'late.sock');
     const { commandPid, stderr } = startHold(dir, socket, ['--best-effort']);
     await commandPid();
-    expect(stderr()).toContain('the machine is not held awake (no agent answers');
+    await expect.poll(stderr, UNTIL).toContain('the machine is not held awake (no agent answers');
     const agent = await startHoldAgent(socket, dir);
     await held(agent).toEqual(['job']);
   });

@@ -11,7 +11,7 @@ import { runHere } from '../../support/run-here.ts';
 import { remoraPath, runRemora } from '../../support/run-remora.ts';
 import { openTerminalCommand } from '../../support/terminal-command.ts';
 
-const script = 'echo "up as $A"; echo oops >&2; trap "echo hup" HUP; while :; do sleep 0.1; done';
+const script = 'trap "echo hup" HUP; echo "up as $A"; echo oops >&2; while :; do sleep 0.1; done';
 
 /** `remora services …` over the socket or through the platform. */
 function openWord(env: Readonly<Record<string, string>>) {
@@ -27,13 +27,13 @@ it.each(['within', 'elsewhere'] as const)(
     const env = (await openInsideMachine())[place];
     const word = openWord({ ...env, A: 'it is' });
     expect(await word('list')).toEqual({ code: 0, out: 'there is no service', err: '' });
-    const flags = ['--env', 'A', '--workdir', '/usr', '--duration', '1500ms'];
+    const flags = ['--env', 'A', '--workdir', '/usr', '--duration', '3s'];
     const made = await word('create', 'web', ...flags, '--', 'sh', '-c', script);
     expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/^up as it is\nweb is running, pid \d+$/) });
     expect(made.err).toMatch(/^started\noops\nits log: \/.*\/web\.log$/);
     const [head, row] = (await word('list')).out.split('\n');
     expect(head).toMatch(/^NAME +STATUS +PID +STARTED +RESTARTS +PORT +COMMAND$/);
-    expect(row).toMatch(/^web +running +\d+ +\S.* ago +0 +- +sh -c echo/);
+    expect(row).toMatch(/^web +running +\d+ +\S.* ago +0 +- +sh -c trap/);
     expect(JSON.parse((await word('list', '--json')).out)).toMatchObject([{ name: 'web', dir: '/usr' }]);
     expect((await word('show', 'web')).out).toMatch(/^status +running$/m);
     expect(await word('signal', 'web', 'HUP')).toMatchObject({ code: 0, out: 'HUP is sent to web' });
@@ -53,7 +53,7 @@ it.each(['within', 'elsewhere'] as const)(
 it('ends with 1 when the service is not up, and says why; wrong words are 2', async () => {
   const { elsewhere } = shared();
   const word = openWord(elsewhere);
-  const failing = await word('create', 'bad', '--duration', '1s', '--', 'sh', '-c', 'echo no; exit 3');
+  const failing = await word('create', 'bad', '--duration', '3s', '--', 'sh', '-c', 'echo no; exit 3');
   expect([failing.code, failing.out]).toEqual([1, expect.stringMatching(/^(no\n)+bad is (failed: .*3|starting)/)]);
   expect(failing.err).toContain('ended by itself with exit code 3\n');
   const missing = await word('create', 'none', '--duration', '300ms', '--', 'no-such-program');
