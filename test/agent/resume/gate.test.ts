@@ -26,6 +26,22 @@ test('an open gate lets everybody through, after a look for a resume', async () 
   expect(gate.closed).toBeUndefined();
 });
 
+test('who passes an open gate waits for no promise, who passes a closed one waits as others do', async () => {
+  let looks = 0;
+  const check = () => {
+    looks += 1;
+  };
+  const gate = createGate({ check, limit_ms: 20 });
+  expect([gate.pass(), looks]).toEqual([undefined, 1]);
+  gate.close('suspending');
+  const waits = gate.pass();
+  expect(waits).toBeInstanceOf(Promise);
+  expect(await codeOf(waits ?? Promise.resolve())).toBe('suspending');
+  const opened = gate.pass();
+  gate.open('suspending');
+  expect(await codeOf(opened ?? Promise.reject(new Error('it was closed')))).toBe('passed');
+});
+
 test('a resume that the look finds makes the caller wait', async () => {
   const gate = createGate({ check: () => gate.close('resuming'), limit_ms: 20 });
   expect(await codeOf(gate.wait())).toBe('resuming');
