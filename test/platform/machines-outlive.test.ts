@@ -238,7 +238,7 @@ describe('a platform that was killed between intent and effect, or effect and re
   ] as const)('%s', async (_, state, stopped, expected) => {
     const left = await openLeft();
     const report = left.report ?? { pid: 0, child: 0 };
-    for (const name of stopped) process.kill(report[name], 'SIGSTOP');
+    for (const name of stopped) signalRunning(report[name], 'SIGSTOP');
     await eventually(() => stopped.every((name) => stateOf(report[name]) === 'T'));
     await left.record(`state = '${state}'`);
     const { read } = await left.openNext();

@@ -14,6 +14,7 @@ import { openPostgresStorage } from '../../src/platform/storage/postgres-storage
 import { type Storage, StorageFailure } from '../../src/platform/storage/storage.ts';
 import { eventually } from '../support/eventually.ts';
 import { isWithoutPostgres, openPostgresServer, type PostgresServer } from '../support/postgres-server.ts';
+import { signalRunning } from '../support/signal-running.ts';
 
 describe('an address', () => {
   const addresses = [
@@ -138,12 +139,11 @@ describe.skipIf(isWithoutPostgres())('PostgreSQL', () => {
     const url = await server.createDatabase();
     const session = createPostgresSession({ url, statement_ms: 5_000, answer_ms: 1_500 });
     const row = await session.one<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-    const pid = row?.pid ?? 0;
-    process.kill(pid, 'SIGSTOP');
+    signalRunning(row?.pid, 'SIGSTOP');
     try {
       await expect(session.run('SELECT 1')).rejects.toThrow('does not answer');
     } finally {
-      process.kill(pid, 'SIGCONT');
+      signalRunning(row?.pid, 'SIGCONT');
     }
     await session.end();
     expect(await openSession(url).all('SELECT 1 AS one')).toEqual([{ one: 1 }]);

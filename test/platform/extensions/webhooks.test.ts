@@ -125,6 +125,7 @@ test('a webhook that comes before, during or after the question for the status e
   for (const order of ['before', 'during', 'after'] as const) {
     const { provider, create, read, tell } = await openExtensions();
     let answered = 0;
+    let told: Promise<unknown> | undefined;
     provider.spoil(async ({ method, path, json }, response) => {
       if (method === 'POST' && order === 'before') {
         await tell('resource.created', { id: `r-${json.id}`, name: json.name, status: 'ready', ...owner(json) });
@@ -136,11 +137,14 @@ test('a webhook that comes before, during or after the question for the status e
       if (order === 'during' && answered === 1) await tell('resource.updated', { id, status: 'sleeping' });
       response.end(JSON.stringify({ id, status: 'provisioning' }));
       if (order === 'after' && answered === 1)
-        setTimeout(() => void tell('resource.updated', { id, status: 'sleeping' }), 60);
+        setTimeout(() => {
+          told = tell('resource.updated', { id, status: 'sleeping' });
+        }, 60);
       return true;
     });
     const { id } = (await create('my-kv', { app: 'web' })).json;
     await eventually(async () => (await read(id)).state === 'ready');
+    await told;
     expect((await read(id)).status).toBe(order === 'before' ? 'ready' : 'sleeping');
   }
 });
