@@ -15,6 +15,8 @@ export interface NetworkHandlerOptions {
   readonly missing: () => string | undefined;
   /** Whether nothing has been restricted: then nobody is asked. */
   readonly isQuiet: () => boolean;
+  /** Resolves when no change is under way. */
+  readonly settled: () => Promise<unknown>;
   /** Keeps nothing to enforce any more. False where something may be enforced since the boot. */
   readonly forget: () => boolean;
   /** The policy of the sprite cannot be enforced here. */
@@ -26,6 +28,7 @@ export function createNetworkHandlers({
   enforce,
   missing,
   isQuiet,
+  settled,
   forget,
   onUnenforced,
 }: NetworkHandlerOptions): Handlers<typeof ownNetworkOperations, Caller> {
@@ -34,6 +37,8 @@ export function createNetworkHandlers({
       if (isQuiet()) return { rules: [] };
       const lacking = missing();
       if (lacking !== undefined) throw notEnforced(lacking);
+      // Right after a start, what enforces may still have other rules than those that this agent is about to send it.
+      await settled();
       const { rules } = await ask((client) => client.call('readNetwork'));
       return { rules };
     },

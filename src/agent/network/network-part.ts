@@ -1,12 +1,12 @@
 // The network policy of this sprite in its machine: the rules come over the channel, and the process beside the agent enforces them. What reaches
 // that process is loaded by the first call that needs it: what is not restricted costs nothing.
-import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { RESTRICTED_HEADER } from '../../contract/channel.ts';
 import type { NetworkState } from '../../contract/local/network.ts';
 import type { ownNetworkOperations } from '../../contract/local/own-network.ts';
 import type { NetworkPolicyRequest } from '../../contract/network-policy.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
+import { createKeyedMutex } from '../../core/keyed-mutex.ts';
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
@@ -15,7 +15,6 @@ import type { Part } from '../parts.ts';
 import type { ExemptSettings } from './exemptions.ts';
 import { createNetworkHandlers } from './network-handlers.ts';
 import { createNetworkProcess } from './network-process.ts';
-import { readPolicy, writePolicy } from './policy-files.ts';
 import { createPolicyTraces } from './policy-traces.ts';
 import { createRulesOfBoot } from './rules-of-boot.ts';
 import { createShownPolicy } from './shown-policy.ts';
@@ -54,14 +53,15 @@ export interface NetworkPart extends AsyncDisposable {
 
 /** How often the agent sees to it that the process runs, while something is restricted: names are not resolved without it. */
 const LOOK_MS = 2_000;
+const POLICY = 'policy';
+const OTHER_ON_DISK =
+  'nothing runs before the platform has brought the network policy: the one on the disk is another one';
 const NOT_ENFORCED = 'the network policy of this sprite is not enforced';
-const FOR_OWNER = 0o600;
 
 export function createNetworkPart({ config, env, uid, version, log, part }: NetworkPartOptions): NetworkPart {
   const directory = dirname(config.socket);
   const path = join(directory, 'network', 'network.sock');
   const traces = createPolicyTraces(config.stateDir);
-  const { keptPath } = traces;
   const shown = createShownPolicy(join(directory, 'network-policy.json'), log);
   const missing = () => whyNotEnforced(path, config.networkPolicy, uid);
   let holding: Promise<void> | undefined;
@@ -69,7 +69,7 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
   /** What is missing for the policy that the platform has stored. */
   let unenforced: string | undefined;
   /** One change after the other. */
-  let turn: Promise<unknown> = Promise.resolve();
+  const turns = createKeyedMutex();
   let timer: NodeJS.Timeout | undefined;
   const rulesOfBoot = createRulesOfBoot(config.networkRules, join(directory, 'network-confirmed'));
   const beside = createNetworkProcess({ config, env, version, log, part, path, isNeeded: () => isRestricted });
@@ -85,36 +85,30 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
     return { rules: state.rules };
   }
 
-  function enforceNext(policy: NetworkPolicyRequest): Promise<NetworkPolicyRequest> {
-    const change = turn.then(async () => {
+  const enforceNext = (policy: NetworkPolicyRequest) =>
+    turns.run(POLICY, async () => {
       const enforced = await enforce(policy);
-      if (isRestricted) writePolicy(keptPath, enforced, FOR_OWNER);
-      else rmSync(keptPath, { force: true });
+      traces.keep(enforced);
       confirm();
       return enforced;
     });
-    turn = change.catch(() => undefined);
-    return change;
-  }
 
   async function holdAgain(): Promise<void> {
+    if (await turns.run(POLICY, enforceKept)) return;
+    part.set('degraded', OTHER_ON_DISK);
+    await rulesOfBoot.confirmed;
+  }
+
+  /** Whether the rules on the disk are those that are to hold. */
+  async function enforceKept(): Promise<boolean> {
     if (unenforced !== undefined) throw new Error(`it needs ${unenforced}`);
-    const kept = readPolicy(keptPath);
+    const kept = traces.kept();
     const areThese = await rulesOfBoot.areThese(kept);
-    if (kept === undefined && areThese) return;
+    if (kept === undefined && areThese) return true;
     const lacking = missing();
     if (lacking !== undefined) throw new Error(`it needs ${lacking}`);
-    if (kept !== undefined) {
-      const again = turn.then(() => enforce(kept));
-      turn = again.catch(() => undefined);
-      await again;
-    }
-    if (areThese) return;
-    part.set(
-      'degraded',
-      'nothing runs before the platform has brought the network policy: the one on the disk is another one',
-    );
-    await rulesOfBoot.confirmed;
+    if (kept !== undefined) await enforce(kept);
+    return areThese;
   }
 
   function confirm(): void {
@@ -135,12 +129,10 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
     return holding;
   }
 
-  function look(): void {
-    if (isRestricted || part.state === 'failed') void beside.look(mayRun);
-  }
-
   /** Nobody is asked, and nothing is started, where nothing is restricted. */
   const isQuiet = () => !traces.areThere();
+  /** Nothing keeps a program from running or from the network, whatever the platform has stored by now. */
+  const isOpen = () => isQuiet() && unenforced === undefined && config.networkRules === undefined;
 
   /** A disk may come from a machine that could enforce: after a boot, the rules on it hold in no kernel. */
   function forget(): boolean {
@@ -158,18 +150,27 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
 
   function showAbility(): void {
     const lacking = missing();
-    if (lacking === undefined) part.set('ok');
-    else part.set('off', `a network policy needs ${lacking}`);
+    part.set(lacking === undefined ? 'ok' : 'off', lacking && `a network policy needs ${lacking}`);
   }
 
   return {
     mayRun,
-    toHeaders: () => (isQuiet() && unenforced === undefined ? {} : { [RESTRICTED_HEADER]: 'true' }),
-    handlers: createNetworkHandlers({ ask: beside.ask, enforce: enforceNext, missing, isQuiet, forget, onUnenforced }),
+    toHeaders: () => (isOpen() ? {} : { [RESTRICTED_HEADER]: 'true' }),
+    handlers: createNetworkHandlers({
+      ask: beside.ask,
+      enforce: enforceNext,
+      missing,
+      isQuiet,
+      settled: () => turns.run(POLICY, async () => undefined),
+      forget,
+      onUnenforced,
+    }),
     start() {
       showAbility();
       mayRun().catch((err: unknown) => log.error({ err }, NOT_ENFORCED));
-      timer = setInterval(look, LOOK_MS).unref();
+      timer = setInterval(() => {
+        if (isRestricted || part.state === 'failed') void beside.look(mayRun);
+      }, LOOK_MS).unref();
     },
     async [Symbol.asyncDispose]() {
       clearInterval(timer);
