@@ -100,6 +100,28 @@ describe.skipIf(isWithoutNetworks())('at a platform whose machine enforces', () 
     }
   });
 
+  test('what allows nothing of the platform keeps its agent from nothing, also when the platform moves', async () => {
+    const { outside, get, post, movePlatform } = opened();
+    const model = async () => (await get('/v1/gateway/sample/conn_1/x')).status;
+    const isConnected = async () => (await outside('GET', '/v1/sprites/dev-1/services')).status === 200;
+    for (const denied of [{ rules: [{ action: 'deny', domain: '*' }] }, { rules }]) {
+      expect((await set(denied)).status).toBe(204);
+      expect([await model(), await isConnected()]).toEqual([200, true]);
+      expect([curl('http://b.example/'), curl('http://93.184.0.2/'), curl('http://169.254.169.254/')]).not.toContain(0);
+    }
+    const before = (await get('/v1/status')).json.generation;
+    expect((await post('/v1/machine/resumed', {})).status).toBe(202);
+    // It reports, and opens its channel and its connections again.
+    await eventually(async () => (await get('/v1/status')).json.generation > before && (await model()) === 200, 40_000);
+    await eventually(isConnected, 40_000);
+    expect((await set({ rules: [{ action: 'deny', domain: '*' }] })).status).toBe(204);
+    await movePlatform('10.20.0.2');
+    await eventually(async () => (await model()) === 200, 40_000);
+    await eventually(isConnected, 40_000);
+    expect([curl('http://b.example/'), curl('http://93.184.0.2/')]).not.toContain(0);
+    expect((await set({ rules })).status).toBe(204);
+  });
+
   test('a machine that enforces another one gets it again', async () => {
     const { end, start, get } = opened();
     await end();

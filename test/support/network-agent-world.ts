@@ -102,6 +102,14 @@ export async function openAgentWorld(called: 'channel' | 'platform' = 'channel')
       platform.stdin?.write(`${JSON.stringify({ method, path, body })}\n`);
       return await read();
     },
+    /** The platform moves to another private address, to which its name leads from then on. */
+    async movePlatform(address: string): Promise<void> {
+      const added = world.startOutside(['ip', 'addr', 'add', `${address}/32`, 'dev', 'lo']);
+      await new Promise((resolve) => added.once('close', resolve));
+      await world.setNames(names.map((line) => line.replace(PRIVATE, address)));
+      platform.stdin?.write(`${JSON.stringify({ move_to: address })}\n`);
+      await read();
+    },
     /** `opened`: how many channels the agent has opened. */
     async overChannel(method: string, path: string, body?: object): Promise<Answer & { readonly opened: number }> {
       platform.stdin?.write(`${JSON.stringify({ method, path, body })}\n`);
