@@ -177,9 +177,9 @@ test('a channel that is not read for a while, because too much waits, is not tak
 });
 
 test('a peer that answers no ping is gone', async () => {
-  const pair = await openPair({ pingInterval_ms: 50 });
+  const pair = await openPair({ pingInterval_ms: 200 });
   expect(await call(pair, '/a')).toBe('GET /a 0');
-  await sleep(300);
+  await sleep(1_200);
   expect(pair.closed).toEqual({});
   const cut = expect(call(pair, '/never')).rejects.toThrow();
   pair.silence();

@@ -266,6 +266,8 @@ test('pooled connections that are destroyed under the stream are a lost stream',
 });
 
 const quick = { silence_ms: 200, probe_ms: 300 };
+/** For probes that are answered: by when is not tried. */
+const patient = { silence_ms: 200, probe_ms: 30_000 };
 
 test('a node that stops answering is noticed by a probe and dialled again', async () => {
   const node = await startNode();
@@ -290,7 +292,7 @@ test('a quiet database is no error: the stream stays, however often it is probed
     requests += 1;
     connection.open();
   });
-  const agent = await startReplicationAgent({ nodeUrl: node.url, timing: quick });
+  const agent = await startReplicationAgent({ nodeUrl: node.url, timing: patient });
   await eventually(() => requests >= 5);
   expect(agent.replication.status().connection).toMatchObject({ connects: 1, last_failure: null });
   expect(agent.events.map(({ type }) => type)).not.toContain('replication_disconnected');
@@ -302,7 +304,7 @@ test.each([
   { name: 'has another primary', init: { type: 'init', data: { isPrimary: false, hostname: 'b' } }, headers: {} },
 ])('a silent node of which a probe says that it $name is dialled again', async ({ init, headers }) => {
   const node = await startNode();
-  const agent = await startReplicationAgent({ nodeUrl: node.url, random: () => 0, timing: quick });
+  const agent = await startReplicationAgent({ nodeUrl: node.url, random: () => 0, timing: patient });
   const first = await node.next();
   first.open();
   (await node.next()).open(init, headers);
@@ -314,7 +316,7 @@ test.each([
 
 test('bytes that come while the probe goes unanswered keep the stream', async () => {
   const node = await startNode();
-  const agent = await startReplicationAgent({ nodeUrl: node.url, timing: quick });
+  const agent = await startReplicationAgent({ nodeUrl: node.url, timing: { ...quick, probe_ms: 1_500 } });
   const first = await node.next();
   first.open();
   const probe = await node.next();
