@@ -235,7 +235,7 @@ describe('JSON from outside', () => {
     ['many fields', `{${Array.from({ length: 50_000 }, (_, at) => `"k${at}":1`).join(',')}}`],
     ['many empty lists', `[${'[],'.repeat(100_000)}[]]`],
   ])('is refused before it is read: %s', (_name, text) => {
-    expect(() => parseBoundedJson(text)).toThrow(/^it (?:has more than 20000 values|is more than 64 levels deep)$/);
+    expect(() => parseBoundedJson(text)).toThrow(/^it (?:has more than 32000 values|is more than 64 levels deep)$/);
   });
 
   it.each([

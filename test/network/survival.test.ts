@@ -131,6 +131,12 @@ describe.skipIf(isWithoutNetworks(['/usr/bin/tcpdump', '/usr/bin/unshare', '/usr
       expect(answer.stdout).toContain('status: NOERROR');
     });
 
+    test('a policy may have ten thousand rules', async () => {
+      const many = Array.from({ length: 9_999 }, (_, index) => `+*.tenant-${index}.example`).join(' ');
+      await enforce(`${many} +a.example`);
+      expect([curl('http://a.example/'), curl('http://b.example/')]).toEqual([0, NOT_RESOLVED]);
+    });
+
     test('another program at the place of the resolver keeps it from nothing', async () => {
       const { world, network } = opened();
       await enforce('+a.example');
