@@ -5,6 +5,8 @@ import { toErrorMessage } from '../core/error-message.ts';
 const LIBRARY = 'libnftables.so.1';
 /** NFT_CTX_OUTPUT_JSON of its header. */
 const JSON_OUTPUT = 1 << 4;
+/** NFT_CTX_OUTPUT_STATELESS and NFT_CTX_OUTPUT_TERSE: without counters, and without the elements of sets. */
+const SHORT_OUTPUT = (1 << 2) | (1 << 11);
 
 /** `missing`: what has to be installed or granted. `refused`: the kernel, or the grammar, took none of the commands. */
 export class NetfilterError extends Error {
@@ -22,6 +24,8 @@ export interface Netfilter extends Disposable {
   run(commands: string): void;
   /** The answer to one `list` command, as the JSON of nftables. Throws NetfilterError. */
   list(command: string): readonly unknown[];
+  /** The same as text, without counters and without the elements of sets. Throws NetfilterError. */
+  print(command: string): string;
 }
 
 /**
@@ -46,16 +50,19 @@ export async function openNetfilter(): Promise<Netfilter> {
     throw new NetfilterError('refused', toReason(error));
   }
 
+  function callWith(flags: number, command: string): string {
+    nft.nft_ctx_output_set_flags(context, flags);
+    try {
+      return call(command);
+    } finally {
+      nft.nft_ctx_output_set_flags(context, 0);
+    }
+  }
+
   const netfilter: Netfilter = {
     run: (commands) => void call(commands),
-    list(command) {
-      nft.nft_ctx_output_set_flags(context, JSON_OUTPUT);
-      try {
-        return (JSON.parse(call(command)) as { nftables: unknown[] }).nftables;
-      } finally {
-        nft.nft_ctx_output_set_flags(context, 0);
-      }
-    },
+    list: (command) => (JSON.parse(callWith(JSON_OUTPUT, command)) as { nftables: unknown[] }).nftables,
+    print: (command) => callWith(SHORT_OUTPUT, command),
     [Symbol.dispose]() {
       nft.nft_ctx_free(context);
       lib.close();

@@ -40,7 +40,7 @@ export interface RunningNetwork extends AsyncDisposable {
   readonly over: Promise<void>;
 }
 
-/** How often the rules of the kernel and the network of the machine are looked at: half a millisecond each time. */
+/** How often the rules of the kernel and the network of the machine are looked at. */
 const LOOK_MS = 2_000;
 /** What an answer needs to leave before its connection ends. */
 const ANSWER_MS = 100;

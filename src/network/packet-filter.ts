@@ -17,7 +17,8 @@ import {
 
 /** How many addresses one step tells the kernel: some milliseconds. */
 const STEP = 200;
-const chains = ['sockets', 'names', 'output', 'forward', 'refuse'] as const;
+/** The library reads every address that is open before it shows the rules: fifty milliseconds where 20,000 are. That takes a thousandth of the time. */
+const REST_PER_LOOK = 1_000;
 
 /** What a policy makes of the addresses that are known. */
 export interface Judged {
@@ -33,8 +34,10 @@ export class PacketFilter {
   #facts: RulesetFacts | undefined;
   /** Of the last policy. It grows on when nothing is restricted for a while: older connections still carry theirs. */
   #generation: number;
-  /** The rules as the kernel shows them. */
-  #shown = '';
+  /** As the kernel shows them: the chains, which cost nothing, and the whole table. */
+  #shown = { chains: '', table: '' };
+  /** When the whole table is looked at again, by `performance.now`. */
+  #again_ms = 0;
 
   /** @param generation of the last policy that the process before has enforced; 0 where there was none. */
   constructor(netfilter: Netfilter, generation = 0) {
@@ -113,9 +116,11 @@ export class PacketFilter {
     if (addresses.length > 0) this.#netfilter.run(toClosing(addresses));
   }
 
-  /** Whether the rules are as they were put there. A tenth of a millisecond. */
+  /** Whether the rules are as they were put there. A table that is gone is seen at once, a rule that is gone when the whole is looked at. */
   isWhole(): boolean {
-    return this.#facts === undefined || this.#show() === this.#shown;
+    if (this.#facts === undefined) return true;
+    if (this.#showChains() !== this.#shown.chains) return false;
+    return performance.now() < this.#again_ms || this.#showTable() === this.#shown.table;
   }
 
   /** Puts back what somebody took away. Addresses are open again for as long as they would have been. */
@@ -123,7 +128,7 @@ export class PacketFilter {
     if (this.#facts === undefined) return;
     // A table that somebody has changed is taken away in the same step.
     this.#netfilter.run(NO_RULESET + toRuleset(this.#facts));
-    this.#shown = this.#show();
+    this.#shown = { chains: this.#showChains(), table: this.#showTable() };
     await this.#inSteps(open, toOpening);
     await this.#inSteps(kept, toKeeping);
   }
@@ -132,12 +137,26 @@ export class PacketFilter {
     this.#netfilter.run(toRuleset(facts) + more);
     this.#facts = facts;
     this.#generation = facts.generation;
-    this.#shown = this.#show();
+    this.#shown = { chains: this.#showChains(), table: this.#showTable() };
   }
 
-  #show(): string {
+  /** Other tables of the family are none of ours. */
+  #showChains(): string {
+    const shown = this.#print('list chains inet');
+    return shown.split(/^(?=table )/m).find((table) => table.startsWith(`table ${TABLE} `)) ?? '';
+  }
+
+  #showTable(): string {
+    const begun_ms = performance.now();
+    const shown = this.#print(`list table ${TABLE}`);
+    const ended_ms = performance.now();
+    this.#again_ms = ended_ms + (ended_ms - begun_ms) * REST_PER_LOOK;
+    return shown;
+  }
+
+  #print(command: string): string {
     try {
-      return chains.map((name) => JSON.stringify(this.#netfilter.list(`list chain ${TABLE} ${name}`))).join();
+      return this.#netfilter.print(command);
     } catch {
       return '';
     }
