@@ -13,6 +13,20 @@ export function atEnd(end: End): void {
   else ends.push(end);
 }
 
+/** Where there is no test: `end` closes what is opened. */
+export async function openApart<T>(open: () => Promise<T>): Promise<{ readonly value: T; end(): Promise<void> }> {
+  const ends: End[] = [];
+  const end = async () => {
+    for (const each of ends.splice(0).toReversed()) await each();
+  };
+  try {
+    return { value: await sharedEnds.run(ends, open), end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
+
 /** Call it in a `describe` or at the top of a file. The result is for its tests. `limit_ms`: how long it may take, where that is long. */
 export function openOnce<T>(open: () => Promise<T>, limit_ms?: number): () => T {
   const ends: End[] = [];

@@ -178,6 +178,8 @@ export async function openNetworkWorld(): Promise<NetworkWorld> {
       const noting = ['--log-queries', `--log-facility=${log}`, '--conf-file=/dev/null', '--user=root'];
       const known = [...lines, 'host-record=up.test,93.184.0.1'].map((line) => `--${line}`);
       nameServer = startIn(world, ['dnsmasq', ...settings, ...noting, ...known]);
+      // It says there too what it notes, and waits for whom it says it to.
+      for (const stream of [nameServer.stdout, nameServer.stderr]) stream?.resume();
       await eventually(() => {
         try {
           return isUp();
