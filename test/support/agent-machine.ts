@@ -45,8 +45,9 @@ export async function openAgentMachine(options: TestPlatformOptions = {}) {
     /** The channel by the agent's status, once it is open for this time. */
     channel: (opened = 1): Promise<ChannelReport> =>
       eventually(async () => {
-        const { channel } = (await status()).details;
-        return channel.state === 'open' && channel.opened >= opened ? channel : undefined;
+        // Nobody answers while it is started again.
+        const channel = (await status().catch(() => undefined))?.details?.channel;
+        return channel?.state === 'open' && channel.opened >= opened ? channel : undefined;
       }),
     async restart(): Promise<void> {
       const { port } = new URL(platform.url);

@@ -65,7 +65,10 @@ export async function openConnectedPair(database: Secret, hasAddress = true, pro
   atEnd(async () => endSupervisor(join(dir, 'supervisor.sock')));
   const connected = (times: number) =>
     eventually(async () => {
-      const { channel } = JSON.parse((await agent.get('/v1/status')).text).details;
+      // Nobody answers while it is started again.
+      const status = await agent.get('/v1/status').catch(() => undefined);
+      if (status?.status !== 200) return false;
+      const { channel } = JSON.parse(status.text).details;
       return channel.state === 'open' && channel.opened >= times;
     }, 40_000);
   await connected(1);

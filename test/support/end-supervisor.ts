@@ -1,12 +1,10 @@
 // The supervisor outlives its agent, as a machine's does; here it ends with the test.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { signalRunning } from './signal-running.ts';
+import { readdirSync } from 'node:fs';
+import { signalProcess } from '../../src/linux/processes/signal-process.ts';
+import { readOf } from './processes-of.ts';
 
 /** Ends the one that serves at this socket, where one does. */
 export function endSupervisor(socket: string): void {
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    const path = `/proc/${pid}/cmdline`;
-    if (existsSync(path) && readFileSync(path, 'utf8').split('\0').includes(socket))
-      signalRunning(Number(pid), 'SIGTERM');
-  }
+  const pids = readdirSync('/proc').map(Number).filter(Number.isInteger);
+  for (const pid of pids) if (readOf(pid, 'cmdline').split('\0').includes(socket)) signalProcess(pid, 'SIGTERM');
 }
