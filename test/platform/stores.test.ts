@@ -13,6 +13,7 @@ import { createUsageStore } from '../../src/platform/gateway/usage/usage-store.t
 import { createHostStore } from '../../src/platform/hosts/host-store.ts';
 import { createMachineLimits } from '../../src/platform/machines/records/machine-limits.ts';
 import { createMachineStore } from '../../src/platform/machines/records/machine-store.ts';
+import { createNetworkPolicyStore } from '../../src/platform/network-policies/network-policy-store.ts';
 import { createOrganizationStore } from '../../src/platform/organizations/organization-store.ts';
 import { createNoticeStore } from '../../src/platform/port-notices/port-notice-store.ts';
 import { createSpriteService } from '../../src/platform/sprites/sprite-service.ts';
@@ -637,6 +638,25 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
     expect(await usage.list({ ...all, ...none, sprite: 'b' })).toEqual([sum('2026-01-01', 'c1', 4)]);
     expect(await usage.list({ ...all, ...none, connector_id: 'c2' })).toEqual([sum('2026-01-02', 'c2', 4)]);
     expect(await usage.list({ ...all, ...none, until: '2026-01-01', connector_id: 'c2' })).toEqual([]);
+  });
+
+  test('the network policy of a sprite is replaced by one of those who have read the same', async () => {
+    const { storage, machineOf } = await openWith('a', 'b');
+    const policies = createNetworkPolicyStore(storage);
+    const [{ sprite_id }, { sprite_id: other_id }] = [await machineOf('a'), await machineOf('b')];
+    const rulesOf = (domain: string) => [{ action: 'allow' as const, domain }];
+    const replace = (revision: number, ...domains: readonly string[]) =>
+      Promise.all(domains.map((domain) => policies.replace(sprite_id, { rules: rulesOf(domain), revision }, 1)));
+    expect(await policies.find(sprite_id)).toBeUndefined();
+    for (const revision of [0, 1, 2]) {
+      const domains = ['a', 'b', 'c'].map((name) => `${name}${revision}.example`);
+      const taken = await replace(revision, ...domains);
+      expect(taken.filter((isTaken) => isTaken)).toEqual([true]);
+      const rules = rulesOf(domains[taken.indexOf(true)] ?? '');
+      expect(await policies.find(sprite_id)).toEqual({ rules, revision: revision + 1 });
+    }
+    expect(await replace(1, 'late.example')).toEqual([false]);
+    expect(await policies.find(other_id)).toBeUndefined();
   });
 
   test('a rotation is refused while a platform runs without the key, and not when it has ended', async () => {

@@ -1,6 +1,8 @@
 // Two platform processes on one PostgreSQL database: a sprite is reached through the one to which its machine is not connected.
 import { writeFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { SpritesClient } from '@fly/sprites';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -8,10 +10,38 @@ import { openConnectedPair, openDoorPair, portOf } from '../support/connected-pa
 import { eventually } from '../support/eventually.ts';
 import { callPlatform } from '../support/open-platform.ts';
 import type { PairedPlatform } from '../support/platform-pair.ts';
+import { openPlayedAgent } from '../support/played-agent.ts';
 import { isWithoutPostgres, openPostgresServer, type PostgresServer } from '../support/postgres-server.ts';
 
 const clientOf = (platform: PairedPlatform) =>
   new SpritesClient(platform.token.reveal(), { baseURL: platform.url }).sprite('dev-1');
+
+const NETWORK = '/v1/policy/network';
+
+/** The operations of the network policy as an agent has them, without a kernel. */
+function openPolicyAgent() {
+  let rules: unknown[] = [];
+  let isRefusing = false;
+  const missing = { error: 'not_supported', message: 'it needs nft', details: { missing: 'nft' } };
+  const answer: RequestListener = async (request, response) => {
+    const { host, ...body } = JSON.parse((await text(request)) || '{}');
+    const say = (status: number, value: object) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+    const { method, url = '' } = request;
+    if (url.endsWith('/explain')) return say(200, { decision: 'deny', reason: host, addresses: [], names: [] });
+    if (url.endsWith('/refused')) return say(200, { refused: [] });
+    if (method === 'PUT' && url === NETWORK && isRefusing && body.rules.length > 0) return say(501, missing);
+    if (method === 'PUT' && url === NETWORK) rules = body.rules;
+    return say(200, url === NETWORK ? { rules } : {});
+  };
+  return {
+    answer,
+    held: () => rules,
+    refuse() {
+      isRefusing = true;
+    },
+  };
+}
 
 describe.skipIf(isWithoutPostgres())(
   'two platforms behind one address',
@@ -41,6 +71,34 @@ describe.skipIf(isWithoutPostgres())(
       const sent = ofHosts.sent();
       expect(sent).toContain('remora-passed: ');
       expect(sent).not.toMatch(/remora_(org|sprite|machine)_|^authorization:/im);
+    });
+
+    test('the network policy of a machine that is connected to the other one', async () => {
+      const { one, other } = await openDoorPair(await server.createDatabase());
+      const body = { name: 'dev-1', external: true };
+      const { machine_id } = (await one.call({ method: 'POST', path: '/v1/sprites', body })).json;
+      const { token } = (await one.call({ method: 'POST', path: '/v1/tokens', body: { sprite: 'dev-1' } })).json;
+      const agent = openPolicyAgent();
+      await openPlayedAgent(one.url, { sprite: 'dev-1', app: 'acme', id: machine_id, token }, agent.answer);
+      const path = '/v1/sprites/dev-1/policy/network';
+      const post = (platform: PairedPlatform, given: object, target = path) =>
+        platform.call({ method: 'POST', path: target, body: given });
+      const rules = [{ action: 'allow', domain: 'a.example' }];
+      // The record of the channel comes to the other one a moment later.
+      expect(await eventually(async () => ((await post(other, { rules })).status === 204 ? 204 : false))).toBe(204);
+      expect(agent.held()).toEqual(rules);
+      for (const platform of [one, other]) expect((await platform.call({ path })).json).toEqual({ rules });
+      expect((await post(other, { host: 'b.example' }, `${path}/explain`)).json).toMatchObject({ reason: 'b.example' });
+      expect((await other.call({ path: `${path}/refused` })).json).toEqual({ refused: [] });
+      const changes = await Promise.all([one, other].map((platform) => post(platform, { rules: [] })));
+      expect(changes.map(({ status }) => status)).toEqual([204, 204]);
+      expect([(await other.call({ path })).json, agent.held()]).toEqual([{ rules: [] }, []]);
+      agent.refuse();
+      expect(await post(other, { rules })).toMatchObject({
+        status: 501,
+        json: { error: 'not_supported', details: { missing: 'nft' } },
+      });
+      expect((await one.call({ path })).json).toEqual({ rules: [] });
     });
 
     test('a proof is good once, for its call, at the process that it is for', async () => {
