@@ -31,6 +31,7 @@ export function openPolicies(
     programPolicyDelivery,
     onRefused: createRefusalRecorder({ storage, changes, clock, log }),
     async prepare(channel, restricted) {
+      // Side by side: the supervisor of a machine whose disk is older than its network policy answers once that has come.
       await Promise.all([
         policyDelivery.check(channel, restricted.network),
         programPolicyDelivery.check(channel, restricted.programs),
