@@ -127,7 +127,7 @@ describe.skipIf(isWithoutNetworks(['/usr/bin/tcpdump', '/usr/bin/unshare', '/usr
       const own = stdout.split('\n').find((line) => !line.includes('src=127.0.0.1'));
       const port = /sport=(\d+)/.exec(own ?? '')?.[1] ?? '';
       expect(port).not.toBe('');
-      const answer = world.run(['dig', '+tries=1', '+time=2', '-b', `0.0.0.0#${port}`, `@${NAME_SERVER}`, 'a.example']);
+      const answer = world.run(['dig', '+tries=1', '+time=5', '-b', `0.0.0.0#${port}`, `@${NAME_SERVER}`, 'a.example']);
       expect(answer.stdout).toContain('status: NOERROR');
     });
 

@@ -111,6 +111,8 @@ export async function openPolicyWalk(): Promise<PolicyWalk> {
     const held = new Map<string, string>();
     const pickHost = () => hosts[dice.below(hosts.length)] as Host;
     let rules: readonly NetworkPolicyRule[] = [];
+    // What is known of another walk is forgotten.
+    await network.enforce([{ action: 'deny', domain: '*' }]);
     await network.enforce(rules);
     for (let step = 0; step < steps; step += 1) {
       const toOne = () => toRule(dice, ['code_hosts']);
