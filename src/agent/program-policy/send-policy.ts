@@ -7,6 +7,8 @@ import { RemoraError } from '../../core/remora-error.ts';
 import type { ProcessLink } from '../process-link.ts';
 
 const passedOn: readonly ErrorCode[] = ['invalid_request', 'not_supported'];
+/** A supervisor that has to be started first takes its time on a machine that is emulated. */
+const LIMIT_MS = 60_000;
 const NOT_FOUND = 404;
 
 /** Resolves with what holds. Throws what the supervisor refuses it with, `upstream_failed` and `upstream_timeout`. */
@@ -14,6 +16,7 @@ export async function sendPolicy({ dispatcher }: ProcessLink, policy: ProgramPol
   const supervisor = createClient(supervisorPolicyOperations, {
     origin: 'http://supervisor',
     dispatcher: () => dispatcher,
+    timeout_ms: LIMIT_MS,
   });
   return await supervisor.call('setProgramPolicy', { body: policy }).catch((error: unknown) => {
     throw toRefusal(error);

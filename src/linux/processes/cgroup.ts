@@ -1,7 +1,11 @@
 // A control group (cgroups(7), version 2): the kernel keeps every process that is started in it in it, whatever session, group or
 // environment the process takes. Files that cannot be read or written count as a group that is gone.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+
+/** The group inside that of this process whose groups share a limit, and the one to which this process itself moves for that. */
+export const LIMITED_GROUP = 'remora-limited';
+export const OWN_GROUP = 'remora-self';
 
 export interface Cgroup {
   readonly path: string;
@@ -50,10 +54,10 @@ export function openCgroup(name: string, within = findUsableCgroup()): Cgroup | 
   }
 }
 
-/** The groups inside that of this process whose names begin so. */
+/** The groups inside that of this process whose names begin so, those in the group of limited ones too. */
 export function listCgroups(prefix: string): readonly Cgroup[] {
   const own = findOwnCgroup();
-  const all = own === undefined ? [] : childrenOf(own);
+  const all = own === undefined ? [] : [...childrenOf(own), ...childrenOf(join(own, LIMITED_GROUP))];
   return all.filter((path) => basename(path).startsWith(prefix)).map(createCgroup);
 }
 
@@ -81,7 +85,8 @@ function findOwnCgroup(): string | undefined {
     const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
     const mount = mounts.find((line) => / - cgroup2 /.test(line))?.split(' ')[4];
     if (own === undefined || mount === undefined) return undefined;
-    return join(mount, own);
+    const path = join(mount, own);
+    return basename(path) === OWN_GROUP ? dirname(path) : path;
   } catch {
     return undefined;
   }

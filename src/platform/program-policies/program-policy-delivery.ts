@@ -31,7 +31,7 @@ export interface ProgramPolicyDelivery {
 }
 
 /** Longer than the agent gives its supervisor to start, and to answer. */
-const ENFORCE_MS = 30_000;
+const ENFORCE_MS = 70_000;
 const NOT_FOUND = 404;
 const passedOn: readonly ErrorCode[] = ['invalid_request', 'not_supported', 'start_failed', 'upstream_timeout'];
 

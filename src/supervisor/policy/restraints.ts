@@ -11,6 +11,7 @@ import { refuseFields } from '../../core/refuse-field.ts';
 import { PROGRAM_POLICY_FILE } from '../../core/supervisor-wire.ts';
 import { randomHex } from '../../core/urandom.ts';
 import { findDevice } from '../../linux/processes/device-filter.ts';
+import { unlimitMemory } from '../../linux/processes/limited-group.ts';
 import { replaceDurably } from '../replace-durably.ts';
 import type { SupervisorOptions } from '../supervisor.ts';
 import { type Restraint, toRestraint } from './to-restraint.ts';
@@ -34,7 +35,7 @@ export class Restraints {
   }
 
   /**
-   * Resolves with what holds for programs that start from now on; those that run keep what they have. Rejects with
+   * Resolves with what holds for programs that start from now on; those that run keep what they have, but for a limit of memory. Rejects with
    * `not_supported` and what is missing here, and with `invalid_request` for a device that is not there; nothing is changed then.
    */
   async set(policy: ProgramPolicy): Promise<ProgramPolicy> {
@@ -42,9 +43,20 @@ export class Restraints {
     checkDevices(next);
     return await this.#changes.run('', async () => {
       await this.#try(next);
-      await replaceDurably(this.#path, isEmptyPolicy(next) ? undefined : JSON.stringify(next));
+      try {
+        await replaceDurably(this.#path, isEmptyPolicy(next) ? undefined : JSON.stringify(next));
+      } finally {
+        // What runs under a limit is to have the one that is on the disk.
+        await this.#limitAgain();
+      }
       return next;
     });
+  }
+
+  async #limitAgain(): Promise<void> {
+    const held = this.#read();
+    if (held.resources.memory === undefined) unlimitMemory();
+    else await this.#try(held);
   }
 
   /** The whole way: a group like that of a program is made. */

@@ -1,7 +1,7 @@
 // What a policy does to a program that starts: words for `setpriv`, and the control group in which it runs.
 import type { ProgramPolicy } from '../../contract/local/program-policy.ts';
 import { RemoraError } from '../../core/remora-error.ts';
-import { type Cgroup, openCgroup } from '../../linux/processes/cgroup.ts';
+import { type Cgroup, findUsableCgroup, openCgroup } from '../../linux/processes/cgroup.ts';
 import {
   type Device,
   DeviceFilterError,
@@ -9,6 +9,7 @@ import {
   openDeviceFilters,
   usualDevices,
 } from '../../linux/processes/device-filter.ts';
+import { LimitError, limitMemory } from '../../linux/processes/limited-group.ts';
 import type { UnixUser } from '../../linux/users.ts';
 import { findMissingPart } from './find-missing-part.ts';
 import { toPrivilegeFlags } from './privilege-flags.ts';
@@ -21,7 +22,12 @@ export interface Restraint {
   openGroup(name: string): Cgroup | undefined;
 }
 
-/** Throws `not_supported` with what is missing here. */
+const MB = 1024 * 1024;
+
+/**
+ * A new limit of memory holds for what runs under one already; all else begins with the start of a program. Throws `not_supported` with what is
+ * missing here.
+ */
 export async function toRestraint({ privileges, resources }: ProgramPolicy, user: UnixUser): Promise<Restraint> {
   const flags = toPrivilegeFlags(privileges);
   const { devices = [] } = privileges;
@@ -29,13 +35,14 @@ export async function toRestraint({ privileges, resources }: ProgramPolicy, user
   if (flags.length === 0 && devices.length === 0 && memory === undefined) return { flags, openGroup: openCgroup };
   const missing = findMissingPart(user);
   if (missing !== undefined) throw notSupported(missing);
-  if (memory !== undefined) throw notSupported('a supervisor that limits memory');
+  if (memory?.autoscale === true) throw notSupported('memory that grows with its use (autoscale)');
+  const within = memory === undefined ? findUsableCgroup() : orRefuse(() => limitMemory(memory.limit_mb * MB));
   const filter = devices.length === 0 ? undefined : await toFilter(devices);
   return {
     flags,
     openGroup(name) {
-      const group = openCgroup(name);
-      if (group === undefined && filter !== undefined) throw notSupported(NO_GROUP);
+      const group = openCgroup(name, within);
+      if (group === undefined && (memory !== undefined || filter !== undefined)) throw notSupported(NO_GROUP);
       try {
         if (group !== undefined) filter?.(group);
       } catch (error) {
@@ -66,7 +73,8 @@ function orRefuse<T>(step: () => T): T {
 }
 
 function toRefusal(error: unknown): unknown {
-  return error instanceof DeviceFilterError ? notSupported(error.message) : error;
+  const isMissing = error instanceof DeviceFilterError || error instanceof LimitError;
+  return isMissing ? notSupported(error.message) : error;
 }
 
 function notSupported(missing: string): RemoraError {

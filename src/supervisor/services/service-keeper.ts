@@ -221,11 +221,12 @@ export class ServiceKeeper {
     const onProved = () => this.#move('proved');
     untilProved(request.http_port, timing.proved_ms, attempt.signal).then(onProved, () => undefined);
     this.#exit_code = await this.#process.done;
+    const isOutOfMemory = this.#process.wasOutOfMemory();
     attempt.abort();
     this.#process = undefined;
     this.#attempt = undefined;
     if (this.#status !== 'stopping') {
-      this.#error = toExitText(this.#exit_code);
+      this.#error = toExitText(this.#exit_code, isOutOfMemory);
       this.hub.publish({ type: 'exit', exit_code: this.#exit_code, timestamp: wall_ms() });
     }
     this.#started_ms = undefined;
@@ -252,6 +253,7 @@ export class ServiceKeeper {
 
 const SIGNALLED = 128;
 
-function toExitText(code: number): string {
-  return code > SIGNALLED ? `it was ended by signal ${code - SIGNALLED}` : `it ended with exit code ${code}`;
+function toExitText(code: number, isOutOfMemory: boolean): string {
+  const text = code > SIGNALLED ? `it was ended by signal ${code - SIGNALLED}` : `it ended with exit code ${code}`;
+  return isOutOfMemory ? `${text}, after the kernel had ended a process of it for want of memory` : text;
 }

@@ -43,6 +43,8 @@ export interface ServiceProcess {
   readonly pid: number;
   /** Resolves with the exit code, or 128 and the number of the signal, once every process is gone and everything printed is passed on. */
   readonly done: Promise<number>;
+  /** Whether the kernel has ended a process of it for want of memory, once the first process is over. */
+  wasOutOfMemory(): boolean;
   /** Ends all of it; it is killed after `grace_ms`. */
   end(grace_ms: number): void;
   /** Signals the first process. False when it has ended. */
@@ -80,8 +82,10 @@ export async function startProcess(
     const child = spawnChild(launch, dir, pipes);
     const reading = startOutput(toOpen(pipes?.[0], child.stdout), toOpen(pipes?.[1], child.stderr), target);
     output = reading;
+    let isOutOfMemory = false;
     const exited = new Promise<number>((settle) => {
       child.once('exit', (code, signal) => {
+        isOutOfMemory = (cgroup?.oomKills() ?? 0) > 0;
         settle(code ?? SIGNALLED + (signal === null ? 0 : constants.signals[signal]));
       });
     });
@@ -107,6 +111,7 @@ export async function startProcess(
     });
     return {
       ...{ pid, done },
+      wasOutOfMemory: () => isOutOfMemory,
       end: (grace_ms) => void end(grace_ms),
       signal: (signal) => child.kill(signal),
     };

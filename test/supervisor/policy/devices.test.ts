@@ -103,9 +103,11 @@ describe.skipIf(loudly(why !== undefined, `${why}: no device is refused`))('in a
       user: USER,
       before: ['sh', '-c', `echo 0 > ${GROUPS}/cgroup.procs; exec "$@"`, 'sh'],
     });
-    expect(await setProgramPolicy(supervisor, { privileges: { devices: ['/dev/null'] } })).toMatchObject({
-      status: 501,
-      json: { error: 'not_supported', details: { missing: expect.stringContaining('a control group of version 2') } },
-    });
+    for (const policy of [{ privileges: { devices: ['/dev/null'] } }, { resources: { memory: { limit_mb: 64 } } }]) {
+      expect(await setProgramPolicy(supervisor, policy)).toMatchObject({
+        status: 501,
+        json: { error: 'not_supported', details: { missing: expect.stringContaining('a control group of version 2') } },
+      });
+    }
   });
 });

@@ -21,7 +21,7 @@ function createKeeper() {
     async start() {
       const { promise, resolve } = Promise.withResolvers<number>();
       ends.push(() => resolve(0));
-      return { pid: 1, done: promise, end: () => undefined, signal: () => true };
+      return { pid: 1, done: promise, end: () => undefined, signal: () => true, wasOutOfMemory: () => false };
     },
   });
   keeper.hub.follow(({ type }) => events.push(type));
