@@ -3,13 +3,15 @@ import { isIP, isIPv6 } from 'node:net';
 import type { NetworkEnforcement, NetworkState } from '../contract/local/network.ts';
 import type { NetworkExplanation, NetworkQuestion, NetworkRefusal } from '../contract/network-explanations.ts';
 import { type AddressBytes, compileRanges, toAddressBytes } from '../core/network-policy/address-ranges.ts';
+import { isBlockedAddress } from '../core/network-policy/blocked-addresses.ts';
 import { compilePolicy, type NetworkPolicy } from '../core/network-policy/compile-policy.ts';
 import { findDeniedAlias } from '../core/network-policy/denied-alias.ts';
 import { normalizeName } from '../core/network-policy/domain-name.ts';
 import { RemoraError } from '../core/remora-error.ts';
-import { AddressBook, type OpenedAddress } from './address-book.ts';
+import { AddressBook } from './address-book.ts';
 import type { FilterFacts, PacketFilter } from './packet-filter.ts';
 import { NameRefusals } from './refusals.ts';
+import { type Destination, toAddress, toDestination } from './ruleset.ts';
 
 export interface EnforcementOptions {
   readonly filter: PacketFilter;
@@ -23,13 +25,19 @@ export interface EnforcementOptions {
 
 const SEARCH_EVERY_MS = 50;
 
+/** An address of an answer, and how long the answer lives. */
+export interface AnsweredAddress {
+  readonly address: string;
+  readonly open_s: number;
+}
+
 export class Enforcement {
   readonly #options: EnforcementOptions;
   readonly #book = new AddressBook();
   readonly refusals = new NameRefusals();
   #given: NetworkEnforcement = { rules: [], exempt: { names: [], networks: [] } };
   #policy: NetworkPolicy | undefined;
-  #exempt: ReadonlySet<string> = new Set();
+  #exempt: ReadonlyMap<string, ExemptPorts> = new Map();
   #exemptRanges: readonly ExemptRange[] = [];
   #putBack = 0;
   #searched_ms = Number.NEGATIVE_INFINITY;
@@ -64,8 +72,7 @@ export class Enforcement {
     this.#setGiven(given);
     const { filter, now_ms } = this.#options;
     const open = this.#book.open(now_ms());
-    const { kept } = this.#book.judge(() => true);
-    await filter.adopt(this.#toFacts(given), { open, kept });
+    await filter.adopt(this.#toFacts(given), { open, kept: this.#book.destinations() });
   }
 
   async #enforce(given: NetworkEnforcement): Promise<NetworkState> {
@@ -84,8 +91,10 @@ export class Enforcement {
     this.#setGiven(given);
     try {
       const judged = this.#book.judge(
-        (name, aliases) =>
-          this.namePolicy.judgeName(name).verdict === 'allow' && this.findDeniedAlias(name, aliases) === undefined,
+        (name, aliases, destination) =>
+          this.namePolicy.judgeName(name).verdict === 'allow' &&
+          this.findDeniedAlias(name, aliases) === undefined &&
+          this.#toDestinations(name, toAddress(destination)).includes(destination),
       );
       await filter.restrict(facts, { ...judged, open: this.#book.open(this.#options.now_ms()) });
     } catch (error) {
@@ -137,9 +146,12 @@ export class Enforcement {
   }
 
   /** The addresses of an answer for `name`, to which its `aliases` have led: they are open when it returns. Throws NetfilterError. */
-  learn(name: string, aliases: readonly string[], addresses: readonly OpenedAddress[]): void {
+  learn(name: string, aliases: readonly string[], addresses: readonly AnsweredAddress[]): void {
     if (this.#policy === undefined) return;
-    const { opened, closed } = this.#book.learn(name, addresses, this.#options.now_ms(), aliases);
+    const given = addresses.flatMap(({ address, open_s }) =>
+      this.#toDestinations(name, address).map((destination) => ({ destination, open_s })),
+    );
+    const { opened, closed } = this.#book.learn(name, given, this.#options.now_ms(), aliases);
     this.#options.filter.open(opened);
     this.#options.filter.close(closed);
   }
@@ -159,7 +171,7 @@ export class Enforcement {
     if (!filter.isRestricted) return 'whole';
     if (!filter.isWhole()) {
       this.#putBack += 1;
-      await filter.putBack(this.#book.open(now_ms()), this.#book.judge(() => true).kept);
+      await filter.putBack(this.#book.open(now_ms()), this.#book.destinations());
       return 'put back';
     }
     return filter.renew(this.#toFacts(this.#given)) ? 'renewed' : 'whole';
@@ -167,7 +179,7 @@ export class Enforcement {
 
   explain({ host, port }: NetworkQuestion): NetworkExplanation {
     const address = host.replace(/^\[(.*)\]$/, '$1');
-    return isIP(address) === 0 ? this.#explainName(host) : this.#explainAddress(address, port);
+    return isIP(address) === 0 ? this.#explainName(host, port) : this.#explainAddress(address, port);
   }
 
   listRefused(): NetworkRefusal[] {
@@ -175,13 +187,14 @@ export class Enforcement {
     return all.sort((one, other) => other.last_at.localeCompare(one.last_at));
   }
 
-  #explainName(host: string): NetworkExplanation {
+  #explainName(host: string, port: number | undefined): NetworkExplanation {
     const name = normalizeName(host);
     if (name === undefined) throw new RemoraError('invalid_request', `host: ${host} is neither a name nor an address`);
     const addresses = this.#book.addressesOf(name);
     const found = { addresses, names: [] };
     if (this.#policy === undefined) return { decision: 'allow', reason: 'nothing is restricted', ...found };
-    if (this.#exempt.has(name))
+    const exempt = this.#exempt.get(name);
+    if (exempt === 'all' || (exempt !== undefined && (port === undefined || exempt.has(port))))
       return { decision: 'allow', reason: 'the platform, or named by the operator', ...found };
     const { verdict, rule } = this.#policy.judgeName(name);
     if (rule === undefined) return { decision: 'deny', reason: 'no rule covers the name', ...found };
@@ -195,7 +208,7 @@ export class Enforcement {
   }
 
   #explainAddress(address: string, port: number | undefined): NetworkExplanation {
-    const { names, is_open } = this.#book.find(address, this.#options.now_ms());
+    const { names, is_open } = this.#find(address, port);
     const found = { addresses: [address], names: [...names] };
     if (this.#policy === undefined) return { decision: 'allow', reason: 'nothing is restricted', ...found };
     if (this.#isExemptAddress(address, port)) {
@@ -214,7 +227,26 @@ export class Enforcement {
   }
 
   #mayReach(address: string, port: number): boolean {
-    return this.#book.find(address, this.#options.now_ms()).names.length > 0 || this.#isExemptAddress(address, port);
+    return this.#find(address, port).names.length > 0 || this.#isExemptAddress(address, port);
+  }
+
+  /** What is known of the address, and of this port of it. */
+  #find(address: string, port: number | undefined): ReturnType<AddressBook['find']> {
+    const now_ms = this.#options.now_ms();
+    const all = this.#book.find(address, now_ms);
+    if (port === undefined) return all;
+    const one = this.#book.find(toDestination(address, port), now_ms);
+    return { names: [...new Set([...one.names, ...all.names])], is_open: one.is_open || all.is_open };
+  }
+
+  /** What an answer for `name` with this address opens: a name that is exempt with its ports alone leads to no others, unless the rules allow it. */
+  #toDestinations(name: string, address: string): Destination[] {
+    const ports = this.#exempt.get(normalizeName(name) ?? name);
+    if (ports === undefined || ports === 'all') return [toDestination(address)];
+    const bytes = toAddressBytes(address);
+    const isAllowed =
+      this.#policy?.judgeName(name).verdict === 'allow' && bytes !== undefined && !isBlockedAddress(bytes);
+    return [...(isAllowed ? [undefined] : []), ...ports].map((port) => toDestination(address, port));
   }
 
   #isExemptAddress(address: string, port: number | undefined): boolean {
@@ -224,7 +256,7 @@ export class Enforcement {
 
   #setGiven(given: NetworkEnforcement): void {
     this.#given = given;
-    this.#exempt = toNames(given.exempt.names);
+    this.#exempt = toExemptNames(given.exempt.names);
     this.#exemptRanges = given.exempt.networks.map(toExemptRange);
   }
 
@@ -233,8 +265,18 @@ export class Enforcement {
   }
 }
 
-function toNames(names: readonly string[]): ReadonlySet<string> {
-  return new Set(names.flatMap((name) => normalizeName(name) ?? []));
+/** TCP ports. */
+type ExemptPorts = ReadonlySet<number> | 'all';
+
+function toExemptNames(given: NetworkEnforcement['exempt']['names']): ReadonlyMap<string, ExemptPorts> {
+  const found = new Map<string, ExemptPorts>();
+  for (const { name: text, port } of given) {
+    const name = normalizeName(text);
+    if (name === undefined) continue;
+    const before = found.get(name) ?? new Set();
+    found.set(name, port === undefined || before === 'all' ? 'all' : new Set([...before, port]));
+  }
+  return found;
 }
 
 interface ExemptRange {

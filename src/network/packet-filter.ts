@@ -3,10 +3,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Netfilter } from './netfilter.ts';
 import {
+  type Destination,
   FORGETTING,
   LAST_GENERATION,
   NO_RULESET,
-  type OpenAddress,
+  type OpenDestination,
   type RulesetFacts,
   TABLE,
   toClosing,
@@ -22,9 +23,9 @@ const REST_PER_LOOK = 1_000;
 
 /** What a policy makes of the addresses that are known. */
 export interface Judged {
-  readonly open: readonly OpenAddress[];
-  readonly closed: readonly string[];
-  readonly kept: readonly string[];
+  readonly open: readonly OpenDestination[];
+  readonly closed: readonly Destination[];
+  readonly kept: readonly Destination[];
 }
 
 export type FilterFacts = Omit<RulesetFacts, 'generation'>;
@@ -108,12 +109,12 @@ export class PacketFilter {
     this.#facts = undefined;
   }
 
-  open(addresses: readonly OpenAddress[]): void {
-    if (addresses.length > 0) this.#netfilter.run(toOpening(addresses));
+  open(all: readonly OpenDestination[]): void {
+    if (all.length > 0) this.#netfilter.run(toOpening(all));
   }
 
-  close(addresses: readonly string[]): void {
-    if (addresses.length > 0) this.#netfilter.run(toClosing(addresses));
+  close(all: readonly Destination[]): void {
+    if (all.length > 0) this.#netfilter.run(toClosing(all));
   }
 
   /** Whether the rules are as they were put there. A table that is gone is seen at once, a rule that is gone when the whole is looked at. */
@@ -124,7 +125,7 @@ export class PacketFilter {
   }
 
   /** Puts back what somebody took away. Addresses are open again for as long as they would have been. */
-  async putBack(open: readonly OpenAddress[], kept: readonly string[]): Promise<void> {
+  async putBack(open: readonly OpenDestination[], kept: readonly Destination[]): Promise<void> {
     if (this.#facts === undefined) return;
     // A table that somebody has changed is taken away in the same step.
     this.#netfilter.run(NO_RULESET + toRuleset(this.#facts));

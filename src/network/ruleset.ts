@@ -13,6 +13,8 @@ export const OPEN_MAX = 65_536;
 const REFUSED_MAX = 256;
 export const REFUSED_S = 600;
 
+const PORT_SIGN = ' . ';
+
 /** A network or an address, and the only TCP port of it that is meant. */
 export interface Exemption {
   /** `10.77.0.1`, `10.0.0.0/8`, `fd00::/8`. */
@@ -20,8 +22,20 @@ export interface Exemption {
   readonly port?: number | undefined;
 }
 
-export interface OpenAddress {
-  readonly address: string;
+/** An address, or one TCP port of it, in the words of the kernel: `10.77.0.1` and `10.77.0.1 . 443`. */
+export type Destination = string;
+
+export function toDestination(address: string, port?: number): Destination {
+  return port === undefined ? address : `${address}${PORT_SIGN}${port}`;
+}
+
+export function toAddress(destination: Destination): string {
+  const [address = ''] = destination.split(PORT_SIGN);
+  return address;
+}
+
+export interface OpenDestination {
+  readonly destination: Destination;
   readonly ttl_s: number;
 }
 
@@ -54,10 +68,12 @@ export function toRuleset(facts: RulesetFacts): string {
     // Answers to callers from outside.
     'ct direction reply accept',
     ...both((ip) => `${isIn(ip, 'exempt')} accept`),
-    ...both((ip) => `${ip} daddr . tcp dport @${toName('exempt_port', ip)} accept`),
+    ...both((ip) => `${isPortIn(ip, 'exempt_port')} accept`),
     `ct mark & ${GENERATION_MASK} == ${mark} accept`,
     ...both((ip) => `${isIn(ip, 'open')} ${accept}`),
+    ...both((ip) => `${isPortIn(ip, 'open_port')} ${accept}`),
     ...both((ip) => `ct state established ${isIn(ip, 'kept')} ${accept}`),
+    ...both((ip) => `ct state established ${isPortIn(ip, 'kept_port')} ${accept}`),
     'goto refuse',
   ];
   const chains = {
@@ -127,7 +143,9 @@ function setForms(ip: Ip): Record<string, string> {
   const type = ip === 'ip' ? 'ipv4_addr' : 'ipv6_addr';
   return {
     open: `type ${type}; flags timeout; size ${OPEN_MAX};`,
+    open_port: `type ${type} . inet_service; flags timeout; size ${OPEN_MAX};`,
     kept: `type ${type}; size ${OPEN_MAX};`,
+    kept_port: `type ${type} . inet_service; size ${OPEN_MAX};`,
     exempt: `type ${type}; flags interval; auto-merge;`,
     exempt_port: `type ${type} . inet_service; flags interval;`,
     upstream: `type ${type};`,
@@ -136,17 +154,19 @@ function setForms(ip: Ip): Record<string, string> {
 }
 
 /** The commands after which no address is open or kept. The sets have to be there. */
-export const FORGETTING = toText(both((ip) => ['open', 'kept'].map((set) => `flush set ${TABLE} ${toName(set, ip)}`)));
+export const FORGETTING = toText(
+  both((ip) => ['open', 'open_port', 'kept', 'kept_port'].map((set) => `flush set ${TABLE} ${toName(set, ip)}`)),
+);
 
-/** The commands after which these addresses are open for so long, counted from now, whether they were before or not. */
-export function toOpening(addresses: readonly OpenAddress[]): string {
+/** The commands after which these are open for so long, counted from now, whether they were before or not. */
+export function toOpening(all: readonly OpenDestination[]): string {
   return toText(
-    both((ip) => {
-      const own = addresses.filter(({ address }) => isOfFamily(address, ip));
+    bothForms((ip, form) => {
+      const own = all.filter(({ destination }) => isOfForm(destination, ip, form));
       if (own.length === 0) return [];
-      const elements = own.map(({ address, ttl_s }) => `${address} timeout ${ttl_s}s`).join(', ');
-      const names = own.map(({ address }) => address).join(', ');
-      const set = `${TABLE} ${toName('open', ip)}`;
+      const elements = own.map(({ destination, ttl_s }) => `${destination} timeout ${ttl_s}s`).join(', ');
+      const names = own.map(({ destination }) => destination).join(', ');
+      const set = `${TABLE} ${toName(`open${form}`, ip)}`;
       // Kernels before 6.12 do not lengthen the time of an element that is there.
       return [
         `add element ${set} { ${elements} }`,
@@ -157,23 +177,42 @@ export function toOpening(addresses: readonly OpenAddress[]): string {
   );
 }
 
-/** The commands after which connections that are open to these addresses go on with the next generation. */
-export function toKeeping(addresses: readonly string[]): string {
-  return toText(both((ip) => addElements('kept', ip, ofFamily(addresses, ip))));
+/** The commands after which connections that are open to these go on with the next generation. */
+export function toKeeping(all: readonly Destination[]): string {
+  return toText(
+    bothForms((ip, form) =>
+      addElements(
+        `kept${form}`,
+        ip,
+        all.filter((destination) => isOfForm(destination, ip, form)),
+      ),
+    ),
+  );
 }
 
-/** The commands after which these addresses are neither open nor kept. */
-export function toClosing(addresses: readonly string[]): string {
+/** The commands after which these are neither open nor kept. */
+export function toClosing(all: readonly Destination[]): string {
   return toText(
-    both((ip) => {
-      const own = ofFamily(addresses, ip);
+    bothForms((ip, form) => {
+      const own = all.filter((destination) => isOfForm(destination, ip, form));
       // What is added is there to be deleted: an element that has run out meanwhile is no error.
-      return ['open', 'kept'].flatMap((set) => [
+      return [`open${form}`, `kept${form}`].flatMap((set) => [
         ...addElements(set, ip, own),
         ...(own.length === 0 ? [] : [`delete element ${TABLE} ${toName(set, ip)} { ${own.join(', ')} }`]),
       ]);
     }),
   );
+}
+
+/** How the names of sets end: those of addresses, and those of ports of addresses. */
+const forms = ['', '_port'] as const;
+
+function bothForms(make: (ip: Ip, form: (typeof forms)[number]) => readonly string[]): string[] {
+  return both((ip) => forms.flatMap((form) => make(ip, form)));
+}
+
+function isOfForm(destination: Destination, ip: Ip, form: (typeof forms)[number]): boolean {
+  return isOfFamily(toAddress(destination), ip) && destination.includes(PORT_SIGN) === (form === '_port');
 }
 
 type Ip = 'ip' | 'ip6';
@@ -188,6 +227,10 @@ function toName(set: string, ip: Ip): string {
 
 function isIn(ip: Ip, set: string): string {
   return `${ip} daddr @${toName(set, ip)}`;
+}
+
+function isPortIn(ip: Ip, set: string): string {
+  return `${ip} daddr . tcp dport @${toName(set, ip)}`;
 }
 
 function toText(lines: readonly string[]): string {
@@ -223,6 +266,6 @@ function exemptOf({ exemptions }: RulesetFacts, ip: Ip): string[] {
 
 function exemptPortsOf({ exemptions }: RulesetFacts, ip: Ip): string[] {
   return exemptions.flatMap(({ network, port }) =>
-    port !== undefined && isOfFamily(network, ip) ? [`${network} . ${port}`] : [],
+    port !== undefined && isOfFamily(network, ip) ? [toDestination(network, port)] : [],
   );
 }

@@ -87,11 +87,42 @@ describe.skipIf(isWithoutNetworks())('in a machine with a network policy', () =>
       expect(world.run(['dig', '+short', name]).stdout).toBe('');
       expect(curl(`http://${name}/`).status).toBe(NOT_RESOLVED);
     }
-    await enforce([deny('*')], { names: ['platform.example'], networks: [{ network: '93.184.0.3', port: 80 }] });
+    await enforce([deny('*')], {
+      names: [{ name: 'platform.example' }],
+      networks: [{ network: '93.184.0.3', port: 80 }],
+    });
     expect(curl('http://platform.example/')).toMatchObject({ status: 0, stdout: '10.20.0.1\n' });
     expect(curl('http://93.184.0.3/')).toMatchObject({ status: 0 });
     expect(curl('http://93.184.0.3:81/').status).toBe(REFUSED);
     expect(curl('http://a.example/').status).toBe(NOT_RESOLVED);
+  });
+
+  test('a name that is exempt with a port leads to this port, and a rule that allows it opens the others of public addresses alone', async () => {
+    const { network } = opened();
+    const explain = async (host: string, port: number) =>
+      (await network.ask('POST', '/v1/network/explain', { host, port })).json.decision;
+    const names = [
+      { name: 'platform.example', port: 80 },
+      { name: 'c.example', port: 80 },
+    ];
+    await enforce([deny('*')], { names, networks: [] });
+    for (const [name, address] of [
+      ['platform.example', '10.20.0.1'],
+      ['c.example', '93.184.0.3'],
+    ] as const) {
+      expect(curl(`http://${name}/`)).toMatchObject({ status: 0, stdout: `${address}\n` });
+      for (const host of [name, address]) {
+        expect(curl(`http://${host}:8080/`).status).toBe(REFUSED);
+        expect([await explain(host, 80), await explain(host, 8080)]).toEqual(['allow', 'deny']);
+      }
+    }
+    await enforce([allow('*')], { names, networks: [] });
+    expect(curl('http://c.example:8080/')).toMatchObject({ status: 0 });
+    expect(curl('http://platform.example/')).toMatchObject({ status: 0 });
+    expect(curl('http://platform.example:8080/').status).toBe(REFUSED);
+    await enforce([deny('*')], { names, networks: [] });
+    expect(curl('http://93.184.0.3:8080/').status).toBe(REFUSED);
+    for (const address of ['93.184.0.3', '10.20.0.1']) expect(curl(`http://${address}/`)).toMatchObject({ status: 0 });
   });
 
   test('a connection outlives the answer that opened its address; new ones need a new answer', async () => {

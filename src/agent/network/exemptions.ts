@@ -16,7 +16,7 @@ const LOOKUP_MS = 2_000;
 const MOST_ADDRESSES = 8;
 
 /**
- * Names stay open as names. The addresses that those of the platform have now are open as well, so that connections to them go on when a
+ * Names stay open as names, those of the platform with their port. The addresses that these have now are open as well, so that connections to them go on when a
  * policy begins. A name that does not resolve is open by its name alone.
  */
 export async function findExemptions({
@@ -28,9 +28,9 @@ export async function findExemptions({
   const hosts = [baseUrl, api].flatMap((url) => (url === undefined ? [] : [toHost(url)]));
   const far = hosts.filter(({ host }) => !isLoopback(host));
   const found = await Promise.all(far.map(findAddresses));
-  const names = far.flatMap(({ host }) => (isIP(host) === 0 ? [host] : []));
+  const names = far.flatMap(({ host, port }) => (isIP(host) === 0 ? [{ name: host, port }] : []));
   return {
-    names: [...new Set([...names, ...networkExempt.names])],
+    names: [...names, ...networkExempt.names.map((name) => ({ name }))],
     networks: [...found.flat(), ...networkExempt.networks.map((network) => ({ network }))],
   };
 }

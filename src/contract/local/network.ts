@@ -8,8 +8,8 @@ const port = z.int().min(1).max(65_535);
 
 /** What is open whatever the rules say: the platform, and what the operator of the machine names. */
 export const networkExemptions = z.object({
-  /** These may have private addresses, too. */
-  names: z.array(z.string().max(253)).max(64),
+  /** These may have private addresses, too; with a port, that TCP port alone. */
+  names: z.array(z.object({ name: z.string().max(253), port: port.optional() })).max(64),
   /** An address, or a network such as `10.0.0.0/8`; with a port, that TCP port of one address alone. */
   networks: z.array(z.object({ network: z.string(), port: port.optional() })).max(64),
 });
