@@ -101,7 +101,7 @@ describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network p
     signalRunning(before, 'SIGKILL');
     expect(curl('http://93.184.0.2/')).toBe(REFUSED);
     await isReplaced(before);
-    expect(log()).toContain('what enforces the network policy had ended and is started again');
+    await eventually(() => log().includes('what enforces the network policy had ended and is started again'));
     expect(curl('http://b.example/')).toBe(NOT_RESOLVED);
   });
 

@@ -43,7 +43,7 @@ test('output without a newline is shown while the service runs, and a long line 
   const { call, dir, socket } = await serveServices();
   await call('PUT', '/ask?duration=0', sh('printf "name? "; sleep 60'));
   expect(await follow(socket, 'ask', 1)).toEqual(['name? ']);
-  expect(readLogOf(dir, 'ask')).toContain('[stdout+] name? ');
+  await eventually(() => readLogOf(dir, 'ask').includes('[stdout+] name? '));
   await call('PUT', '/long?duration=0', sh('head -c 1000000 /dev/zero | tr "\\0" x; echo; echo end; sleep 60'));
   await eventually(() => readLogOf(dir, 'long').includes('[stdout] end'));
   const pieces = linesOf(toEvents(await call('GET', '/long/logs')));

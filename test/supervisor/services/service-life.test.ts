@@ -65,7 +65,7 @@ test('a program that does not exist is an error of the stream and of the state, 
   expect(toEvents(put)[0]).toMatchObject({ type: 'error', data: 'there is no program no-such-program in PATH' });
   const { state } = await supervisor.read('ghost');
   expect(state).toMatchObject({ status: 'failed', error: 'there is no program no-such-program in PATH' });
-  expect(readLogOf(supervisor.dir, 'ghost')).toContain('[error] there is no program');
+  await eventually(() => readLogOf(supervisor.dir, 'ghost').includes('[error] there is no program'));
 });
 
 test('stopping ends every process, also those that moved to sessions of their own and ignore SIGTERM', async () => {
