@@ -41,6 +41,7 @@ const closed: Readonly<Record<string, readonly string[]>> = { http: ['core/gatew
 const shared: readonly string[] = [
   'core',
   'agent/parts.ts',
+  'agent/policy-of-boot.ts',
   'agent/process-link.ts',
   'agent/start-detached.ts',
   'agent/upstream.ts',

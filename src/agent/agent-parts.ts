@@ -262,7 +262,9 @@ function createInside(
       ...{ config, env, log },
       uid,
       part: board.part('supervisor'),
-      mayRun: () => network.mayRun(),
+      async mayRun() {
+        await Promise.all([network.mayRun(), programPolicy.mayRun()]);
+      },
       secrets: { upstream, identity, gate, generation, random, signal: stopping },
     }),
   );

@@ -95,6 +95,7 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   await start(base, parts, listeners, options);
   parts.channel.start(options.signal, await openChannelTargets(edge, parts, options));
   parts.network.start();
+  parts.programPolicy.start();
   parts.supervisor.start();
 
   const running = stack.move();

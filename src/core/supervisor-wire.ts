@@ -22,6 +22,9 @@ export const APP_SECRETS_FILE = 'supervisor/app-secrets';
 /** Below the state directory, there while something is restricted: what holds for the programs that the supervisor starts, as JSON. */
 export const PROGRAM_POLICY_FILE = 'supervisor/program-policy.json';
 
+/** The variable with which a machine boots whose sprite has policies of privileges or resources: their digest. */
+export const PROGRAM_POLICY_VARIABLE = 'REMORA_PROGRAM_POLICY';
+
 const appSecretsNotes = ['some', 'none', 'unknown'] as const;
 /** What that file says. `unknown`: the platform has not been asked so far. */
 export type AppSecretsNote = (typeof appSecretsNotes)[number];

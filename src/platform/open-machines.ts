@@ -1,6 +1,5 @@
 // Wires the machines of this host and the sprites that they belong to.
 import type { Clock } from '../core/clock.ts';
-import { digestRules } from '../core/network-policy/digest-rules.ts';
 import { randomFraction } from '../core/urandom.ts';
 import type { Changes } from './changes.ts';
 import { createDrainStore } from './hosts/drain-store.ts';
@@ -14,6 +13,7 @@ import { openDriver } from './open-driver.ts';
 import type { Stores } from './open-stores.ts';
 import type { PlatformAddresses } from './platform-addresses.ts';
 import type { PlatformOptions } from './platform-options.ts';
+import { toPolicyVariables } from './policy-variables.ts';
 import { recordMove } from './sprites/record-move.ts';
 import { createSpriteService, type SpriteService } from './sprites/sprite-service.ts';
 
@@ -66,10 +66,7 @@ export async function openMachines(deps: OpenMachinesDeps): Promise<MachineParts
     onEvent: (machine_id) => changes.publish({ type: 'machine_event', machine_id }),
     driver,
     clock,
-    networkRules: async (sprite_id) => {
-      const { rules = [] } = (await stores.networkPolicies.find(sprite_id)) ?? {};
-      return rules.length === 0 ? undefined : digestRules(rules);
-    },
+    policyVariables: (sprite_id) => toPolicyVariables(stores, sprite_id),
     readDrained: async () => (await createDrainStore(storage).drainedSince(host)) !== undefined,
     snapshotMaxAge_ms: options.snapshotMaxAge_ms,
     upkeepPeriod_ms: options.upkeepPeriod_ms ?? UPKEEP_PERIOD_MS,

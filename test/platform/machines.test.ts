@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import type { MachineConfig } from '../../src/contract/machine-config.ts';
+import { digestProgramPolicy } from '../../src/core/digest-program-policy.ts';
 import { digestRules } from '../../src/core/network-policy/digest-rules.ts';
 import { readProcess } from '../../src/linux/processes/process-table.ts';
 import { eventually } from '../support/eventually.ts';
@@ -63,18 +64,25 @@ describe('a start', () => {
     const headers = { authorization: `Bearer ${token}` };
     expect((await fetch(`${platform.url}/v1/sprites/dev-1`, { headers })).status).toBe(200);
     expect(env).not.toHaveProperty('REMORA_NETWORK_RULES');
+    expect(env).not.toHaveProperty('REMORA_PROGRAM_POLICY');
   });
 
-  test('tells the machine which network policy is to hold before anything runs', async () => {
+  test('tells the machine which policies are to hold before anything runs', async () => {
     const { platform, dir, post } = await openWithMachine();
     const rules = [{ domain: '*', action: 'deny' as const }];
     const db = new Database(join(platform.dir, 'platform.db'));
     db.prepare('INSERT INTO network_policies SELECT id, ?, 1, 1 FROM sprites').run(JSON.stringify(rules));
+    const programs = { privileges: { profile: 'minimal' as const, devices: [] }, resources: {} };
+    db.prepare('INSERT INTO program_policies SELECT id, ?, 1, 1 FROM sprites').run(JSON.stringify(programs));
     db.close();
     expect((await post('start')).status).toBe(200);
     const { env } = await eventually(() => readReport(dir));
     expect(env.REMORA_NETWORK_RULES).toBe(digestRules([{ action: 'deny', domain: '*' }]));
     expect(env.REMORA_NETWORK_RULES).not.toBe(digestRules([{ action: 'allow', domain: '*' }]));
+    expect(env.REMORA_PROGRAM_POLICY).toBe(digestProgramPolicy({ privileges: { profile: 'minimal' }, resources: {} }));
+    expect(env.REMORA_PROGRAM_POLICY).not.toBe(
+      digestProgramPolicy({ privileges: { profile: 'standard' }, resources: {} }),
+    );
   });
 
   test('takes nothing of the environment of the platform along but what a program needs', async () => {

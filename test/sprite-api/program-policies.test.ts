@@ -1,9 +1,10 @@
 // The policies of privileges and resources of a sprite, set at the real platform and kept to in a machine that is run elsewhere.
-import { chmodSync, existsSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { SpritesClient } from '@fly/sprites';
 import { describe, expect, test } from 'vitest';
+import { digestProgramPolicy } from '../../src/core/digest-program-policy.ts';
 import { findUser } from '../../src/linux/users.ts';
 import { type AgentProcess, startAgent } from '../support/agent-process.ts';
 import { atEnd, openOnce } from '../support/at-end.ts';
@@ -113,6 +114,49 @@ describe.skipIf(skip)('in a machine whose supervisor is of root', () => {
     await start();
     await eventually(async () => isDeepStrictEqual(await inside('/v1/policy/privileges'), {}), 30_000);
     expect(existsSync(fileOf())).toBe(false);
+  });
+
+  test('with a disk of before its policy a machine starts its services once the platform has brought that, and with it', async () => {
+    const { call, dir, end, inside, platform, start } = opened();
+    const [said, socket] = [join(dir, 'said'), join(dir, 'supervisor.sock')];
+    const service = '/v1/sprites/dev-1/services/probe';
+    const clear = () => writeFileSync(said, '');
+    clear();
+    chmodSync(said, 0o666);
+    await start();
+    const args = ['-c', `grep NoNewPrivs /proc/self/status >> ${said}; exec sleep 600`];
+    const define = () => platform.call({ method: 'PUT', path: `${service}?duration=0`, body: { cmd: 'sh', args } });
+    await eventually(async () => (await define()).status < 300, 30_000);
+    await eventually(() => /NoNewPrivs:\s*0\n/.test(readFileSync(said, 'utf8')));
+    expect((await call('POST', 'privileges', minimal)).status).toBe(204);
+    await end();
+    endSupervisor(socket);
+    await eventually(() => !existsSync(socket));
+    rmSync(fileOf());
+    clear();
+    const booted = {
+      REMORA_USER: USER,
+      REMORA_PROGRAM_POLICY: digestProgramPolicy({ privileges: { profile: 'minimal' }, resources: {} }),
+    };
+    await start({ ...booted, REMORA_BASE_URL: 'http://127.0.0.1:9' });
+    const held = async () => (await inside('/v1/status')).details.program_policy.error;
+    await eventually(async () => /^nothing runs before the platform/.test(await held()));
+    expect([existsSync(socket), readFileSync(said, 'utf8')]).toEqual([false, '']);
+    await end();
+    await start(booted);
+    await eventually(() => readFileSync(said, 'utf8') !== '', 30_000);
+    expect(readFileSync(said, 'utf8')).toMatch(/^NoNewPrivs:\s*1\n$/);
+    expect(await held()).toBeUndefined();
+    expect(await inside('/v1/policy/privileges')).toEqual(minimal);
+    await end();
+    // Since the boot the platform has said what holds, and may have changed it.
+    writeFileSync(fileOf(), JSON.stringify({ privileges: { noNewPrivileges: true }, resources: {} }), { mode: 0o600 });
+    await start({ ...booted, REMORA_BASE_URL: 'http://127.0.0.1:9' });
+    expect((await inside('/v1/services')).length).toBe(1);
+    await end();
+    await start();
+    expect((await call('DELETE', 'privileges')).status).toBe(204);
+    expect((await platform.call({ method: 'DELETE', path: service })).status).toBeLessThan(300);
   });
 
   test('a machine that cannot keep to it any more is not reached, until nothing is to hold in it', async () => {

@@ -34,6 +34,8 @@ export const count = z
   .regex(/^[1-9]\d{0,8}$/, 'must be a whole number of at least 1')
   .transform(Number);
 
+export const digest = z.string().regex(/^[0-9a-f]{64}$/, 'must be the 64 hexadecimal digits that the platform gives');
+
 /** Words separated by commas; a list in the TOML file means the same. */
 const words = z.string().transform((text) =>
   text

@@ -1,11 +1,13 @@
 // Every setting of the agent as one entry: where it may be written, its schema, and its default.
 import { z } from 'zod';
 import { NETWORK_RULES_VARIABLE } from '../../core/network-wire.ts';
+import { PROGRAM_POLICY_VARIABLE } from '../../core/supervisor-wire.ts';
 import { gatewaySettings } from './gateway-settings.ts';
 import {
   absolutePath,
   baseUrl,
   cgroupList,
+  digest,
   duration,
   exemptList,
   fileMode,
@@ -105,7 +107,14 @@ export const settings = {
     key: 'network_rules',
     summary:
       'the digest of the network policy that is to hold before anything runs, as the platform gives it to a machine that boots',
-    schema: z.string().regex(/^[0-9a-f]{64}$/, 'must be the 64 hexadecimal digits that the platform gives'),
+    schema: digest,
+  },
+  programPolicy: {
+    env: PROGRAM_POLICY_VARIABLE,
+    key: 'program_policy',
+    summary:
+      'the digest of the policies of privileges and resources that are to hold before anything runs, as the platform gives it to a machine that boots',
+    schema: digest,
   },
   networkExempt: {
     env: 'REMORA_NETWORK_EXEMPT',

@@ -12,11 +12,11 @@ import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { Caller } from '../access/authenticator.ts';
 import type { Part } from '../parts.ts';
+import { createPolicyOfBoot } from '../policy-of-boot.ts';
 import type { ExemptSettings } from './exemptions.ts';
 import { createNetworkHandlers } from './network-handlers.ts';
 import { createNetworkProcess } from './network-process.ts';
 import { createPolicyTraces } from './policy-traces.ts';
-import { createRulesOfBoot } from './rules-of-boot.ts';
 import { createShownPolicy } from './shown-policy.ts';
 import { whyNotEnforced } from './why-not-enforced.ts';
 
@@ -57,6 +57,15 @@ const POLICY = 'policy';
 const OTHER_ON_DISK =
   'nothing runs before the platform has brought the network policy: the one on the disk is another one';
 const NOT_ENFORCED = 'the network policy of this sprite is not enforced';
+
+const createRulesOfBoot = (digest: string | undefined, path: string) =>
+  createPolicyOfBoot<NetworkPolicyRequest | undefined>({
+    ...{ digest, path },
+    async toDigest() {
+      const { digestRules } = await import('../../core/network-policy/digest-rules.ts');
+      return (kept) => digestRules(kept?.rules ?? []);
+    },
+  });
 
 export function createNetworkPart({ config, env, uid, version, log, part }: NetworkPartOptions): NetworkPart {
   const directory = dirname(config.socket);
@@ -103,7 +112,7 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
   async function enforceKept(): Promise<boolean> {
     if (unenforced !== undefined) throw new Error(`it needs ${unenforced}`);
     const kept = traces.kept();
-    const areThese = await rulesOfBoot.areThese(kept);
+    const areThese = await rulesOfBoot.isThis(() => kept);
     if (kept === undefined && areThese) return true;
     const lacking = missing();
     if (lacking !== undefined) throw new Error(`it needs ${lacking}`);

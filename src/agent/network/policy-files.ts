@@ -1,7 +1,8 @@
 // The files of the network policy: what has to hold after the next start, for the agent alone, and what holds now, for everybody to read.
-import { closeSync, fchmodSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { type NetworkPolicyRequest, networkPolicyRequest } from '../../contract/network-policy.ts';
 import { errorCode } from '../../core/error-code.ts';
+import { replaceFile } from '../../linux/replace-file.ts';
 
 /** Undefined while nothing is restricted. Throws for a file that cannot be read: nobody may take it for no policy. */
 export function readPolicy(path: string): NetworkPolicyRequest | undefined {
@@ -17,16 +18,5 @@ export function readPolicy(path: string): NetworkPolicyRequest | undefined {
 
 /** In one step, whatever the mask of this process. Throws the error of the file system. */
 export function writePolicy(path: string, policy: NetworkPolicyRequest, mode: number): void {
-  const early = `${path}~`;
-  rmSync(early, { force: true });
-  // Exclusive creation follows no link.
-  const file = openSync(early, 'wx', mode);
-  try {
-    fchmodSync(file, mode);
-    writeSync(file, `${JSON.stringify(policy)}\n`);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
-  renameSync(early, path);
+  replaceFile(path, `${JSON.stringify(policy)}\n`, mode);
 }

@@ -36,7 +36,7 @@ export const ownProgramPolicyOperations = {
     path: '/v1/policy/programs',
     summary: 'What holds for the programs of this machine',
     answer: { kind: 'json', status: 200, schema: programPolicy },
-    errors: [],
+    errors: ['not_ready'],
   }),
   enforceProgramPolicy: defineLocalOperation({
     ...given,

@@ -109,7 +109,7 @@ async function openSprites(count: number, sprite_ms: number, clock: Clock = syst
       },
     },
     clock,
-    networkRules: async () => undefined,
+    policyVariables: async () => ({}),
     readDrained: async () => false,
     upkeepPeriod_ms: 600_000,
     freezeDelay_ms: 0,

@@ -45,7 +45,7 @@ export function createModelPlatform(options: ModelPlatformOptions): ModelPlatfor
     onEvent: () => undefined,
     driver: played.open(gate, (machine) => service.reported(machine)),
     clock: systemClock,
-    networkRules: async () => undefined,
+    policyVariables: async () => ({}),
     readDrained: async () => (await drains.drainedSince(host)) !== undefined,
     upkeepPeriod_ms: UPKEEP_MS,
     freezeDelay_ms: 0,

@@ -39,8 +39,8 @@ export interface MachineServiceDeps {
   readonly onEvent: (machine_id: string) => void;
   readonly driver: MachineDriver;
   readonly clock: Clock;
-  /** The digest of the network policy of a sprite; undefined where nothing is restricted. */
-  readonly networkRules: (sprite_id: string) => Promise<string | undefined>;
+  /** Variables with the digests of the policies of a sprite, with which its machine boots; none where nothing is restricted. */
+  readonly policyVariables: (sprite_id: string) => Promise<Readonly<Record<string, string>>>;
   /** Reads whether this host is drained. */
   readonly readDrained: () => Promise<boolean>;
   /** How long a snapshot is kept; for ever when absent. */

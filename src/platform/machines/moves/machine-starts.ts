@@ -4,7 +4,6 @@ import type { MachineStatus } from '../../../contract/machines.ts';
 import { toErrorMessage } from '../../../core/error-message.ts';
 import type { KeyedMutex } from '../../../core/keyed-mutex.ts';
 import type { Log } from '../../../core/log.ts';
-import { NETWORK_RULES_VARIABLE } from '../../../core/network-wire.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import { randomHex } from '../../../core/urandom.ts';
 import type { InstanceEnd, MachineDriver } from '../drivers/machine-driver.ts';
@@ -33,8 +32,8 @@ export interface StartsDeps {
   /** Whether the snapshot of the suspended machine is too old. */
   readonly isExpired: (row: MachineRow) => boolean;
   readonly onExit: (id: string, end: InstanceEnd) => Promise<void>;
-  /** The digest of the network policy of a sprite; undefined where nothing is restricted. */
-  readonly networkRules: (sprite_id: string) => Promise<string | undefined>;
+  /** Variables with the digests of the policies of a sprite, with which its machine boots; none where nothing is restricted. */
+  readonly policyVariables: (sprite_id: string) => Promise<Readonly<Record<string, string>>>;
   /** Aborted when the platform ends. */
   readonly signal: AbortSignal;
   readonly log: Pick<Log, 'info' | 'error'>;
@@ -77,13 +76,12 @@ export function createStarts(deps: StartsDeps): MachineStarts {
     const instance_id = row.booted || row.instance_id === '' ? randomHex(INSTANCE_BYTES) : row.instance_id;
     const { isAwaited, restarts = 0 } = kind;
     const source = isAwaited ? 'user' : 'platform';
-    const rules = await deps.networkRules(row.sprite_id);
+    const policies = await deps.policyVariables(row.sprite_id);
     await records.move(row.id, 'start', { place: 'checkRunning', instance_id, restarts, source });
     const expected = pendingStarts.expect(row.id, instance_id, isAwaited);
     try {
       const spec = toMachineSpec({ ...row, instance_id });
-      const environment = { ...spec.environment, ...(rules === undefined ? {} : { [NETWORK_RULES_VARIABLE]: rules }) };
-      await driver.start({ ...spec, environment });
+      await driver.start({ ...spec, environment: { ...spec.environment, ...policies } });
     } catch (error) {
       await deps.onExit(row.id, { exit_code: null, signal: null });
       expected.giveUp();
