@@ -1,5 +1,5 @@
 // The network policy that holds in this machine, from the rules that the agent sends: names are judged here, addresses by the kernel.
-import { isIP, isIPv6 } from 'node:net';
+import { isIPv6 } from 'node:net';
 import type { NetworkEnforcement, NetworkState } from '../contract/local/network.ts';
 import type { NetworkExplanation, NetworkQuestion, NetworkRefusal } from '../contract/network-explanations.ts';
 import { type AddressBytes, compileRanges, toAddressBytes } from '../core/network-policy/address-ranges.ts';
@@ -7,7 +7,7 @@ import { isBlockedAddress } from '../core/network-policy/blocked-addresses.ts';
 import { compilePolicy, type NetworkPolicy } from '../core/network-policy/compile-policy.ts';
 import { findDeniedAlias } from '../core/network-policy/denied-alias.ts';
 import { normalizeName } from '../core/network-policy/domain-name.ts';
-import { RemoraError } from '../core/remora-error.ts';
+import { readHost } from '../core/network-policy/read-host.ts';
 import { AddressBook } from './address-book.ts';
 import type { FilterFacts, PacketFilter } from './packet-filter.ts';
 import { NameRefusals } from './refusals.ts';
@@ -178,8 +178,8 @@ export class Enforcement {
   }
 
   explain({ host, port }: NetworkQuestion): NetworkExplanation {
-    const address = host.replace(/^\[(.*)\]$/, '$1');
-    return isIP(address) === 0 ? this.#explainName(host, port) : this.#explainAddress(address, port);
+    const asked = readHost(host);
+    return asked.type === 'name' ? this.#explainName(asked.name, port) : this.#explainAddress(asked.address, port);
   }
 
   listRefused(): NetworkRefusal[] {
@@ -187,9 +187,7 @@ export class Enforcement {
     return all.sort((one, other) => other.last_at.localeCompare(one.last_at));
   }
 
-  #explainName(host: string, port: number | undefined): NetworkExplanation {
-    const name = normalizeName(host);
-    if (name === undefined) throw new RemoraError('invalid_request', `host: ${host} is neither a name nor an address`);
+  #explainName(name: string, port: number | undefined): NetworkExplanation {
     const addresses = this.#book.addressesOf(name);
     const found = { addresses, names: [] };
     if (this.#policy === undefined) return { decision: 'allow', reason: 'nothing is restricted', ...found };

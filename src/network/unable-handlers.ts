@@ -1,6 +1,7 @@
 // What is answered where no network policy can be enforced: nothing is restricted, and what is missing.
 import type { networkOperations } from '../contract/local/network.ts';
 import { checkRules } from '../core/network-policy/check-rules.ts';
+import { readHost } from '../core/network-policy/read-host.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import type { Handlers } from '../http/handler.ts';
 
@@ -20,7 +21,10 @@ export function createUnableHandlers(missing: string): PolicyHandlers {
       throw new RemoraError('not_supported', message, { details: { missing } });
     },
     readNetwork: () => ({ rules: [], ...unrestricted }),
-    explainNetwork: () => ({ decision: 'allow', reason: 'nothing is restricted', addresses: [], names: [] }),
+    explainNetwork({ body }) {
+      readHost(body.host);
+      return { decision: 'allow', reason: 'nothing is restricted', addresses: [], names: [] };
+    },
     listRefusedNetwork: () => ({ refused: [] }),
   };
 }

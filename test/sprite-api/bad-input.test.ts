@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { openAgentMachine } from '../support/agent-machine.ts';
+import { ask } from '../support/ask.ts';
 import { openOnce } from '../support/at-end.ts';
 import { startChild } from '../support/child-lines.ts';
 import { eventually } from '../support/eventually.ts';
@@ -32,6 +33,7 @@ const opened = openOnce(async () => {
   return {
     home,
     authorization,
+    agentSocket: machine.socket,
     url: `${machine.platform.url}/v1/sprites/dev-1`,
     call: (method: string, path: string, body?: unknown) =>
       machine.platform.call({ method, path: `/v1/sprites/dev-1${path}`, body } satisfies PlatformCall),
@@ -52,6 +54,22 @@ function refusalOf(path: string): Promise<number | undefined> {
     socket.once('open', () => resolve(undefined));
   });
 }
+
+test('what is no host is refused also where nothing is restricted, at the platform and in the machine', async () => {
+  const { agentSocket, call } = opened();
+  const explain = (host: string) => call('POST', '/policy/network/explain', { host });
+  expect(await explain('a b')).toMatchObject({ status: 400, json: { error: 'invalid_request' } });
+  expect(await explain('[2001:db8::1]')).toMatchObject({ status: 200, json: { decision: 'allow' } });
+  const inside = (host: string) =>
+    ask(agentSocket, {
+      method: 'POST',
+      target: '/v1/policy/network/explain',
+      body: JSON.stringify({ host }),
+      headers: { 'content-type': 'application/json' },
+    });
+  expect(await inside('a b')).toMatchObject({ status: 400, json: { error: 'invalid_request' } });
+  expect(await inside('a.example')).toMatchObject({ status: 200, json: { decision: 'allow' } });
+});
 
 test('an unknown service is not found, whatever is asked of it', async () => {
   const { call } = opened();

@@ -51,7 +51,11 @@ export function createNetworkHandlers({
       throw notEnforced(lacking);
     },
     async explainNetworkPolicy({ body }) {
-      if (isQuiet()) return { decision: 'allow', reason: 'nothing is restricted', addresses: [], names: [] };
+      if (isQuiet()) {
+        const { readHost } = await import('../../core/network-policy/read-host.ts');
+        readHost(body.host);
+        return { decision: 'allow', reason: 'nothing is restricted', addresses: [], names: [] };
+      }
       return await ask((client) => client.call('explainNetwork', { body }));
     },
     async listRefusedConnections() {

@@ -7,6 +7,7 @@ import {
 } from '../../contract/network-explanations.ts';
 import type { networkPolicyOperations } from '../../contract/network-policy.ts';
 import { checkRules } from '../../core/network-policy/check-rules.ts';
+import { readHost } from '../../core/network-policy/read-host.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import type { ChannelSession } from '../channels/channel-session.ts';
@@ -96,6 +97,7 @@ export function createNetworkPolicyHandlers({
     },
     async explainNetworkPolicy(call) {
       const { body } = call;
+      readHost(body.host);
       if (await isUnrestricted(call))
         return { decision: 'allow', reason: 'nothing is restricted', addresses: [], names: [] };
       return await atMachine(call, {
