@@ -29,6 +29,7 @@ import { createGenerationFile, type GenerationFile } from './resume/generation-f
 import { createResume, type ResumeOptions, type ResumePart } from './resume/resume.ts';
 import { createStaleSockets } from './resume/stale-connections.ts';
 import { createResumeReports, type ResumeReports } from './resume-reports/resume-reports.ts';
+import { createRunGate } from './supervisor/run-gate.ts';
 import { createSupervisorPart, type SupervisorPart } from './supervisor/supervisor-part.ts';
 import { readNewestVersion } from './upgrade/newest-version.ts';
 import { createUpgrade } from './upgrade/upgrade.ts';
@@ -262,9 +263,10 @@ function createInside(
       ...{ config, env, log },
       uid,
       part: board.part('supervisor'),
-      async mayRun() {
-        await Promise.all([network.mayRun(), programPolicy.mayRun()]);
-      },
+      gate: createRunGate({
+        'the network policy': () => network.mayRun(),
+        'the policies of privileges and resources': () => programPolicy.mayRun(),
+      }),
       secrets: { upstream, identity, gate, generation, random, signal: stopping },
     }),
   );

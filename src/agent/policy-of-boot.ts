@@ -7,8 +7,10 @@ export interface PolicyOfBoot<Policy> {
   isThis(kept: () => Policy): Promise<boolean>;
   /** The platform has said which one holds. */
   confirm(): void;
-  /** Resolves then. */
-  readonly confirmed: Promise<void>;
+  /** What the platform has brought cannot hold here: all who wait are told. */
+  refuse(reason: unknown): void;
+  /** Resolves with `confirm`, and rejects with `refuse`. */
+  confirmed(): Promise<void>;
 }
 
 export interface PolicyOfBootOptions<Policy> {
@@ -25,9 +27,9 @@ export function createPolicyOfBoot<Policy>({
   path,
   toDigest,
 }: PolicyOfBootOptions<Policy>): PolicyOfBoot<Policy> {
-  const { promise: confirmed, resolve } = Promise.withResolvers<void>();
+  let waiting = openWaiting();
   return {
-    confirmed,
+    confirmed: () => waiting.promise,
     async isThis(kept) {
       if (digest === undefined || existsSync(path)) return true;
       return (await toDigest())(kept()) === digest;
@@ -35,7 +37,19 @@ export function createPolicyOfBoot<Policy>({
     confirm() {
       if (digest === undefined) return;
       writeFileSync(path, '');
-      resolve();
+      waiting.resolve();
+    },
+    refuse(reason) {
+      const before = waiting;
+      waiting = openWaiting();
+      before.reject(reason);
     },
   };
+}
+
+/** Nobody may wait when it is refused. */
+function openWaiting(): PromiseWithResolvers<void> {
+  const waiting = Promise.withResolvers<void>();
+  waiting.promise.catch(() => undefined);
+  return waiting;
 }

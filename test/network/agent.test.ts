@@ -19,6 +19,8 @@ const CURL = ['curl', '-sS', '-m', '5', '--noproxy', '*'];
 const REFUSED = 7;
 const NOT_RESOLVED = 6;
 const PAUSE_MS = 200;
+type Get = Awaited<ReturnType<typeof openAgentWorld>>['get'];
+const partOf = async (get: Get) => (await get('/v1/status')).json.parts.network;
 describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network policy', () => {
   const opened = openOnce(openAgentWorld, 90_000);
   const older = openOnce(async () => {
@@ -141,6 +143,26 @@ describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network p
     expect(curl('http://93.184.0.2/')).toBe(0);
   });
 
+  test('who waits for a policy that cannot be enforced then is told so', async () => {
+    const { dir, end, start, get, overChannel } = opened();
+    await end();
+    // Whoever serves here is gone when the policy comes.
+    const served = join(dir, 'run', 'network');
+    mkdirSync(served, { recursive: true });
+    writeFileSync(join(served, 'network.sock'), '');
+    const rules = [allow('a.example')];
+    await start({ REMORA_NETWORK_RULES: digestRules(rules) });
+    await eventually(async () => (await partOf(get)).reason?.startsWith('nothing runs before the platform'));
+    const services = get('/v1/services');
+    expect(await Promise.race([services, sleep(PAUSE_MS, 'nothing')])).toBe('nothing');
+    rmSync(served, { recursive: true });
+    const brought = await overChannel('PUT', '/v1/policy/network', { rules, stored: true });
+    expect(brought).toMatchObject({ status: 501, json: { error: 'not_supported' } });
+    const refusal = { error: 'start_failed', message: expect.stringContaining('REMORA_NETWORK_POLICY') };
+    expect(await services).toMatchObject({ status: 504, json: refusal });
+    expect(await get('/v1/services')).toMatchObject({ status: 504, json: refusal });
+  });
+
   test('with a disk of before its policy a machine runs nothing until the platform has brought it', async () => {
     const { end, start, get } = opened();
     await end();
@@ -148,7 +170,7 @@ describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network p
     const env = { REMORA_NETWORK_POLICY: 'true', REMORA_NETWORK_RULES: digestRules(rules) };
     await start(env);
     const services = get('/v1/services');
-    const part = () => get('/v1/status').then(({ json }) => json.parts.network);
+    const part = () => partOf(get);
     await eventually(async () => (await part()).reason?.startsWith('nothing runs before the platform'));
     expect(await Promise.race([services, sleep(PAUSE_MS, 'nothing')])).toBe('nothing');
     expect((await put(...rules)).status).toBe(200);

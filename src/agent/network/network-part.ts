@@ -96,7 +96,10 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
 
   const enforceNext = (policy: NetworkPolicyRequest) =>
     turns.run(POLICY, async () => {
-      const enforced = await enforce(policy);
+      const enforced = await enforce(policy).catch((error: unknown) => {
+        rulesOfBoot.refuse(error);
+        throw error;
+      });
       traces.keep(enforced);
       confirm();
       return enforced;
@@ -105,7 +108,7 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
   async function holdAgain(): Promise<void> {
     if (await turns.run(POLICY, enforceKept)) return;
     part.set('degraded', OTHER_ON_DISK);
-    await rulesOfBoot.confirmed;
+    await rulesOfBoot.confirmed();
   }
 
   /** Whether the rules on the disk are those that are to hold. */
@@ -153,6 +156,7 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
 
   function onUnenforced(lacking: string): void {
     unenforced = lacking;
+    rulesOfBoot.refuse(new Error(`it needs ${lacking}`));
     holding = undefined;
     mayRun().catch((err: unknown) => log.error({ err }, NOT_ENFORCED));
   }
@@ -166,13 +170,8 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
     mayRun,
     toHeaders: () => (isOpen() ? {} : { [RESTRICTED_HEADER]: 'true' }),
     handlers: createNetworkHandlers({
-      ask: beside.ask,
-      enforce: enforceNext,
-      missing,
-      isQuiet,
+      ...{ ask: beside.ask, enforce: enforceNext, missing, isQuiet, forget, onUnenforced },
       settled: () => turns.run(POLICY, async () => undefined),
-      forget,
-      onUnenforced,
     }),
     start() {
       showAbility();

@@ -91,7 +91,7 @@ export function createProgramPolicyPart({ config, uid, openLink }: ProgramPolicy
   }
 
   function mayRun(): Promise<void> {
-    holding ??= look().then((isToCome) => (isToCome ? ofBoot.confirmed : undefined));
+    holding ??= look().then((isToCome) => (isToCome ? ofBoot.confirmed() : undefined));
     return holding;
   }
 

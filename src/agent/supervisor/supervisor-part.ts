@@ -21,6 +21,7 @@ import type { ProcessLink } from '../process-link.ts';
 import { isHurtByCut, isWork, mayStart } from './call-kinds.ts';
 import { InsideCalls } from './inside-calls.ts';
 import { findSupervisor } from './read-supervisor.ts';
+import type { RunGate } from './run-gate.ts';
 import { type PortSight, ServiceOfPort, type ServiceRefusal } from './service-of-port.ts';
 import { SessionWatch } from './session-watch.ts';
 import { whyOff } from './why-off.ts';
@@ -42,8 +43,7 @@ export interface SupervisorPartOptions {
   readonly log: Log;
   readonly part: Part;
   readonly secrets: SecretsWay;
-  /** Resolves when programs may run. Rejects with the reason why none may. */
-  readonly mayRun: () => Promise<void>;
+  readonly gate: RunGate;
 }
 
 export interface SupervisorPart extends AsyncDisposable {
@@ -58,7 +58,7 @@ export interface SupervisorPart extends AsyncDisposable {
   beginLane(operation: LaneOperation): Disposable;
   /** Whether a call that is not over a lane came within the last tenth of a second. */
   readonly isCalled: boolean;
-  /** The way to the supervisor, for calls of the agent's own. Throws `not_configured` and `start_failed`. */
+  /** The way to the supervisor, for calls of the agent's own, however long programs may not run. Throws `not_configured` and `start_failed`. */
   openLink(): Promise<ProcessLink>;
   /** A connection to the supervisor, which it starts. Throws `not_configured` and `start_failed`. */
   connect(): Promise<Duplex>;
@@ -81,9 +81,10 @@ const asUser = new InnerHeaders();
 /** The largest body: a file is streamed, and its size is limited by the disk. */
 const NO_CAP = Number.MAX_SAFE_INTEGER;
 const CALLED_MS = 100;
+const NOT_STARTED = 'the services are not started';
 
 export function createSupervisorPart(options: SupervisorPartOptions): SupervisorPart {
-  const { config, uid, log, part } = options;
+  const { config, uid, log, part, gate } = options;
   const path = config.supervisorSocket ?? join(dirname(config.socket), 'supervisor.sock');
   let link: Promise<ProcessLink> | undefined;
   let called_ms = Number.NEGATIVE_INFINITY;
@@ -109,16 +110,17 @@ export function createSupervisorPart(options: SupervisorPartOptions): Supervisor
   const hasServices = () => existsSync(join(config.stateDir, SERVICES_FILE));
   const services = new ServiceOfPort({ link: async () => (hasServices() ? await open() : undefined) });
 
-  async function open(): Promise<ProcessLink> {
+  async function open(pass = gate.passInTime): Promise<ProcessLink> {
     const off = why();
     if (off !== undefined) throw new RemoraError('not_configured', off);
-    await options.mayRun();
+    await pass();
     link ??= openLink(options, path, secrets.reconcile);
     return await link;
   }
 
   /** They wait for the secrets of the app in the supervisor. */
-  async function startServices(): Promise<void> {
+  async function startServices(signal: AbortSignal): Promise<void> {
+    await gate.passAtLast(signal, (err) => log.error({ err }, NOT_STARTED));
     const opened = await open();
     await secrets.begin();
     await Promise.all([opened.open(), secrets.settle()]);
@@ -176,7 +178,7 @@ export function createSupervisorPart(options: SupervisorPartOptions): Supervisor
     },
     onSecretsChanged: () => secrets.changed(),
     beginLane: (operation) => beginBoth(operation),
-    openLink: open,
+    openLink: () => open(gate.pass),
     connect: async () => await (await open()).connect(),
     beginPort: (port) => beginBoth(`port ${port}`),
     work: () => ({ open: calls.open, total: calls.total + sessions.changes, sessions: sessions.reading }),
@@ -190,7 +192,10 @@ export function createSupervisorPart(options: SupervisorPartOptions): Supervisor
       if (off === undefined) part.set('ok');
       else part.set(config.user === undefined && !hasServices() ? 'off' : 'degraded', off);
       if (!hasServices()) return;
-      startServices().catch((err: unknown) => log.error({ err }, 'the services are not started'));
+      const { signal } = options.secrets;
+      startServices(signal).catch((err: unknown) => {
+        if (!signal.aborted) log.error({ err }, NOT_STARTED);
+      });
     },
     async [Symbol.asyncDispose]() {
       await (await link)?.[Symbol.asyncDispose]();

@@ -9,11 +9,20 @@ import { toLocalForms } from './local-form.ts';
 
 const ofPlatform: ReadonlySet<ErrorCode> = new Set(reachErrors);
 /** Why the agent cannot pass a call on to the supervisor. */
-const ofAgent = ['upstream_failed', 'not_configured', 'start_failed', 'secrets_unavailable'] as const;
+const ofAgent: readonly ErrorCode[] = [
+  'upstream_failed',
+  'not_configured',
+  'not_ready',
+  'start_failed',
+  'secrets_unavailable',
+];
 
 const form = {
   servedAt: ['socket', 'channel'],
-  toErrors: (errors: readonly ErrorCode[]) => [...errors.filter((code) => !ofPlatform.has(code)), ...ofAgent],
+  toErrors: (errors: readonly ErrorCode[]) => [
+    ...errors.filter((code) => !ofPlatform.has(code) && !ofAgent.includes(code)),
+    ...ofAgent,
+  ],
 } as const;
 
 export const localServiceOperations = toLocalForms(serviceOperations, form);
