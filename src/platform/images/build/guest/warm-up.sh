@@ -14,9 +14,10 @@ export REMORA_BASE_URL=http://127.0.0.1:9 REMORA_MACHINES_API=http://127.0.0.1:9
 start() { sed -n 's/^ExecStart=//p' "/etc/systemd/system/$1.service"; }
 ask() { curl -sS --max-time 60 --unix-socket $run/remora.sock "$@"; echo; }
 
+# Of a process that has ended, and of one that hangs, nobody waits for the socket.
 until_there() {
   tries=0
-  until [ -S "$1" ] || [ $tries -gt 1200 ]; do
+  until [ -S "$1" ] || ! kill -0 "$2" 2> /dev/null || [ $tries -gt 1200 ]; do
     tries=$((tries + 1))
     sleep 0.5
   done
@@ -24,11 +25,11 @@ until_there() {
 
 $(start remora) &
 agent=$!
-until_there $run/remora.sock
+until_there $run/remora.sock $agent
 # It ends by itself when nobody needs it, so it is started last.
 $(start remora-supervisor) --socket $run/supervisor.sock --state-dir $run/state --user sprite &
 supervisor=$!
-until_there $run/supervisor.sock
+until_there $run/supervisor.sock $supervisor
 ask http://localhost/v1/status > /dev/null
 ask http://localhost/v1/services
 ask -X POST 'http://localhost/v1/exec?cmd=true' --output /dev/null
@@ -48,7 +49,7 @@ NODE_COMPILE_CACHE=/var/cache/remora-network setpriv --reuid=remora-network --re
   --inh-caps=+net_admin --ambient-caps=+net_admin \
   $(start remora-network) --socket $beside --state-dir $run/network-state &
 network=$!
-until_there $beside
+until_there $beside $network
 enforce() {
   curl -sS --max-time 60 --unix-socket $beside --output /dev/null --write-out '%{http_code}' -X PUT -H 'content-type: application/json' \
     -d "{\"rules\":[$1],\"exempt\":{\"names\":[],\"networks\":[]}}" http://localhost/v1/network
