@@ -92,7 +92,7 @@ export class PortNotes {
     // What happened while the agent was away.
     for (const known of before.values())
       if (!isSame(known, now.get(known.port))) this.#tell({ ...known, type: 'port_closed' });
-    for (const known of now.values()) if (!isSame(known, before.get(known.port))) this.#tell(known);
+    for (const current of now.values()) if (!isSame(current, before.get(current.port))) this.#tell(current);
     this.#open = now;
   }
 
