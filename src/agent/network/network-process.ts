@@ -1,9 +1,7 @@
 // The process beside the agent that enforces the network policy: called, looked at while something is restricted, and of the version of this agent.
 // What reaches it is loaded by the first call.
-import { UpstreamError } from '../../client/upstream-error.ts';
-import type { ErrorCode } from '../../contract/errors.ts';
+import { type RefusalWords, toRefusal } from '../../client/to-refusal.ts';
 import type { Log } from '../../core/log.ts';
-import { RemoraError } from '../../core/remora-error.ts';
 import type { Part } from '../parts.ts';
 import type { NetworkLink } from './network-link.ts';
 
@@ -30,7 +28,10 @@ export interface NetworkProcess extends AsyncDisposable {
   look(ready: () => Promise<void>): Promise<void>;
 }
 
-const passedOn: readonly ErrorCode[] = ['invalid_request', 'not_supported'];
+const words: RefusalWords = {
+  passedOn: ['invalid_request', 'not_supported'],
+  failed: 'what enforces the network policy does not answer as it should',
+};
 
 export function createNetworkProcess(options: NetworkProcessOptions): NetworkProcess {
   const { config, path, env, version, log, part, isNeeded } = options;
@@ -76,7 +77,7 @@ export function createNetworkProcess(options: NetworkProcessOptions): NetworkPro
       try {
         return await call((await openRenewed()).client);
       } catch (error) {
-        throw toRefusal(error);
+        throw toRefusal(error, words);
       }
     },
     async look(ready) {
@@ -97,15 +98,4 @@ export function createNetworkProcess(options: NetworkProcessOptions): NetworkPro
       await (await link)?.[Symbol.asyncDispose]();
     },
   };
-}
-
-function toRefusal(error: unknown): unknown {
-  if (!(error instanceof UpstreamError)) return error;
-  const { code, message, details } = error;
-  const own = passedOn.find((each) => each === code);
-  if (own !== undefined) return new RemoraError(own, message, { details, cause: error });
-  const failed = code === 'timeout' ? 'upstream_timeout' : 'upstream_failed';
-  return new RemoraError(failed, `what enforces the network policy does not answer as it should: ${message}`, {
-    cause: error,
-  });
 }

@@ -2,8 +2,7 @@
 // another one holds gets the stored one again before anything in it is reached.
 import { isDeepStrictEqual } from 'node:util';
 import { createClient } from '../../client/client.ts';
-import { UpstreamError } from '../../client/upstream-error.ts';
-import type { ErrorCode } from '../../contract/errors.ts';
+import { type RefusalWords, toRefusal } from '../../client/to-refusal.ts';
 import { ownProgramPolicyOperations, type ProgramPolicy } from '../../contract/local/program-policy.ts';
 import type { Clock } from '../../core/clock.ts';
 import { createKeyedMutex } from '../../core/keyed-mutex.ts';
@@ -32,8 +31,14 @@ export interface ProgramPolicyDelivery {
 
 /** Longer than the agent gives its supervisor to start, and to answer. */
 const ENFORCE_MS = 70_000;
-const NOT_FOUND = 404;
-const passedOn: readonly ErrorCode[] = ['invalid_request', 'not_supported', 'start_failed', 'upstream_timeout'];
+const words: RefusalWords = {
+  passedOn: ['invalid_request', 'not_supported', 'start_failed', 'upstream_timeout'],
+  tooOld: {
+    message: 'the agent of this machine is too old for such a policy; upgrade it, or restart the sprite',
+    missing: 'an agent that restricts programs',
+  },
+  failed: 'the agent of this machine did not take the policy',
+};
 
 export function createProgramPolicyDelivery(
   policies: ProgramPolicyStore,
@@ -102,24 +107,10 @@ async function ask<T>(call: (agent: ReturnType<typeof toClient>) => Promise<T>, 
   try {
     return await call(toClient(channel));
   } catch (error) {
-    throw toRefusal(error);
+    throw toRefusal(error, words);
   }
 }
 
 function toClient({ dispatcher }: Session) {
   return createClient(ownProgramPolicyOperations, { origin: 'http://agent', dispatcher: () => dispatcher });
-}
-
-function toRefusal(error: unknown): unknown {
-  if (!(error instanceof UpstreamError)) return error;
-  const { code, message, details, status } = error;
-  const own = passedOn.find((each) => each === code);
-  if (own !== undefined) return new RemoraError(own, message, { details, cause: error });
-  if (status === NOT_FOUND) {
-    const missing = 'an agent that restricts programs';
-    const old = 'the agent of this machine is too old for such a policy; upgrade it, or restart the sprite';
-    return new RemoraError('not_supported', old, { details: { missing } });
-  }
-  const failed = code === 'timeout' ? 'upstream_timeout' : 'upstream_failed';
-  return new RemoraError(failed, `the agent of this machine did not take the policy: ${message}`, { cause: error });
 }
