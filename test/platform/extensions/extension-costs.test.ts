@@ -18,7 +18,7 @@ import { createVault } from '../../../src/platform/vault/vault.ts';
 import { atEnd } from '../../support/at-end.ts';
 import { startTestProvider } from '../../support/extension-provider.ts';
 import { insertExtension } from '../../support/insert-extension.ts';
-import { watchTurns } from '../../support/longest-turn.ts';
+import { findLongestTurn_ms } from '../../support/longest-turn.ts';
 import { openTestPlatform, TEST_KEY } from '../../support/open-platform.ts';
 import { runHere } from '../../support/run-here.ts';
 import { soon } from '../../support/soon.ts';
@@ -203,9 +203,10 @@ describe.each(toTestStorages())('on $name', ({ skip, start, end, create }) => {
     const fields = Array.from({ length: 100_000 }, (_, index) => `"k${index}":1`);
     const items = Array.from({ length: 10_000 }, (_, index) => `{${fields.slice(10 * index, 10 * index + 10)}}`);
     const body = `{"items":[${items}]}`;
-    const longest_ms = watchTurns();
-    expect(await fetch(body)).toEqual({ billed: 0, held: 0, refused: 10_000 });
-    expect(longest_ms()).toBeLessThan(50);
+    const longest_ms = await findLongestTurn_ms(50, async () =>
+      expect(await fetch(body)).toEqual({ billed: 0, held: 0, refused: 10_000 }),
+    );
+    expect(longest_ms).toBeLessThanOrEqual(50);
   });
 
   test.skipIf(skip)(
