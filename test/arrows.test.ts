@@ -14,10 +14,11 @@ const arrows: Readonly<Record<string, readonly string[]>> = {
   http: ['contract', 'core', 'linux'],
   sqlite: ['core', 'linux'],
   client: ['contract', 'core'],
-  agent: ['contract', 'core', 'linux', 'http', 'sqlite', 'client'],
+  dns: ['core'],
+  agent: ['contract', 'core', 'linux', 'http', 'sqlite', 'client', 'dns'],
   platform: ['contract', 'core', 'linux', 'http', 'sqlite', 'client'],
   supervisor: ['contract', 'core', 'linux', 'http'],
-  network: ['contract', 'core', 'linux', 'http'],
+  network: ['contract', 'core', 'linux', 'http', 'dns'],
   provider: ['contract', 'core', 'sqlite'],
   cli: [
     'contract',
@@ -447,6 +448,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   http: ['zod', 'undici', 'rou3', 'ws'],
   sqlite: ['better-sqlite3'],
   client: ['zod', 'undici'],
+  dns: [],
   agent: ['zod', 'undici', 'ws', 'pino', 'prom-client', 'smol-toml'],
   platform: [
     'zod',

@@ -26,5 +26,6 @@ export function createUnableHandlers(missing: string): PolicyHandlers {
       return { decision: 'allow', reason: 'nothing is restricted', addresses: [], names: [] };
     },
     listRefusedNetwork: () => ({ refused: [] }),
+    watchResolver: (_call, sink) => sink.send({ dns_port: 0 }),
   };
 }

@@ -1,5 +1,7 @@
 // A network policy that comes over the channel: the real agent starts what enforces it, in a machine whose platform is in the world outside.
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -7,8 +9,9 @@ import { digestRules } from '../../src/core/network-policy/digest-rules.ts';
 import { startAgent } from '../support/agent-process.ts';
 import { openOnce } from '../support/at-end.ts';
 import { eventually } from '../support/eventually.ts';
+import { startClient } from '../support/network/line-client.ts';
 import { enforcersOf, openAgentWorld } from '../support/network-agent-world.ts';
-import { isWithoutNetworks } from '../support/network-world.ts';
+import { isWithoutNetworks, NAME_SERVER } from '../support/network-world.ts';
 import { copyProgram } from '../support/program-copy.ts';
 import { signalRunning } from '../support/signal-running.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -97,14 +100,49 @@ describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network p
     expect(curl('http://b.example/')).toBe(NOT_RESOLVED);
   });
 
-  test('what enforces the rules is started again when it was killed, which is said', async () => {
-    const { log, world } = opened();
+  test('what enforces the rules is started again when it was killed, which is said; names are REFUSED meanwhile', async () => {
+    const { dir, log, world } = opened();
+    await put(allow('a.example'));
     const [before = 0] = enforcersOf(world);
+    const rules = () => world.run(['nft', 'list', 'chain', 'inet', 'remora_network', 'names']).stdout;
+    const led = rules();
+    expect(led).toMatch(/redirect to :\d+/);
+    const dig = (...words: string[]) => world.run(['dig', '+tries=1', '+time=5', ...words]).stdout;
+    const statusOf = (answer: string) => /status: (\w+)/.exec(answer)?.[1];
+    const script = new URL('../support/network/kept-question.py', import.meta.url).pathname;
+    const ask = startClient(world, ['python3', '-u', script, NAME_SERVER, 'a.example']);
+    const [NOERROR, REFUSED_NAME] = ['0', '5'];
+    expect(await ask('')).toBe(NOERROR);
+    // Who is called in its place takes calls and answers none, so that the agent does not start another one yet.
+    const path = join(dir, 'run', 'network', 'network.sock');
+    renameSync(path, `${path}.aside`);
+    const calls = new Set<Socket>();
+    const silent = createServer((call) => void calls.add(call.on('error', () => undefined)));
+    silent.listen(path);
+    await once(silent, 'listening');
     signalRunning(before, 'SIGKILL');
+    await eventually(() => statusOf(dig('a.example')) === 'REFUSED');
+    const answers = [
+      dig('a.example'),
+      dig('+tcp', 'a.example'),
+      dig('away.example', '@8.8.8.8'),
+      dig('AAAA', 'away.example', '@2001:4860:4860::8888'),
+      dig('+tcp', 'away.example', '@2001:4860:4860::8888'),
+    ];
+    expect(answers.map(statusOf)).toEqual(Array(5).fill('REFUSED'));
+    for (const answer of answers) expect(answer).toContain('is being started again');
+    expect(await ask('')).toBe(REFUSED_NAME);
     expect(curl('http://93.184.0.2/')).toBe(REFUSED);
+    const closed = new Promise((resolve) => silent.close(resolve));
+    for (const call of calls) call.destroy();
+    await closed;
     await isReplaced(before);
-    await eventually(() => log().includes('what enforces the network policy had ended and is started again'));
+    expect(log()).toContain('what enforces the network policy had ended and is started again');
+    expect(rules()).toBe(led);
+    expect(await ask('')).toBe(NOERROR);
+    expect(statusOf(dig('+tcp', 'a.example'))).toBe('NOERROR');
     expect(curl('http://b.example/')).toBe(NOT_RESOLVED);
+    expect(world.asked()).not.toContain('away.example');
   });
 
   test('after a boot, whose kernel knows no rules, they hold before anything else runs', async () => {

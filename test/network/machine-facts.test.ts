@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { createFrameReader, toFrame } from '../../src/core/dns/tcp-frames.ts';
 import { parseInode } from '../../src/network/asking-process.ts';
-import { createFrameReader, toFrame } from '../../src/network/dns/tcp-frames.ts';
 import { selectRefused } from '../../src/network/end-connections.ts';
 import { parseUplinks } from '../../src/network/uplinks.ts';
 import { parseUpstreams, readUpstreams } from '../../src/network/upstreams.ts';

@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { type DnsQuery, readQuery } from '../../src/core/dns/read-query.ts';
+import { createFrameReader, toFrame } from '../../src/core/dns/tcp-frames.ts';
 import { isBlockedAddress } from '../../src/core/network-policy/blocked-addresses.ts';
 import { createResolver } from '../../src/network/dns/resolver.ts';
-import { createFrameReader, toFrame } from '../../src/network/dns/tcp-frames.ts';
 import { atEnd } from '../support/at-end.ts';
 import { alias, makeAnswer, makeOpt, makeQuery, toQuestion, v4, words } from '../support/dns-messages.ts';
 

@@ -2,7 +2,7 @@
 // gateway call to the test.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { atEnd } from './at-end.ts';
+import { onTestFinished } from 'vitest';
 
 export interface StandInConnector {
   readonly id: string;
@@ -99,7 +99,7 @@ export async function openStandInPlatform(state: Partial<StandInState> = {}): Pr
       server.close(() => resolve());
       server.closeAllConnections();
     });
-  atEnd(close);
+  onTestFinished(close);
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     state: full,

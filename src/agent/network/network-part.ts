@@ -90,6 +90,7 @@ export function createNetworkPart({ config, env, uid, version, log, part }: Netw
       client.call('enforceNetwork', { body: { rules, exempt } }),
     );
     isRestricted = state.rules.length > 0;
+    if (isRestricted) await beside.watch();
     shown.show({ rules: state.rules });
     return { rules: state.rules };
   }

@@ -4,6 +4,7 @@ import { type RefusalWords, toRefusal } from '../../client/to-refusal.ts';
 import type { Log } from '../../core/log.ts';
 import type { Part } from '../parts.ts';
 import type { NetworkLink } from './network-link.ts';
+import type { ResolverWatch } from './resolver-watch.ts';
 
 export interface NetworkProcessOptions {
   readonly config: { readonly stateDir: string; readonly logLevel: string; readonly networkPolicy: boolean };
@@ -26,6 +27,8 @@ export interface NetworkProcess extends AsyncDisposable {
    * while another look is under way.
    */
   look(ready: () => Promise<void>): Promise<void>;
+  /** While something is restricted it is started again as soon as it ends, and names are refused until it is there. Never rejects. */
+  watch(): Promise<void>;
 }
 
 const words: RefusalWords = {
@@ -36,6 +39,7 @@ const words: RefusalWords = {
 export function createNetworkProcess(options: NetworkProcessOptions): NetworkProcess {
   const { config, path, env, version, log, part, isNeeded } = options;
   let link: Promise<NetworkLink> | undefined;
+  let watch: Promise<ResolverWatch> | undefined;
   let renewed: Promise<void> | undefined;
   let isSilent = false;
   let isLooking = false;
@@ -56,18 +60,28 @@ export function createNetworkProcess(options: NetworkProcessOptions): NetworkPro
 
   function noteEnd(): void {
     if (!isNeeded()) return;
-    const message = 'what enforces the network policy had ended and is started again; no name is resolved meanwhile';
+    const message = 'what enforces the network policy had ended and is started again; names are refused meanwhile';
     log.warn({}, message);
     part.set('degraded', message);
+  }
+
+  function openWatch(): Promise<ResolverWatch> {
+    watch ??= Promise.all([open(), import('./resolver-watch.ts')]).then(([{ client }, { createResolverWatch }]) =>
+      createResolverWatch({ client, isNeeded, log }),
+    );
+    return watch;
+  }
+
+  async function renew(opened: NetworkLink): Promise<void> {
+    const { renewNetwork } = await import('./renew-network.ts');
+    const port = await renewNetwork(opened, version, log);
+    if (port !== undefined) (await openWatch()).beginWithout(port);
   }
 
   /** The first call of this agent sees to it that the process is of its version. */
   async function openRenewed(): Promise<NetworkLink> {
     const opened = await open();
-    if (renewed === undefined) {
-      const { renewNetwork } = await import('./renew-network.ts');
-      renewed ??= renewNetwork(opened, version, log);
-    }
+    renewed ??= renew(opened);
     await renewed;
     return opened;
   }
@@ -94,7 +108,11 @@ export function createNetworkProcess(options: NetworkProcessOptions): NetworkPro
         isLooking = false;
       }
     },
+    async watch() {
+      (await openWatch()).begin();
+    },
     async [Symbol.asyncDispose]() {
+      await (await watch)?.[Symbol.asyncDispose]();
       await (await link)?.[Symbol.asyncDispose]();
     },
   };

@@ -30,11 +30,19 @@ export const networkState = z.object({
 });
 export type NetworkState = z.infer<typeof networkState>;
 
+/** Where names are resolved on the loopback of this machine, or are about to be; 0 while there is no such port. */
+const dnsPort = z.int().min(0).max(65_535);
+
 export const networkYield = z.object({
   /** Whether it ends, and another one is to be started: it is of another version than its caller. */
   ends: z.boolean(),
   pid: z.int().positive(),
+  /** The port that its resolver leaves; absent while nothing is restricted. */
+  dns_port: dnsPort.optional(),
 });
+
+/** Another process that answers at this port in the place of the resolver makes way for it. */
+export const resolverLine = z.object({ dns_port: dnsPort });
 
 const shared = { source: 'Remora', tag: 'Network policy', servedAt: ['socket'] } as const;
 
@@ -72,6 +80,15 @@ export const networkOperations = {
     path: '/v1/network/refused',
     summary: 'What was refused lately, the last one first',
     answer: { kind: 'json', status: 200, schema: networkRefusals },
+    errors: [],
+  }),
+  watchResolver: defineLocalOperation({
+    ...shared,
+    method: 'GET',
+    path: '/v1/network/resolver',
+    summary:
+      'The port of the resolver, for as long as this process runs: a line at once, and one when it resolves names',
+    answer: { kind: 'stream', status: 200, schema: resolverLine, quiet: true },
     errors: [],
   }),
   yieldNetwork: defineLocalOperation({

@@ -38,7 +38,7 @@ export const types = {
 export const CLASS_IN = 1;
 
 /** Why an answer is as it is (RFC 8914), for people. */
-export const notes = { BLOCKED: 15, FILTERED: 17 } as const;
+export const notes = { NOT_READY: 14, BLOCKED: 15, FILTERED: 17 } as const;
 
 /** Bits of the second and third byte of a header, read as one number. */
 export const flags = {

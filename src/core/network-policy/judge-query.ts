@@ -2,7 +2,8 @@
 // DECISIONS.md, "Queries under a network policy"
 import { notes, rcodes, types } from '../dns/dns-codes.ts';
 import { type DnsQuery, readQuery } from '../dns/read-query.ts';
-import { writeHeader, writeReply } from '../dns/write-message.ts';
+import { writeRefusal } from '../dns/refuse-message.ts';
+import { writeReply } from '../dns/write-message.ts';
 import type { NameJudgement, NetworkPolicy } from './compile-policy.ts';
 
 export type QueryVerdict =
@@ -33,11 +34,8 @@ export function judgeQuery(message: Uint8Array, policy: NetworkPolicy): QueryVer
   switch (reading.type) {
     case 'ignored':
       return reading;
-    case 'refused': {
-      const { query, rcode, id, flags } = reading;
-      const answer = query === undefined ? writeHeader(id, flags, rcode) : writeReply(query, { rcode }).message;
-      return { type: 'malformed', message: answer, rcode };
-    }
+    case 'refused':
+      return { type: 'malformed', message: writeRefusal(reading), rcode: reading.rcode };
     case 'query':
       return judge(reading.query, policy);
     default:

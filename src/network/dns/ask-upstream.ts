@@ -1,8 +1,8 @@
 // Asks the name servers of this machine one question: by UDP, then by TCP where an answer is too long, one server after the other.
 import { createSocket } from 'node:dgram';
 import { connect, isIPv6 } from 'node:net';
+import { createFrameReader, toFrame } from '../../core/dns/tcp-frames.ts';
 import { randomBytes } from '../../core/urandom.ts';
-import { createFrameReader, toFrame } from './tcp-frames.ts';
 
 const DNS_PORT = 53;
 /** How long one server is waited for. */

@@ -7,8 +7,8 @@ import type { AddressBytes } from '../../core/network-policy/address-ranges.ts';
 import type { NetworkPolicy } from '../../core/network-policy/compile-policy.ts';
 import { judgeQuery } from '../../core/network-policy/judge-query.ts';
 import { type AnswerRewrite, rewriteAnswer } from '../../core/network-policy/rewrite-answer.ts';
+import type { Asker, Resolve } from '../../dns/dns-front.ts';
 import { askUpstream, type Reading, type Upstream } from './ask-upstream.ts';
-import type { Asker, Resolve } from './dns-front.ts';
 
 /** Questions that wait for a server, of all programs together; beyond that a question fails at once. */
 const OPEN_MAX = 512;

@@ -1,9 +1,10 @@
-// Where the questions of programs for names arrive, over UDP and TCP, on the loopback of a machine that has a network policy.
+// Where the questions of programs for names arrive, over UDP and TCP, on the loopback of a machine that has a network policy: in the process that
+// resolves them, and in the agent while that one is away.
 import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
-import { errorCode } from '../../core/error-code.ts';
-import { createFrameReader, toFrame } from './tcp-frames.ts';
+import { createFrameReader, toFrame } from '../core/dns/tcp-frames.ts';
+import { errorCode } from '../core/error-code.ts';
 
 const CONNECTIONS_MAX = 64;
 const IDLE_MS = 10_000;
@@ -23,7 +24,12 @@ export interface DnsFront extends AsyncDisposable {
   readonly port: number;
 }
 
-/** Rejects with the error of the system when there is no free port. @param wanted the port, where it is free. */
+/**
+ * Rejects with the error of the system when there is no free port: EADDRINUSE where a program has the one that is wanted. No address is shared
+ * with another process, which would get questions too.
+ *
+ * @param wanted the port; any free one when absent.
+ */
 export async function openDnsFront(resolve: Resolve, wanted = 0): Promise<DnsFront> {
   const end = new AbortController();
   const { signal } = end;
@@ -76,12 +82,12 @@ export async function openDnsFront(resolve: Resolve, wanted = 0): Promise<DnsFro
 
 type OnDatagram = (socket: UdpSocket, message: Buffer, from: RemoteInfo) => void;
 
-/** The four listeners have one port: another one is tried when a program holds it already on one of them. */
+/** The four listeners have one port: where none is wanted, another one is tried when a program holds it already on one of them. */
 async function bind(wanted: number, onDatagram: OnDatagram, onConnection: (socket: Socket) => void) {
   for (let tries = 0; ; tries += 1) {
     const stack = new AsyncDisposableStack();
     try {
-      const udp = await bindUdp('udp4', tries === 0 ? wanted : 0, onDatagram);
+      const udp = await bindUdp('udp4', wanted, onDatagram);
       stack.defer(() => void udp.close());
       const { port } = udp.address();
       stack.use(await listen('127.0.0.1', port, onConnection));
@@ -93,7 +99,7 @@ async function bind(wanted: number, onDatagram: OnDatagram, onConnection: (socke
       return { port, close: () => stack.disposeAsync() };
     } catch (error) {
       await stack.disposeAsync();
-      if (errorCode(error) !== 'EADDRINUSE' || tries >= TRIES) throw error;
+      if (errorCode(error) !== 'EADDRINUSE' || wanted !== 0 || tries >= TRIES) throw error;
     }
   }
 }
