@@ -268,15 +268,20 @@ describe('a suspend that does not come about', () => {
   });
 
   it('although it was accepted, is not asked for again at once; a resume ends the waiting', async () => {
-    const agent = await startIdleAgent({ idleAfter_ms: AFTER_MS, retryMin_ms: 60_000 });
+    const asked_ms: number[] = [];
+    const agent = await startIdleAgent({
+      idleAfter_ms: AFTER_MS,
+      retryMin_ms: 60_000,
+      suspend: async () => void asked_ms.push(performance.now()),
+    });
     await expect.poll(agent.asks).toBe(1);
     await sleep(1.5 * AFTER_MS);
     expect(agent.asks()).toBe(1);
+    const resumed_ms = performance.now();
     agent.idle.onResumed();
     expect(await agent.report()).not.toHaveProperty('last_refusal');
-    await sleep(AFTER_MS / 2);
-    expect(agent.asks()).toBe(1);
     await expect.poll(agent.asks).toBe(2);
+    expect((asked_ms[1] ?? 0) - resumed_ms).toBeGreaterThan(AFTER_MS / 2);
   });
 });
 
