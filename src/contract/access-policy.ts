@@ -1,5 +1,5 @@
 // The access policy of a connector: which sprites and which provider paths may use it (Sandbox API, AccessPolicy).
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { policyRule } from './policy-rule.ts';
 
 const fields = {

@@ -1,5 +1,5 @@
 // The name of an app.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 
 /** A label of DNS, so that an app can be a host (DECISIONS.md, "App"). */
 export const appName = z

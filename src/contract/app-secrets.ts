@@ -1,5 +1,5 @@
 // The secrets of an app: variables that only the programs in its machines see.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { appParams, machineParams } from './machines.ts';
 import { definePlatformOperation } from './operation.ts';
 import { knownSecretName, secretName, secretValue } from './secret-name.ts';

@@ -1,6 +1,7 @@
 // Apps: the names under which an organization has its machines.
-import { z } from 'zod';
+
 import { appName } from './app-name.ts';
+import * as z from './lazy-zod.ts';
 import { appParams } from './machines.ts';
 import { definePlatformOperation } from './operation.ts';
 import { dateTime } from './time.ts';

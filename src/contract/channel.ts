@@ -1,7 +1,7 @@
 // The channel: the connection over which the platform reaches into a machine. The agent opens it, and is the HTTP/2 server on it. For a
 // large file, and for requests of the proxy to a busy port, it opens another one beside it, a lane, when the platform asks for it over the
 // channel.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { machineParams } from './machines.ts';
 import { definePlatformOperation } from './operation.ts';
 

@@ -1,6 +1,6 @@
 // Checkpoints of a sprite, and the stream that creating or restoring one answers with (Sandbox API, Checkpoint records and
 // Checkpoint stream events; the paths are those of the Sprites API).
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { spriteParams } from './sprites.ts';
 import { dateTime } from './time.ts';

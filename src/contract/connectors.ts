@@ -1,6 +1,7 @@
 // Connectors: credentials for third-party providers, which an answer never shows (Sandbox API, Connection and Endpoints).
-import { z } from 'zod';
+
 import { accessPolicy, accessPolicyRequest } from './access-policy.ts';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { dateTime } from './time.ts';
 

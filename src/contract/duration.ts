@@ -1,5 +1,5 @@
 // Durations from outside: seconds as a number or as text, or text with a unit such as "500ms", "30s", "5m", "1h".
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 const FORM = /^(-?\d{1,15}(?:\.\d{1,9})?)(ms|s|m|h)?$/;

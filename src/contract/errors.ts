@@ -1,6 +1,6 @@
 // The stable error codes of the local socket and of the platform, each with the HTTP status that carries it. Sandbox API,
 // Errors names 400, 401 and 404; DECISIONS.md, "Error statuses" has the reason for the others.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 
 export const errorStatus = {
   invalid_request: 400,

@@ -1,5 +1,5 @@
 // What extensions have cost, as the platform tells it: to an organization of each of its extensions, to the operator in sums.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { queryClamped } from './query-values.ts';
 import { dateTime } from './time.ts';

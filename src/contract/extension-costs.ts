@@ -1,6 +1,6 @@
 // What extensions cost: the billing interface of a provider, which the platform asks at least once a day (Extensions API, What the
 // service does).
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { dateTime } from './time.ts';
 
 /** The period: from its begin to before its end. */

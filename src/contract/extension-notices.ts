@@ -1,7 +1,8 @@
 // What the platform tells providers by CloudEvents (Extensions API, Webhooks from the platform to the provider). The specification shows
 // neither `data` nor the notices that are not of machines (DECISIONS.md, "Notices to providers").
-import { z } from 'zod';
+
 import { machineEvent } from './extension-webhooks.ts';
+import * as z from './lazy-zod.ts';
 import { machineEventType, machineStates } from './machine-events.ts';
 import { userRole } from './sign-on.ts';
 

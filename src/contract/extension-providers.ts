@@ -1,7 +1,8 @@
 // The registry of extension providers: what the operator of a platform says of each, and the secrets that are made for it.
-import { z } from 'zod';
+
 import { appName } from './app-name.ts';
 import { lifeDuration } from './duration.ts';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { dateTime } from './time.ts';
 

@@ -1,8 +1,9 @@
 // Extensions as the platform keeps them: resources at providers, from the request to the removal (Extensions API, What the service does).
-import { z } from 'zod';
+
 import { appName } from './app-name.ts';
 import { extensionProviderName } from './extension-providers.ts';
 import { extensionResource } from './extension-webhooks.ts';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { queryBoolean, queryInteger } from './query-values.ts';
 import { dateTime } from './time.ts';

@@ -1,6 +1,6 @@
 // Webhooks in both directions (Extensions API, Events and Machine event body). The headers of an event are those of
 // CloudEvents.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { dateTime, unixSeconds, unixSecondsText } from './time.ts';
 

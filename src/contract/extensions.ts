@@ -1,8 +1,9 @@
 // Extension resources at a provider: what the platform sends and what the provider answers (Extensions API, Provisioning
 // request, Provisioning response and Provider endpoints).
-import { z } from 'zod';
+
 import { costsAnswer, costsRequest } from './extension-costs.ts';
 import { extensionResource, machineEvent } from './extension-webhooks.ts';
+import * as z from './lazy-zod.ts';
 import { defineOperation } from './operation.ts';
 import { queryInteger } from './query-values.ts';
 import { userRole } from './sign-on.ts';

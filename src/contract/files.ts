@@ -1,6 +1,7 @@
 // File operations of a sprite (Sandbox API, File operation records; the paths are those of the Sprites API).
-import { z } from 'zod';
+
 import { errorBody } from './errors.ts';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { queryBoolean } from './query-values.ts';
 import { reachErrors } from './reach-errors.ts';

@@ -1,8 +1,9 @@
 // Finding and understanding the gateway without knowing it: what it would do with a call, which providers there are, and a guide for
 // language models (DECISIONS.md, "Dry run of a gateway call" and "Discovery of the gateway").
-import { z } from 'zod';
+
 import { accessPolicy } from './access-policy.ts';
 import { connectionNote } from './connectors.ts';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 
 /** `allow`: it would be forwarded. `deny`: the policy refuses it. `reject`: refused before any policy was asked, or for another reason. */

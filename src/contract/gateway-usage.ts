@@ -1,5 +1,5 @@
 // How many calls were made through each connector, by day (DECISIONS.md, "Audit and usage of the gateway").
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 
 /** A day in UTC, as in `2026-01-31`. */

@@ -1,6 +1,6 @@
 // The gateway: provider calls through a connector (Sandbox API, What the service does, 4; the paths are those of the Sprites
 // API).
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 
 /** A connector that the calling sprite may use. `id` is Remora's own field: the id that `gateway_base_url` ends with. */

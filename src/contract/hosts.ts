@@ -1,5 +1,5 @@
 // The platform processes on one database, as the operator sees them.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { dateTime } from './time.ts';
 

@@ -1,6 +1,6 @@
 // Making, changing and deleting machines, and what else the Fly Machines API does with one: a restart, a signal, its versions, its
 // processes, and a cordon.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { machineConfig, machineConfigRequest } from './machine-config.ts';
 import { appParams, machine, machineOk, machineParams, stopMachineRequest } from './machines.ts';
 import { definePlatformOperation } from './operation.ts';

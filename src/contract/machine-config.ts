@@ -1,6 +1,6 @@
 // The configuration of a machine: what it boots from, its size, what runs in it, its volumes and services. Shapes that Suspend and
 // Replication does not show are those of the Fly Machines API.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 
 /** Bounds of a configuration: each list, text and number of a client has one. */
 export const ENV_CAP_BYTES = 128 * 1024;

@@ -1,6 +1,6 @@
 // What happens to a machine: the states that it is in (Suspend and Replication, States and transitions), why the memory of a suspended one
 // was thrown away, and the record of each event.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { unixMilliseconds } from './time.ts';
 
 /** Those of Suspend and Replication, and `created`, `failed` and `destroyed` of the Fly Machines API. */

@@ -1,5 +1,5 @@
 // The events of a machine, as a list and as a stream.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { machineEvent } from './machine-events.ts';
 import { machineParams } from './machines.ts';
 import { definePlatformOperation } from './operation.ts';

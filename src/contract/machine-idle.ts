@@ -1,5 +1,5 @@
 // Why a machine is awake, and when the platform would put it to sleep.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { machineParams, machineStatus } from './machines.ts';
 import { definePlatformOperation } from './operation.ts';
 import { dateTime } from './time.ts';

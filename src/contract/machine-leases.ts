@@ -1,5 +1,5 @@
 // Leases of machines: who holds one is the only one that moves or changes the machine.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { leaseTtl } from './machine-changes.ts';
 import { machineOk, machineParams } from './machines.ts';
 import { definePlatformOperation } from './operation.ts';

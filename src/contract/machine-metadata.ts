@@ -1,5 +1,5 @@
 // Values that are kept with a machine: clients find machines by them.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { METADATA_MAX, metadataKey, metadataValue } from './machine-config.ts';
 import { machineParams } from './machines.ts';
 import { definePlatformOperation } from './operation.ts';

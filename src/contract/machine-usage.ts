@@ -1,6 +1,7 @@
 // How long machines were in each state and what volumes took, by day (DECISIONS.md, "Usage of machines and volumes").
-import { z } from 'zod';
+
 import { gatewayUsageRequest } from './gateway-usage.ts';
+import * as z from './lazy-zod.ts';
 import { machineStates } from './machine-events.ts';
 import { definePlatformOperation } from './operation.ts';
 

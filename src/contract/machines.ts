@@ -1,6 +1,6 @@
 // Machines and what may be asked of them: suspend, wait, start, stop (Suspend and Replication; shapes that it does not show are
 // those of the Fly Machines API).
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { machineConfig } from './machine-config.ts';
 import { discardCause, machineStates } from './machine-events.ts';
 import { definePlatformOperation } from './operation.ts';

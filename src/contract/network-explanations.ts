@@ -1,5 +1,5 @@
 // What a network policy would do with a connection, and what it has refused.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { reachErrors } from './reach-errors.ts';
 import { spriteParams } from './sprites.ts';

@@ -1,5 +1,5 @@
 // Which names a sprite may resolve (Sandbox API, Network policy records; the paths are those of the Sprites API).
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { reachErrors } from './reach-errors.ts';
 import { spriteParams } from './sprites.ts';

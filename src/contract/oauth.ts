@@ -1,7 +1,8 @@
 // Connectors by OAuth and by provisioning (Sandbox API, Connector request and response bodies and Endpoints).
-import { z } from 'zod';
+
 import { accessPolicyRequest } from './access-policy.ts';
 import { connectionResponse } from './connectors.ts';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 
 /**

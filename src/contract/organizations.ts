@@ -1,5 +1,5 @@
 // Organizations: an organization reads its own record, the operator of a platform works with all of them.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { queryBoolean } from './query-values.ts';
 

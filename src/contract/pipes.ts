@@ -1,6 +1,7 @@
 // A pipe: the connection with which the proxy of one platform process reaches a port of a machine of another one.
-import { z } from 'zod';
+
 import { HTTP_AUTHORITY, PORT_AUTHORITY } from './channel.ts';
+import * as z from './lazy-zod.ts';
 import { machineParams } from './machines.ts';
 import { definePlatformOperation } from './operation.ts';
 import { reachErrors } from './reach-errors.ts';

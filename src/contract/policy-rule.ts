@@ -1,6 +1,6 @@
 // The form of a path rule in an access policy that a caller sends. A rule that could never cover a path is refused: as a block rule
 // it would leave open what it seems to close.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 
 /** A hex digit, plain or as an escape. */
 const DIGIT = '(?:[0-9A-Fa-f]|%3[0-9]|%[46][1-6])';

@@ -1,5 +1,5 @@
 // Ports that opened and closed: the port notification message of the Sandbox API, and how an agent sends it to its platform.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { spriteParams } from './sprites.ts';
 import { dateTime } from './time.ts';

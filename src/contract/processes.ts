@@ -1,6 +1,6 @@
 // Processes run in a sprite, and the stream of killing one (Sandbox API, Process kill events; the paths and frames are those of
 // the Sprites API).
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { queryBoolean, queryInteger } from './query-values.ts';
 import { reachErrors } from './reach-errors.ts';

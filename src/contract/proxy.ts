@@ -1,5 +1,5 @@
 // A TCP connection to a port inside a sprite, over a WebSocket (Sprites API).
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { reachErrors } from './reach-errors.ts';
 import { spriteParams } from './sprites.ts';

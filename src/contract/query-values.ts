@@ -1,5 +1,5 @@
 // Numbers and booleans of a query string: a server reads them from text, a typed client passes them as values.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 
 // Made once for all operations: a schema takes a while to make.
 const givenInteger = z.union(

@@ -1,6 +1,6 @@
 // The event stream of a replicated database node (Suspend and Replication, Event stream records; headers and files as in
 // LiteFS).
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { defineOperation } from './operation.ts';
 import { dateTime } from './time.ts';
 

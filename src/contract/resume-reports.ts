@@ -1,6 +1,6 @@
 // What an agent reports when it starts and after each resume, and what the platform answers: it serves one incarnation of a
 // machine and refuses its copies.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { discardCause } from './machine-events.ts';
 import { machineParams } from './machines.ts';
 import { definePlatformOperation } from './operation.ts';

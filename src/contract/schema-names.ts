@@ -18,6 +18,7 @@ import * as gateway from './gateway.ts';
 import * as gatewayDiscovery from './gateway-discovery.ts';
 import * as gatewayUsage from './gateway-usage.ts';
 import * as hosts from './hosts.ts';
+import { toSchema } from './lazy-zod.ts';
 import * as localCheck from './local/check.ts';
 import * as localEvents from './local/events.ts';
 import * as localGateway from './local/gateway.ts';
@@ -113,7 +114,8 @@ const NAMED = ['object', 'union', 'enum', 'record'];
 export function toSchemaNames(): ReadonlyMap<z.ZodType, string> {
   const names = new Map<z.ZodType, string>();
   const taken = new Set<string>();
-  for (const [key, value] of modules.flatMap((module) => Object.entries(module))) {
+  for (const [key, exported] of modules.flatMap((module) => Object.entries(module))) {
+    const value = toSchema(exported);
     if (!(value instanceof z.ZodType) || names.has(value) || !NAMED.includes(value.def.type)) continue;
     const plain = (key.charAt(0).toUpperCase() + key.slice(1)).replace(/^Oauth/, 'OAuth');
     let name = plain;

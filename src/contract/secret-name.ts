@@ -1,5 +1,5 @@
 // Which variables of the environment may be secrets of an app, and what their values may be. One list for operators and for providers.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 
 /** The longest value, in bytes of UTF-8. */
 export const SECRET_VALUE_MAX_BYTES = 65_536;

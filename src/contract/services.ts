@@ -1,7 +1,8 @@
 // Services of a sprite, their states and their log events (Sandbox API, Service definition records and Service log events; the
 // paths are those of the Sprites API).
-import { z } from 'zod';
+
 import { queryDuration } from './duration.ts';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { queryInteger } from './query-values.ts';
 import { reachErrors } from './reach-errors.ts';

@@ -1,6 +1,6 @@
 // Single sign-on: the OAuth 2.0 endpoints that a provider calls at the platform (Extensions API, Platform endpoints and
 // Sign-on).
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { unixSeconds } from './time.ts';
 

@@ -1,5 +1,5 @@
 // The machine of a sprite as clients of the Sprites API handle it: restarting it, and asking how it is.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { spriteParams } from './sprites.ts';
 import { dateTime } from './time.ts';

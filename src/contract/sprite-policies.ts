@@ -1,5 +1,5 @@
 // What the processes of a sprite may do and how much memory they get, as clients of the Sprites API set it.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { reachErrors } from './reach-errors.ts';
 import { spriteParams } from './sprites.ts';

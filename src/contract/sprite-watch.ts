@@ -1,5 +1,5 @@
 // The states of an organization's sprites as they change, as the list of the Sprites API streams them to callers that accept NDJSON.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { queryInteger } from './query-values.ts';
 import { spriteStatus } from './sprites.ts';

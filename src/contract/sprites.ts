@@ -1,6 +1,7 @@
 // Sprites: named sandbox environments of an organization (Sandbox API, Resources and their fields and Endpoints).
-import { z } from 'zod';
+
 import { appName } from './app-name.ts';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { queryInteger } from './query-values.ts';
 import { dateTime } from './time.ts';

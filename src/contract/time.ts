@@ -1,5 +1,5 @@
 // The three encodings of time in the specifications: date-time text, Unix milliseconds, Unix seconds (as a number or as text).
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 
 /** ISO 8601 date-time with a zone (Sandbox API; Suspend and Replication). The fraction may have any length or be absent. */
 export const dateTime = z.iso.datetime({ offset: true });

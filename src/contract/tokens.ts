@@ -1,5 +1,5 @@
 // The bearer tokens of an organization, without their text.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { queryInteger } from './query-values.ts';
 import { dateTime } from './time.ts';

@@ -1,5 +1,5 @@
 // Replacing the program of an agent by the one that is on its disk now (Sprites API).
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { spriteParams } from './sprites.ts';
 

@@ -1,6 +1,6 @@
 // Users and their membership in organizations, for the operator of a platform (Extensions API, What the service does: each request
 // carries a user with an alias).
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { definePlatformOperation } from './operation.ts';
 import { userRole } from './sign-on.ts';
 import { dateTime } from './time.ts';

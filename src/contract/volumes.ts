@@ -1,5 +1,5 @@
 // Volumes: files that outlive every machine, and that a machine has mounted while its configuration names them.
-import { z } from 'zod';
+import * as z from './lazy-zod.ts';
 import { appParams } from './machines.ts';
 import { definePlatformOperation } from './operation.ts';
 import { dateTime } from './time.ts';

@@ -1,5 +1,6 @@
 // The schemas of an OpenAPI document: a schema with a name appears once, under that name, and every use of it is a reference.
 import { z } from 'zod';
+import { toSchema as toMadeSchema } from '../contract/lazy-zod.ts';
 
 export type Json = Record<string, unknown>;
 type Io = 'input' | 'output';
@@ -46,7 +47,8 @@ export function createOpenApiSchemas(names: ReadonlyMap<z.ZodType, string>): Ope
   }
 
   return {
-    toSchema(schema, io) {
+    toSchema(given, io) {
+      const schema = toMadeSchema(given);
       const id = names.get(schema);
       if (id !== undefined) return use(id, io);
       const { $defs: _, ...rest } = z.toJSONSchema(schema, { ...options(io), metadata: registry });

@@ -20,6 +20,7 @@ const withoutRecords = [
   'query-values',
   'sources',
   'field-problem',
+  'lazy-zod',
   'schema-names',
 ];
 

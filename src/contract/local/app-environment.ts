@@ -1,6 +1,6 @@
 // What the agent tells its supervisor of the secrets of the app, for the environment of the programs that it starts. It says so at the
 // supervisor's own socket only, which nobody but the agent can open.
-import { z } from 'zod';
+import * as z from '../lazy-zod.ts';
 import { defineLocalOperation } from '../operation.ts';
 
 /**

@@ -1,5 +1,5 @@
 // Whether the disk under the agent works: what the platform asks over the channel when it checks a sprite.
-import { z } from 'zod';
+import * as z from '../lazy-zod.ts';
 import { defineLocalOperation } from '../operation.ts';
 
 /** `wedged`: the disk has not answered in time. `failing`: it answers with an error. */

@@ -1,5 +1,5 @@
 // The agent's own event stream on the local socket: its lines and its operation.
-import { z } from 'zod';
+import * as z from '../lazy-zod.ts';
 import { defineLocalOperation } from '../operation.ts';
 import { queryInteger } from '../query-values.ts';
 import { dateTime } from '../time.ts';

@@ -1,11 +1,12 @@
 // The gateway on the local socket: calls through a connector, what may be called, why a call is refused, tokens for the
 // loopback listener, and the audit log (Sandbox API, What the service does, 4).
-import { z } from 'zod';
+
 import { accessPolicy } from '../access-policy.ts';
 import { connectorOperations } from '../connectors.ts';
 import { lifeDuration } from '../duration.ts';
 import { gatewayConnection, gatewayListResponse, gatewayOperations as platformGateway } from '../gateway.ts';
 import { gatewayDiscoveryOperations, gatewayDryRun, gatewayVerdict } from '../gateway-discovery.ts';
+import * as z from '../lazy-zod.ts';
 import { defineLocalOperation } from '../operation.ts';
 import { queryInteger } from '../query-values.ts';
 import { dateTime } from '../time.ts';

@@ -1,5 +1,5 @@
 // Who this sprite is, in the words of the Sprites API: the one operation of its socket without a prefix.
-import { z } from 'zod';
+import * as z from '../lazy-zod.ts';
 import { defineLocalOperation } from '../operation.ts';
 
 /** Null: the setting is absent, or the platform has not answered yet. `version` is that of the agent. */

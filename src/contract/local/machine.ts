@@ -1,5 +1,5 @@
 // This machine, seen from inside: its identity, whether it may be suspended, and suspending it.
-import { z } from 'zod';
+import * as z from '../lazy-zod.ts';
 import { machineOk, machineParams, startMachineResponse, stopMachineRequest, waitMachineRequest } from '../machines.ts';
 import { defineLocalOperation } from '../operation.ts';
 import { dateTime } from '../time.ts';

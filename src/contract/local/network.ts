@@ -1,5 +1,5 @@
 // What the agent asks of the process that enforces the network policy of its sprite, over a socket that only the agent can open.
-import { z } from 'zod';
+import * as z from '../lazy-zod.ts';
 import { networkExplanation, networkQuestion, networkRefusals } from '../network-explanations.ts';
 import { networkPolicyRequest, networkPolicyRule } from '../network-policy.ts';
 import { defineLocalOperation } from '../operation.ts';

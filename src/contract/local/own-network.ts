@@ -1,6 +1,6 @@
 // What the agent serves of the network policy of its own sprite: the rules come over the channel, and everybody in the machine may see what
 // holds.
-import { z } from 'zod';
+import * as z from '../lazy-zod.ts';
 import { networkExplanation, networkQuestion, networkRefusals } from '../network-explanations.ts';
 import { networkPolicyRequest } from '../network-policy.ts';
 import { defineLocalOperation } from '../operation.ts';

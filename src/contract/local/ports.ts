@@ -1,6 +1,7 @@
 // The ports of this machine: which process listens, what opens and closes, and waiting for a port.
-import { z } from 'zod';
+
 import { queryDuration } from '../duration.ts';
+import * as z from '../lazy-zod.ts';
 import { defineLocalOperation } from '../operation.ts';
 import { portNotification } from '../port-notices.ts';
 import { spriteParams } from '../sprites.ts';

@@ -1,6 +1,6 @@
 // What the programs of this sprite may do and use in its machine: it comes over the channel, the supervisor keeps to it, and everybody in the
 // machine may see what holds.
-import { z } from 'zod';
+import * as z from '../lazy-zod.ts';
 import { defineLocalOperation } from '../operation.ts';
 import { privilegesPolicy, resourcesPolicy } from '../sprite-policies.ts';
 

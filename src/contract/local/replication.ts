@@ -1,7 +1,8 @@
 // How fresh the local replica is: the stream of the node passed on, the primary, the position of each database, waiting for a
 // transaction, and what the cache holds.
-import { z } from 'zod';
+
 import { queryDuration } from '../duration.ts';
+import * as z from '../lazy-zod.ts';
 import { defineLocalOperation } from '../operation.ts';
 import { queryInteger } from '../query-values.ts';
 import { hex16, nodeOperations, replicationEvent } from '../replication.ts';

@@ -1,5 +1,5 @@
 // What the agent says about its reports to the platform: the event of being refused as a copy, and the state in GET /v1/status.
-import { z } from 'zod';
+import * as z from '../lazy-zod.ts';
 import { dateTime } from '../time.ts';
 
 /**

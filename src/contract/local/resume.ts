@@ -1,6 +1,6 @@
 // What the agent says about a resume: the `resumed` event, the signals that are live on this machine, and the poke by which a
 // program reports a resume from outside.
-import { z } from 'zod';
+import * as z from '../lazy-zod.ts';
 import { defineLocalOperation } from '../operation.ts';
 
 /**

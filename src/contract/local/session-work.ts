@@ -1,6 +1,6 @@
 // What the supervisor says to its agent of the processes that callers run: whether one of them keeps the machine awake. It says so at
 // its own socket only, which nobody but the agent can open.
-import { z } from 'zod';
+import * as z from '../lazy-zod.ts';
 import { defineLocalOperation } from '../operation.ts';
 import { dateTime } from '../time.ts';
 

@@ -1,5 +1,5 @@
 // The agent's consent before the platform puts its machine to sleep: nothing that the platform cannot see is cut off by it.
-import { z } from 'zod';
+import * as z from '../lazy-zod.ts';
 import { defineLocalOperation } from '../operation.ts';
 
 /** `quiet_ms`: the run time without work that the platform asks for at least. */

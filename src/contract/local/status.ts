@@ -1,5 +1,5 @@
 // What the daemon says of itself: health, readiness, status, metrics, and the description of its own interface.
-import { z } from 'zod';
+import * as z from '../lazy-zod.ts';
 import { defineLocalOperation } from '../operation.ts';
 import { dateTime } from '../time.ts';
 

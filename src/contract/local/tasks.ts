@@ -1,6 +1,7 @@
 // Holds that keep the machine awake, at the paths of a sprite's tasks, and the answer to "why is this machine awake".
-import { z } from 'zod';
+
 import { lifeDuration } from '../duration.ts';
+import * as z from '../lazy-zod.ts';
 import { defineLocalOperation } from '../operation.ts';
 import { dateTime } from '../time.ts';
 
