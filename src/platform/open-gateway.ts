@@ -4,6 +4,7 @@ import type { Secret } from '../core/secret.ts';
 import type { Catalogue } from './catalogue/catalogue.ts';
 import type { Changes } from './changes.ts';
 import { type Connectors, createConnectors } from './connectors/connectors.ts';
+import { createKeptConnectors } from './connectors/kept-connectors.ts';
 import { createGateway, type Gateway } from './gateway/gateway.ts';
 import type { PlatformMetrics } from './observability/platform-metrics.ts';
 import type { Stores } from './open-stores.ts';
@@ -59,6 +60,7 @@ export async function openGateway(deps: OpenGatewayDeps): Promise<GatewayParts> 
     createGateway({
       storage,
       connectors,
+      keptConnectors: createKeptConnectors(connectors, storage),
       sprites,
       catalogue,
       credentials: connecting.credentials,

@@ -109,10 +109,10 @@ export function createPlatformEdge(deps: PlatformEdgeDeps): Edge {
   return createEdge<typeof platformOperations, Principal>({
     operations: platformOperations,
     handlers: toHandlers(deps),
-    async authenticate(request, operation, listener) {
+    authenticate(request, operation, listener) {
       deps.metricsListener.check(request, operation, listener);
       const whose = listener === OPERATOR_LISTENER ? authenticateOperator : authenticate;
-      return await whose(request, operation);
+      return whose(request, operation);
     },
     callerOf: (principal) => (isCaller(principal) ? principal.token.id : undefined),
     mapError: mapStorageFailure,

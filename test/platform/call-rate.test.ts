@@ -31,6 +31,8 @@ test('its calls beyond the rate are refused before the database is asked', async
         return text.startsWith('good') ? caller : undefined;
       },
       again: async () => caller,
+      look: () => undefined,
+      known: () => undefined,
     },
     fencing: { admit: async () => undefined, report: async () => ({}) },
     clock: systemClock,

@@ -145,6 +145,11 @@ describe.skipIf(isWithoutPostgres())('two platforms on one database', () => {
     };
     const streams = [await stream(revoked), await stream(deleted)] as const;
     const id = (await offline.admin.listTokens('acme')).find(({ name }) => name === 'revoked')?.id ?? '';
+    const isGood = async (platform: PairedPlatform) =>
+      (await callPlatform(platform.url, { path: '/v1/gateway/list', token: revoked })).status === 200;
+    // Who calls is known to both by now.
+    for (const platform of pair.platforms)
+      expect([await isGood(platform), await isGood(platform)]).toEqual([true, true]);
     await offline.admin.revokeToken('acme', id);
     const begun_ms = performance.now();
     for (const platform of pair.platforms) {

@@ -43,7 +43,9 @@ export async function openPostgresServer(): Promise<PostgresServer> {
   const data = join(dir, 'data');
   execFileSync('cp', ['-a', preparedData(bin, owner), data]);
   // A commit is in the kernel before it is answered, so that no end of the server loses it.
-  const settings = ['fsync=off', 'full_page_writes=off', 'listen_addresses=', 'shared_buffers=32MB'];
+  const durability = ['fsync=off', 'full_page_writes=off'];
+  // Nothing changes but what a test changes.
+  const settings = [...durability, 'autovacuum=off', 'listen_addresses=', 'shared_buffers=32MB'];
   const args = ['-D', data, '-k', dir, ...settings.flatMap((setting) => ['-c', setting])];
   let child: ChildProcess | undefined;
   let databases = 0;

@@ -16,10 +16,10 @@ export interface OpenedCredential {
 
 export interface Credentials {
   /**
-   * Throws `authorization_ended` when the provider renews no more and what there was has expired, `upstream_failed` or
+   * Comes at once unless it is renewed. Throws or rejects with `authorization_ended` when the provider renews no more and what there was has expired, `upstream_failed` or
    * `upstream_timeout` when it could not be asked, `record_altered` or `internal` when the row cannot be used.
    */
-  open(row: ConnectorRow, entry: CatalogueEntry): Promise<OpenedCredential>;
+  open(row: ConnectorRow, entry: CatalogueEntry): OpenedCredential | Promise<OpenedCredential>;
   /** Opens the stored credential without renewing it. Throws `record_altered` when the row is not the one that it was closed for, or `internal`. */
   read(row: ConnectorRow): Credential;
 }
@@ -31,20 +31,25 @@ export interface CredentialsDeps extends Omit<RenewalsDeps, 'read'> {
 export function createCredentials(deps: CredentialsDeps): Credentials {
   const read = createReadCredential(deps.vault, deps.log);
   const renewals = createRenewals({ ...deps, read });
+
+  function toOpened(row: ConnectorRow, entry: CatalogueEntry, renewed: boolean): OpenedCredential {
+    const credential = read(row);
+    switch (credential.type) {
+      case 'oauth':
+        return { secret: credential.access_token, injection: entry.oauth?.injection ?? entry.injection, renewed };
+      case 'api_key':
+      case 'provisioned':
+        return { secret: credential.api_key, injection: entry.injection, renewed };
+      default:
+        return credential satisfies never;
+    }
+  }
+
   return {
     read,
-    async open(row, entry) {
-      const renewed = renewals.isDue(row);
-      const credential = read(renewed ? await renewals.renew(row, entry) : row);
-      switch (credential.type) {
-        case 'oauth':
-          return { secret: credential.access_token, injection: entry.oauth?.injection ?? entry.injection, renewed };
-        case 'api_key':
-        case 'provisioned':
-          return { secret: credential.api_key, injection: entry.injection, renewed };
-        default:
-          return credential satisfies never;
-      }
+    open(row, entry) {
+      if (!renewals.isDue(row)) return toOpened(row, entry, false);
+      return renewals.renew(row, entry).then((renewed) => toOpened(renewed, entry, true));
     },
   };
 }

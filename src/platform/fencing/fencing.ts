@@ -130,6 +130,12 @@ export function checkIncarnation(
   return verdict;
 }
 
+/** Whether a call comes from the incarnation that is served, so that nothing is to be recorded. Throws as `checkIncarnation` does. */
+export function isServed(known: KnownIncarnation | undefined, claimed: ClaimedIncarnation): boolean {
+  const verdict = checkIncarnation(known, claimed);
+  return verdict === 'same' || verdict === 'unconfirmed';
+}
+
 /**
  * Judges a call in flight again, as `checkIncarnation` does. A call that began without a nonce, before one was required, may come from
  * either copy and goes on.

@@ -1,5 +1,5 @@
 // The current incarnation of a machine, with the nonces that were issued to it. Only their SHA-256 is kept.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { type MachineIncarnation, machineIncarnation } from '../../contract/resume-reports.ts';
 
@@ -27,7 +27,7 @@ const PENDING_MAX = 4;
 const stored = machineIncarnation.extend({ nonces: z.string().nullable() });
 
 export function toNonceHash(nonce: string): string {
-  return createHash('sha256').update(nonce, 'utf8').digest('base64url');
+  return hash('sha256', nonce, 'base64url');
 }
 
 export function addPending(nonces: IncarnationNonces, hash: string): IncarnationNonces {

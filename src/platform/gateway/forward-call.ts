@@ -19,13 +19,13 @@ import type { Upgrade } from '../../http/upgrade.ts';
 import type { Catalogue } from '../catalogue/catalogue.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
 import type { Credentials } from '../connectors/credentials.ts';
-import type { ConnectorStore } from '../connectors/records/connector-store.ts';
+import type { KeptConnectors } from '../connectors/kept-connectors.ts';
 import { parseIncarnationHeaders } from '../fencing/parse-incarnation-headers.ts';
 import type { Caller } from '../tokens/caller-store.ts';
 import { type Principal, spriteOf } from '../tokens/principal.ts';
 import type { RecheckToken } from '../tokens/recheck-token.ts';
 import { toProviderCall } from '../upstream/provider-call.ts';
-import { findConnector } from './find-connector.ts';
+import { findConnector, type NamedConnector } from './find-connector.ts';
 import { defaultGatewayLimits, type GatewayLimits } from './gateway-limits.ts';
 import type { OpenCalls } from './open-calls.ts';
 import { recheckCaller } from './recheck-caller.ts';
@@ -39,7 +39,7 @@ export interface ForwardedRequest {
 }
 
 export interface ForwardCallDeps {
-  readonly connectors: ConnectorStore;
+  readonly keptConnectors: KeptConnectors;
   readonly catalogue: Catalogue;
   readonly credentials: Credentials;
   /** Throws `unauthorized` when the caller's token is no longer valid. */
@@ -65,6 +65,7 @@ export type ForwardCall = (record: CallRecord, forwarded: ForwardedRequest, resp
 /** Returns the function that forwards a call. */
 export function createForwardCall(deps: ForwardCallDeps): ForwardCall {
   const { policyOf, calls, now_ms } = deps;
+  const finding = { connectors: deps.keptConnectors, catalogue: deps.catalogue };
   const {
     connector,
     sprite,
@@ -82,22 +83,34 @@ export function createForwardCall(deps: ForwardCallDeps): ForwardCall {
       throw new RemoraError(target.code, target.message, { details: target.details });
     }
     const { provider, connector_id } = target;
-    Object.assign(record, { provider, connector_id, path: withoutQuery(target.path) });
+    record.provider = provider;
+    record.connector_id = connector_id;
+    record.path = withoutQuery(target.path);
     const incarnation = parseIncarnationHeaders(request.headers);
-    const judge = async (caller: Caller) => {
-      recheckCaller(caller, incarnation);
-      const found = await findConnector(deps, caller.organization.id, provider, connector_id);
+    const decideFor = (caller: Caller, found: NamedConnector) => {
       const decision = decide(policyOf(found.row.access_policy), toSpriteIdentity(caller), target.path);
-      Object.assign(record, { isKnown: true, rule: decision.rule });
+      record.isKnown = true;
+      record.rule = decision.rule;
       if (decision.type === 'deny') throw new RemoraError(decision.code, decision.message);
       return found;
     };
-    const recheck = async () => await judge(await deps.recheck(principal));
+    const judge = (caller: Caller) => {
+      recheckCaller(caller, incarnation);
+      const found = findConnector(finding, caller.organization.id, provider, connector_id);
+      return found instanceof Promise ? found.then((named) => decideFor(caller, named)) : decideFor(caller, found);
+    };
+    const recheck = async () => {
+      // What another process has changed is to be seen, too.
+      await deps.keptConnectors.look();
+      return await judge(await deps.recheck(principal));
+    };
     // Registered before the policy is read, so that no later change is missed.
     using open = calls.begin({ connector_id, sprite_id: spriteOf(principal)?.id, recheck });
-    const judged = await judge(principal);
+    const judging = judge(principal);
+    const judged = judging instanceof Promise ? await judging : judging;
     using _ofConnector = ofConnector.admit(judged.row.id);
-    const { secret, injection, renewed } = await deps.credentials.open(judged.row, judged.entry);
+    const opening = deps.credentials.open(judged.row, judged.entry);
+    const { secret, injection, renewed } = opening instanceof Promise ? await opening : opening;
     // The policy may have changed while the credential was renewed.
     const { row, entry } = renewed ? await recheck() : judged;
     // The address is taken from the row that was read again: `read` throws unless the credential was closed for exactly that row.

@@ -6,6 +6,7 @@ import type { Handlers } from '../../http/handler.ts';
 import { createSecretVersions } from '../app-secrets/app-secret-store.ts';
 import type { Changes } from '../changes.ts';
 import { createCompiledPolicies } from '../connectors/compiled-policies.ts';
+import type { ConnectorStore } from '../connectors/records/connector-store.ts';
 import { splitByUse } from '../connectors/split-by-use.ts';
 import { parseIncarnationHeaders } from '../fencing/parse-incarnation-headers.ts';
 import type { SpriteStore } from '../sprites/sprite-store.ts';
@@ -22,6 +23,7 @@ import type { CallRecord, UsageRecorder } from './usage/usage-recorder.ts';
 
 export interface GatewayDeps extends Omit<ForwardCallDeps, 'policyOf' | 'calls' | 'now_ms'> {
   readonly storage: Pick<Storage, 'all' | 'one'>;
+  readonly connectors: Pick<ConnectorStore, 'list'>;
   readonly sprites: Pick<SpriteStore, 'find'>;
   readonly changes: Pick<Changes, 'subscribe'>;
   readonly platformUrl: () => string;

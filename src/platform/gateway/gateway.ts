@@ -16,7 +16,7 @@ type Rows = typeof gatewayOperations & typeof gatewayDiscoveryOperations & typeo
 
 export interface GatewayOptions extends Omit<GatewayDeps, 'usageRecorder'>, Omit<DiscoveryDeps, 'sprites'> {
   readonly storage: Pick<Storage, 'all' | 'one' | 'transaction'>;
-  readonly connectors: GatewayDeps['connectors'];
+  readonly connectors: GatewayDeps['connectors'] & DiscoveryDeps['connectors'];
   readonly credentials: GatewayDeps['credentials'];
   readonly sprites: GatewayDeps['sprites'] & DiscoveryDeps['sprites'];
   readonly log: Log;

@@ -9,12 +9,14 @@ import { createPostgresLocks } from './postgres-locks.ts';
 import { createPostgresSql, Unanswered } from './postgres-query.ts';
 import { createPostgresSession, type PostgresSession } from './postgres-session.ts';
 import { createPostgresTransactions } from './postgres-transactions.ts';
+import { createPostgresVersion } from './postgres-version.ts';
 import { type Storage, StorageFailure } from './storage.ts';
 
 const QUERIES_MAX = 8;
 const STATEMENT_MS = 5_000;
 const MIGRATION_MS = 120_000;
 const CLOSE_S = 2;
+const ONLY_READS = /^\s*SELECT\b/;
 
 /**
  * Connects and migrates. Throws `StorageFailure` when the server cannot be reached, `not_configured` for an address that cannot
@@ -32,21 +34,39 @@ export async function openPostgresStorage(url: Secret): Promise<Storage> {
   /** Replaces a client after a broken connection, which can leave a slot of its pool unusable. */
   function retire(error: unknown, asked: PostgresClient): void {
     if (asked !== client || !(error instanceof Unanswered || isConnectionLost(error))) return;
+    // What was under way may have been carried out.
+    version.bump();
     client = createClient();
     const ended = asked.end({ timeout: CLOSE_S }).finally(() => retired.delete(ended));
     retired.add(ended);
   }
 
   const sql = createPostgresSql({ client: () => client, onError: retire });
+  const version = createPostgresVersion(sql);
+
+  /** Whatever has come of a write, it may have been carried out. */
+  async function writing<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } finally {
+      version.bump();
+    }
+  }
+
   return {
-    ...sql,
-    transaction: (work, turn) => transactions.run(work, turn),
+    all: (text, values) => (ONLY_READS.test(text) ? sql.all(text, values) : writing(() => sql.all(text, values))),
+    one: (text, values) => (ONLY_READS.test(text) ? sql.one(text, values) : writing(() => sql.one(text, values))),
+    run: (text, values) => writing(() => sql.run(text, values)),
+    transaction: (work, turn) => writing(() => transactions.run(work, turn)),
     exclusively: (name, work) => locks.exclusively(name, work),
     async size_bytes() {
       const row = await sql.one<{ readonly bytes: number }>('SELECT pg_database_size(current_database()) AS bytes');
       return row?.bytes ?? 0;
     },
-    version: () => undefined,
+    look: version.look,
+    get version() {
+      return version.current;
+    },
     async [Symbol.asyncDispose]() {
       await Promise.all([...retired, client.end({ timeout: CLOSE_S })]);
       await locks[Symbol.asyncDispose]();

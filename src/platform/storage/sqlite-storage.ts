@@ -31,6 +31,7 @@ export function openSqliteStorage(dir: string): Storage {
   let transaction: Promise<void> | undefined;
   let version = 0;
   let othersVersion: number | undefined;
+  let isLooked = false;
 
   function query<T>(
     text: string,
@@ -93,13 +94,21 @@ export function openSqliteStorage(dir: string): Storage {
     async size_bytes() {
       return Number(db.pragma('page_count', { simple: true })) * Number(db.pragma('page_size', { simple: true }));
     },
-    version() {
-      if (transaction !== undefined) return undefined;
+    look() {
+      if (isLooked) return undefined;
       // It changes with what other connections commit, and only with that.
       const others = withStorageFailure(() => dataVersion.get());
       if (others !== othersVersion) version += 1;
       othersVersion = others;
-      return version;
+      // The file is locked for it, which takes longer than most of what is done for a call: those of one turn of the event loop share a look.
+      isLooked = true;
+      setImmediate(() => {
+        isLooked = false;
+      });
+      return undefined;
+    },
+    get version() {
+      return transaction === undefined && othersVersion !== undefined ? version : undefined;
     },
     async [Symbol.asyncDispose]() {
       while (transaction !== undefined) await transaction;

@@ -23,10 +23,15 @@ export interface Storage extends Sql, AsyncDisposable {
   exclusively<T>(name: string, work: () => Promise<T>): Promise<T>;
   size_bytes(): Promise<number>;
   /**
-   * Equal to what it was before only when nothing was committed in between, by this process or another one. Undefined where that cannot be told:
-   * while a transaction is open, and on PostgreSQL. Throws `StorageFailure`.
+   * Looks whether anything was committed, by this process or another one, before it was called; `version` says so afterwards. Undefined where
+   * that is known at once. Throws or rejects with `StorageFailure`.
    */
-  version(): number | undefined;
+  look(): Promise<void> | undefined;
+  /**
+   * Equal to what it was before only when nothing was committed in between, as far as the last look has seen, or this process has written itself.
+   * Undefined where that cannot be told: before the first look, and on SQLite while a transaction is open.
+   */
+  readonly version: number | undefined;
 }
 
 /** The database cannot be read or written now. The caller did nothing wrong, and the failure passes. */

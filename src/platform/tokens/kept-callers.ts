@@ -1,52 +1,63 @@
 // Keeps who the callers of tokens are for as long as nothing in the database changes: most calls come from callers that have called before, and
 // to read each from four tables costs more than anything else that is done for a call.
 import { timingSafeEqual } from 'node:crypto';
+import { KeptRecords } from '../storage/kept-records.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Caller, CallerStore } from './caller-store.ts';
 import { toTokenHash, toTokenLookup } from './token-store.ts';
 
-const KEPT_MAX = 1_000;
+/** What all callers that are kept may take, and what one takes beside its labels; about. */
+const KEPT_BYTES = 16 * 1024 * 1024;
+const CALLER_BYTES = 1_200;
 
 interface Kept {
   readonly hash: Buffer;
   readonly caller: Caller;
 }
 
-/**
- * The store with callers kept by their token. A token that is revoked, or a record of its caller that has changed, is seen at the
- * next call, whichever process has changed it; what cannot be found is not kept, and nothing is where the storage cannot tell of changes.
- */
-export function createKeptCallers(callers: CallerStore, storage: Pick<Storage, 'version'>): CallerStore {
+export interface KeptCallers extends CallerStore {
+  /** See `Storage`. */
+  look(): Promise<void> | undefined;
+  /**
+   * The caller of a token by the hash of the token, as of the last look, and of what this process has written since; undefined for one that is
+   * not kept, or whose token has expired.
+   */
+  known(hash: Buffer, now_ms: number): Caller | undefined;
+}
+
+export function createKeptCallers(callers: CallerStore, storage: Pick<Storage, 'look' | 'version'>): KeptCallers {
   /** By the part of the hash that the database has an index of; the rest is compared in constant time here too. */
-  const kept = new Map<string, Kept>();
-  let keptVersion: number | undefined;
-
-  function keep(lookup: string, entry: Kept): void {
-    const [oldest] = kept.keys();
-    if (kept.size >= KEPT_MAX && oldest !== undefined) kept.delete(oldest);
-    kept.set(lookup, entry);
-  }
-
+  const kept = new KeptRecords<Kept>(storage, { max: KEPT_BYTES, sizeOf });
   return {
+    look: () => storage.look(),
+    known(hash, now_ms) {
+      const known = kept.get(toKey(hash));
+      return known !== undefined && timingSafeEqual(known.hash, hash) ? toGood(known.caller, now_ms) : undefined;
+    },
     async find(text, now_ms) {
-      const version = storage.version();
-      if (version === undefined) return await callers.find(text, now_ms);
-      if (version !== keptVersion) kept.clear();
-      keptVersion = version;
-      const hash = toTokenHash(text);
-      const lookup = toTokenLookup(hash).toString('latin1');
-      const known = kept.get(lookup);
-      if (known !== undefined && timingSafeEqual(known.hash, hash)) return toGood(known, now_ms);
-      const found = await callers.find(text, now_ms);
-      // What has changed since the version was read is seen at the next call. Where one has seen it already, this may be from before.
-      if (found !== undefined && keptVersion === version) keep(lookup, { hash, caller: found });
-      return found;
+      const found = await kept.read(
+        async () => {
+          const caller = await callers.find(text, now_ms);
+          return caller && { hash: toTokenHash(text), caller };
+        },
+        ({ hash, caller }) => ({ owner: caller.organization.id, key: toKey(hash) }),
+      );
+      return found?.caller;
     },
     again: callers.again,
   };
 }
 
-function toGood({ caller }: Kept, now_ms: number): Caller | undefined {
+function toKey(hash: Buffer): string {
+  return toTokenLookup(hash).toString('latin1');
+}
+
+function toGood(caller: Caller, now_ms: number): Caller | undefined {
   const { expires_at } = caller.token;
   return expires_at === null || expires_at > now_ms ? caller : undefined;
+}
+
+function sizeOf({ caller }: Kept): number {
+  const labels = caller.type === 'organization' ? [] : caller.sprite.labels;
+  return labels.reduce((size, label) => size + 16 + 2 * label.length, CALLER_BYTES);
 }

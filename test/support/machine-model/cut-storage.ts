@@ -17,7 +17,10 @@ export function cutStorage(storage: Storage, gate: CutGate): Storage {
       ),
     exclusively: (name, work) => storage.exclusively(name, work),
     size_bytes: () => storage.size_bytes(),
-    version: () => storage.version(),
+    look: () => storage.look(),
+    get version() {
+      return storage.version;
+    },
     [Symbol.asyncDispose]: async () => undefined,
   };
 }
