@@ -449,7 +449,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   sqlite: ['better-sqlite3'],
   client: ['zod', 'undici'],
   dns: [],
-  agent: ['zod', 'undici', 'ws', 'pino', 'prom-client', 'smol-toml'],
+  agent: ['zod', 'undici', 'ws', 'pino', 'smol-toml'],
   platform: [
     'zod',
     'undici',

@@ -64,7 +64,7 @@ export function createStatus(options: StatusOptions): Handlers<typeof statusOper
     async metrics() {
       const { toMetrics } = await import('./metrics.ts');
       const live = options.live();
-      return await toMetrics({ ...live, version: options.version, parts: board.statuses(), cost: cost.read() });
+      return toMetrics({ ...live, version: options.version, parts: board.statuses(), cost: cost.read() });
     },
     async openapi() {
       const { toOpenApi } = await import('../../http/openapi.ts');
