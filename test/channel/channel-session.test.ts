@@ -167,10 +167,12 @@ async function readOne(pair: Awaited<ReturnType<typeof openPair>>, [first, ...ot
 }
 
 test('a channel that is not read for a while, because too much waits, is not taken for one whose other end is gone', async () => {
-  const pair = await openPair({ pingInterval_ms: 200, heldCap_bytes: 4 * MEGABYTE });
+  // An end that reads nothing pings at every second interval: one such interval is what a busy machine may be late here.
+  const pingInterval_ms = 500;
+  const pair = await openPair({ pingInterval_ms, heldCap_bytes: 4 * MEGABYTE });
   const streams = await openUnread(pair);
   await eventually(() => pair.platform.held_bytes > 4 * MEGABYTE);
-  await sleep(1_500);
+  await sleep(5 * pingInterval_ms);
   expect(pair.platform.held_bytes).toBeGreaterThan(4 * MEGABYTE);
   expect(pair.closed).toEqual({});
   await readOne(pair, streams);

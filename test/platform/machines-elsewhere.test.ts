@@ -51,6 +51,7 @@ describe.skipIf(isWithoutPostgres())('a machine of another platform process', ()
     });
     expect((await ask('PUT', `${machine}/metadata/a`, { value: 'b' })).status).toBe(204);
     expect((await ask('POST', `${machine}/cordon`)).status).toBe(200);
+    expect((await ask('GET', `${machine}/wait?state=started`)).json).toEqual({ ok: true });
     expect(await ask('DELETE', machine)).toMatchObject({ status: 409, json: { error: 'invalid_state' } });
     expect((await ask('PUT', `/volumes/${volume}/extend`, { size_gb: 3 })).json).toMatchObject({
       volume: { size_gb: 3 },

@@ -13,6 +13,8 @@ const MB = 1024 * 1024;
 /** As many as would fill 16 MB with what each of them has not sent. */
 const CALLERS = 480;
 const AT_ONCE = 8;
+/** So many callers take a second on a quiet machine. */
+const LIMIT_MS = 180_000;
 
 const opened = openOnce(openProxiedMachine);
 
@@ -26,7 +28,7 @@ function dial(bytes: string): Socket {
   return socket;
 }
 
-test('callers who go away in the middle of an answer leave the machine reachable', async () => {
+test('callers who go away in the middle of an answer leave the machine reachable', { timeout: LIMIT_MS }, async () => {
   async function one(): Promise<void> {
     const socket = dial(head(`/bytes?size=${MB}`));
     let bytes = 0;
@@ -44,7 +46,7 @@ test('callers who go away in the middle of an answer leave the machine reachable
   expect((await opened().ask({ path: '/describe' })).status).toBe(200);
 });
 
-test('callers who go away in the middle of a body do too', async () => {
+test('callers who go away in the middle of a body do too', { timeout: LIMIT_MS }, async () => {
   const piece = Buffer.alloc(64 * 1024, 'b');
   async function one(): Promise<void> {
     const socket = dial(head('/never', `Content-Length: ${MB}\r\n`, 'POST'));
