@@ -2,7 +2,7 @@
 // gateway call to the test.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
+import { atEnd } from './at-end.ts';
 
 export interface StandInConnector {
   readonly id: string;
@@ -99,7 +99,7 @@ export async function openStandInPlatform(state: Partial<StandInState> = {}): Pr
       server.close(() => resolve());
       server.closeAllConnections();
     });
-  onTestFinished(close);
+  atEnd(close);
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     state: full,

@@ -28,10 +28,21 @@ export function connectorOf(target: string) {
 
 const keyOf = (name: string) => name.trim().toLowerCase().replaceAll('_', '-');
 
+/** Of a capability, also one that is written with escapes, which a provider would read as the same. */
+function hasCapability(pair: string): boolean {
+  try {
+    return decodeURIComponent(pair).includes('=remora_cap_');
+  } catch {
+    return pair.includes('=remora_cap_');
+  }
+}
+
 function withoutCapability(path: string): string {
   const [bare = '', query] = path.split(/\?(.*)/s);
-  if (query === undefined || !query.includes('=remora_cap_')) return path;
-  const kept = query.split('&').filter((pair) => !pair.includes('=remora_cap_'));
+  if (query === undefined) return path;
+  const pairs = query.split('&');
+  const kept = pairs.filter((pair) => !hasCapability(pair));
+  if (kept.length === pairs.length) return path;
   return kept.length === 0 ? bare : `${bare}?${kept.join('&')}`;
 }
 
