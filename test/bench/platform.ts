@@ -7,11 +7,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { toTable } from '../../src/cli/table.ts';
+import { openSqliteStorage } from '../../src/platform/storage/sqlite-storage.ts';
 import { measureDecision_us } from './gateway/decision.ts';
 import { startAgent, waitFor } from './gateway/subjects.ts';
 import { measureList } from './platform/list.ts';
 import { measureLookups } from './platform/lookups.ts';
 import { endProcess, runPlatform, startPlatform } from './platform/platform.ts';
+import { toProviderFile } from './platform/provider-file.ts';
 import { measureRoute, type Route, type RouteCost } from './platform/route.ts';
 import { seedSprites, toSpriteName } from './platform/seed.ts';
 import { type Figure, percentile, printTable } from './table.ts';
@@ -58,7 +60,7 @@ async function start() {
 
 console.error(`making ${count} sprites`);
 await (await start()).end();
-const tokens = seedSprites(join(dir, 'p', 'platform.db'), 'acme', count);
+const tokens = await seed();
 const spriteToken = tokens[0] ?? '';
 const apiKey = join(dir, 'api-key');
 writeFileSync(apiKey, 'sk-of-the-benchmark');
@@ -134,6 +136,11 @@ for (const connections of [1, 32]) {
   for (const text of toTable([heads, ...rows])) console.log(text);
 }
 
+async function seed() {
+  await using storage = openSqliteStorage(join(dir, 'p'));
+  return await seedSprites(storage, 'acme', count);
+}
+
 async function openAgent(name: string, port: number, sprite: string, token: string, target: string) {
   const home = join(dir, name);
   mkdirSync(home);
@@ -168,16 +175,4 @@ function toRow(name: string, measured: readonly RouteCost[]): string[] {
 
 function toMilliseconds(times_ms: readonly number[]): string {
   return `${percentile(times_ms, 0.5).toFixed(2)} · ${percentile(times_ms, 0.99).toFixed(2)} ms`;
-}
-
-function toProviderFile(port: number): string {
-  return `[[providers]]
-provider = "openai"
-display_name = "OpenAI"
-description = "the upstream of the benchmark"
-address = { type = "fixed", url = "http://127.0.0.1:${port}" }
-injection = { in = "header", name = "authorization", prefix = "Bearer " }
-allow_http = true
-sample_path = "/v1/models"
-`;
 }

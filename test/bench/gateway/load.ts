@@ -18,6 +18,8 @@ export interface LoadOptions {
   readonly host?: string;
   /** More lines of the request, such as `Authorization: Bearer …`. */
   readonly headers?: readonly string[];
+  /** More of them that only one request in so many has, in turns. */
+  readonly turns?: readonly (readonly string[])[];
   readonly connections: number;
   /** Ends after so long, or after so many requests. */
   readonly duration_ms: number;
@@ -25,7 +27,8 @@ export interface LoadOptions {
 }
 
 export async function runLoad(options: LoadOptions): Promise<Load> {
-  const bytes = toRequest(options.target, options.headers, options.host);
+  const { target, headers = [], turns = [[]], host } = options;
+  const requests = turns.map((more) => toRequest(target, [...headers, ...more], host));
   const latencies_us: number[] = [];
   const begun_ms = performance.now();
   const end_ms = begun_ms + options.duration_ms;
@@ -49,7 +52,7 @@ export async function runLoad(options: LoadOptions): Promise<Load> {
         }
         started += 1;
         sent_us = now_us();
-        socket.write(bytes);
+        socket.write(requests[started % requests.length] ?? '');
       }
       socket.on('data', reader);
       socket.once('close', () => reject(new Error('the connection was closed')));

@@ -5,6 +5,7 @@ import { connect } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { agentProgram } from '../../../src/cli/agent-program.ts';
+import { NODE_FLAGS } from '../../../src/core/node-flags.ts';
 
 export interface Subject {
   readonly name: string;
@@ -50,10 +51,10 @@ export const starts: Readonly<Record<string, StartSubject>> = {
   remora: (dir, port) => startAgent(dir, { port, sprite: 'bench', token: 'bench-token' }),
 };
 
-/** An agent that serves on `s.sock` in `dir`; `port` is that of its platform. */
+/** An agent that serves on `s.sock` in `dir`; `port` is that of its platform. `program`: the path of the command, that of the sources when absent. */
 export function startAgent(
   dir: string,
-  of: { readonly port: number; readonly sprite: string; readonly token: string },
+  of: { readonly port: number; readonly sprite: string; readonly token: string; readonly program?: string },
 ) {
   mkdirSync(join(dir, 'state'));
   const env = {
@@ -67,7 +68,8 @@ export function startAgent(
     REMORA_GATEWAY_RATE: '1000000',
     REMORA_GATEWAY_IN_FLIGHT: '2000',
   };
-  return start(agentProgram.command, agentProgram.args, env);
+  const args = of.program === undefined ? agentProgram.args : [...NODE_FLAGS, of.program, 'agent'];
+  return start(agentProgram.command, args, env);
 }
 
 /** Resolves when it answers. */

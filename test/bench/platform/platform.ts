@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 
-const program = new URL('../../../src/cli/remora.js', import.meta.url).pathname;
+const sources = new URL('../../../src/cli/remora.js', import.meta.url).pathname;
 const MANY = '1000000';
 /** Nothing that is measured here is to be a limit. */
 const limits = ['connector-rate', 'connector-in-flight', 'sprite-rate', 'sprite-in-flight', 'token-rate'];
@@ -16,11 +16,24 @@ export interface PlatformProcess {
   end(): Promise<void>;
 }
 
+export interface PlatformProgram {
+  /** The path of the command; that of the sources when absent. */
+  readonly program?: string;
+  /** Flags of Node. */
+  readonly flags?: readonly string[];
+  /** Added to the environment. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** `words` name the directory, the key, and what is more. */
-export async function startPlatform(words: readonly string[]): Promise<PlatformProcess> {
-  const flags = limits.flatMap((name) => [`--${name}`, MANY]);
-  const child = spawn(process.execPath, [program, 'platform', '--port', '0', ...flags, ...words], {
+export async function startPlatform(
+  words: readonly string[],
+  { program = sources, flags = [], env = {} }: PlatformProgram = {},
+): Promise<PlatformProcess> {
+  const noLimits = limits.flatMap((name) => [`--${name}`, MANY]);
+  const child = spawn(process.execPath, [...flags, program, 'platform', '--port', '0', ...noLimits, ...words], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...env },
   });
   const { pid } = child;
   for await (const line of createInterface(child.stdout)) {
@@ -33,8 +46,13 @@ export async function startPlatform(words: readonly string[]): Promise<PlatformP
 }
 
 /** `remora platform …`: what it printed. */
-export async function runPlatform(words: readonly string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, [program, 'platform', ...words]);
+export async function runPlatform(
+  words: readonly string[],
+  { program = sources, env = {} }: PlatformProgram = {},
+): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [program, 'platform', ...words], {
+    env: { ...process.env, ...env },
+  });
   return stdout.trim();
 }
 

@@ -8,6 +8,8 @@ export interface Route {
   readonly place: string | number;
   readonly target: string;
   readonly headers?: readonly string[];
+  /** As in `LoadOptions`. */
+  readonly turns?: readonly (readonly string[])[];
   /** By name. */
   readonly processes: Readonly<Record<string, number>>;
 }
@@ -24,8 +26,8 @@ const WARM_UP_MS = 1_000;
 const MEASURED_MS = 3_000;
 
 export async function measureRoute(route: Route, connections: number): Promise<RouteCost> {
-  const { target, headers = [] } = route;
-  const load = { socketPath: route.place, target, headers, connections };
+  const { target, headers = [], turns = [[]] } = route;
+  const load = { socketPath: route.place, target, headers, turns, connections };
   await runLoad({ ...load, duration_ms: WARM_UP_MS });
   const before = readAll(route.processes);
   const done = await runLoad({ ...load, duration_ms: MEASURED_MS });

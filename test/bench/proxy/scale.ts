@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toServerTarget } from '../../../src/agent/channel/channel-target.ts';
 import { serveChannel } from '../../../src/agent/channel/serve-channel.ts';
+import { openSqliteStorage } from '../../../src/platform/storage/sqlite-storage.ts';
 import type { PlayedMachine } from '../../support/channel-tenants.ts';
 import { dialAs, reportMachine } from '../../support/dial-as.ts';
 import { endProcess, runPlatform, startPlatform } from '../platform/platform.ts';
@@ -46,7 +47,10 @@ async function measureRecords(dir: string, count: number): Promise<Figure[]> {
   const database = join(home, 'platform.db');
   const empty = await restOfPlatform();
   const before_bytes = statSync(database).size;
-  seedSprites(database, 'acme', count);
+  {
+    await using storage = openSqliteStorage(home);
+    await seedSprites(storage, 'acme', count);
+  }
   const added_bytes = statSync(database).size - before_bytes;
   const full = await restOfPlatform();
   const show = ({ cpu_ms, bytes }: typeof full) => `${toMegabytes(bytes)}, ${cpu_ms.toFixed(1)} ms of CPU a second`;
