@@ -10,6 +10,9 @@ export function createNoUpstream(): Upstream {
     get dispatcher() {
       return refuse();
     },
+    get calls() {
+      return refuse();
+    },
     overSocket: refuse,
     retire: async () => undefined,
     cut: () => async () => undefined,

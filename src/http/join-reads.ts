@@ -3,6 +3,7 @@
 // connections, which leaves the rest of the turn to everything else. What a joiner lets wait goes on in the same way.
 import type { Readable } from 'node:stream';
 import { freeBytes } from '../core/free-bytes.ts';
+import { inOwnTurn } from './own-turns.ts';
 
 export interface Joiner {
   push(read: Buffer): Buffer;
@@ -16,18 +17,6 @@ export interface Joiner {
   takeRest?(): Buffer | undefined;
   /** The bytes that are left at the end of the connection. */
   takeLast?(): readonly Buffer[];
-}
-
-const waiting: (() => void)[] = [];
-
-function defer(run: () => void): void {
-  if (waiting.length === 0) setImmediate(next);
-  waiting.push(run);
-}
-
-function next(): void {
-  waiting.shift()?.();
-  if (waiting.length > 0) setImmediate(next);
 }
 
 export interface JoinedReads {
@@ -63,7 +52,7 @@ export function joinReads(socket: Readable, joiner: Joiner): JoinedReads {
   function queue(): void {
     if (isQueued || isBlocked || held.length === 0) return;
     isQueued = true;
-    defer(passHeld);
+    inOwnTurn(passHeld);
   }
 
   function passHeld(): void {

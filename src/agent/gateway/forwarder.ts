@@ -119,7 +119,7 @@ export function createForwarder(options: ForwarderOptions): Forward {
     using call = options.openCalls.open(target, tunnel !== undefined, until);
     let usage: UsageReader | undefined;
     const outcome = await streamExchange(request, response, {
-      dispatcher: () => options.upstream.dispatcher,
+      dispatcher: () => options.upstream.calls,
       origin,
       path: basePath + withoutCapability(request.url ?? ''),
       headers: presentHeaders(),

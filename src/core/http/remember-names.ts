@@ -10,10 +10,12 @@ export function rememberNames<T>(judge: (name: string) => T): (name: string) => 
   return (name) => {
     const remembered = known.get(name);
     if (remembered !== undefined) return remembered;
-    const judged = judge(name);
+    // A part of a text would keep all of it in memory.
+    const own = Array.from(name).join('');
+    const judged = judge(own);
     if (name.length > LENGTH_MAX) return judged;
     if (known.size >= NAMES_MAX) known.clear();
-    known.set(name, judged);
+    known.set(own, judged);
     return judged;
   };
 }
