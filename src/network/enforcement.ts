@@ -9,6 +9,7 @@ import { findDeniedAlias } from '../core/network-policy/denied-alias.ts';
 import { normalizeName } from '../core/network-policy/domain-name.ts';
 import { readHost } from '../core/network-policy/read-host.ts';
 import { AddressBook } from './address-book.ts';
+import type { Attempts } from './attempts.ts';
 import type { FilterFacts, PacketFilter } from './packet-filter.ts';
 import { NameRefusals } from './refusals.ts';
 import { type Destination, toAddress, toDestination } from './ruleset.ts';
@@ -20,6 +21,8 @@ export interface EnforcementOptions {
   /** Ends connections that lie idle; `isAllowed` says which of them may stay. */
   readonly endConnections: (isAllowed: (address: string, port: number) => boolean) => Promise<void>;
   readonly listRefusedAddresses: () => NetworkRefusal[];
+  /** Who tries to reach what is noted while something is restricted. */
+  readonly attempts: Pick<Attempts, 'begin' | 'end'>;
   readonly now_ms: () => number;
 }
 
@@ -70,21 +73,24 @@ export class Enforcement {
   async adopt(given: NetworkEnforcement): Promise<void> {
     this.#policy = await compilePolicy(given.rules);
     this.#setGiven(given);
-    const { filter, now_ms } = this.#options;
+    const { filter, attempts, now_ms } = this.#options;
     const open = this.#book.open(now_ms());
+    await attempts.begin();
     await filter.adopt(this.#toFacts(given), { open, kept: this.#book.destinations() });
   }
 
   async #enforce(given: NetworkEnforcement): Promise<NetworkState> {
     const policy = await compilePolicy(given.rules);
-    const { filter } = this.#options;
+    const { filter, attempts } = this.#options;
     if (policy.isUnrestricted) {
       filter.lift();
+      attempts.end();
       this.#policy = undefined;
       this.#setGiven(given);
       return this.state();
     }
     const facts = this.#toFacts(given);
+    await attempts.begin();
     const before = { policy: this.#policy, given: this.#given };
     // A name that is asked from here on is judged by the next policy: an address of a denied one cannot come in between.
     this.#policy = policy;
@@ -100,6 +106,7 @@ export class Enforcement {
     } catch (error) {
       this.#policy = before.policy;
       this.#setGiven(before.given);
+      if (!filter.isRestricted) attempts.end();
       throw error;
     }
     await this.#options.endConnections((address, port) => this.#mayReach(address, port));

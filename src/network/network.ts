@@ -7,6 +7,7 @@ import { RemoraError } from '../core/remora-error.ts';
 import { makeDirectory } from '../linux/make-directory.ts';
 import { createSocketTables } from '../linux/sockets/socket-tables.ts';
 import { findAskingProcess } from './asking-process.ts';
+import { createAttempts } from './attempts.ts';
 import { openFrontAgain } from './dns/open-front.ts';
 import { createResolver } from './dns/resolver.ts';
 import { endRefused } from './end-connections.ts';
@@ -57,8 +58,9 @@ export async function openNetwork(options: NetworkOptions): Promise<RunningNetwo
   const filter = new PacketFilter(netfilter, left?.generation ?? readLastGeneration(stateDir));
   const has_zones = hasZones(netfilter);
   let dnsPort = left?.dns_port ?? 0;
+  const attempts = stack.use(createAttempts(log));
   const enforcement = new Enforcement({
-    filter,
+    ...{ filter, attempts },
     readFacts: () => ({
       uid: process.getuid?.() ?? 0,
       dns_port: dnsPort,
@@ -67,7 +69,7 @@ export async function openNetwork(options: NetworkOptions): Promise<RunningNetwo
       uplinks: readUplinks(),
     }),
     endConnections: (isAllowed) => endConnections(isAllowed, log),
-    listRefusedAddresses: () => (!filter.isRestricted ? [] : readRefusedAddresses(netfilter, Date.now())),
+    listRefusedAddresses: () => (!filter.isRestricted ? [] : readRefusedAddresses(netfilter, attempts, Date.now())),
     now_ms: () => Date.now(),
   });
   const resolver = createResolver({

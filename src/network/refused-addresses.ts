@@ -1,6 +1,7 @@
 // The destinations that the kernel has refused, from the set that its rules fill. Pure but for the reading.
 import { z } from 'zod';
 import type { NetworkRefusal } from '../contract/network-explanations.ts';
+import type { Attempts } from './attempts.ts';
 import type { Netfilter } from './netfilter.ts';
 import { REFUSED_S, TABLE } from './ruleset.ts';
 
@@ -21,8 +22,18 @@ const element = z.object({
 const listed = z.object({ set: z.object({ elem: z.array(z.unknown()).optional() }) });
 
 /** The time of the last attempt is to the second. */
-export function readRefusedAddresses(netfilter: Netfilter, now_ms: number): NetworkRefusal[] {
-  return ['refused4', 'refused6'].flatMap((set) => parseRefused(netfilter.list(`list set ${TABLE} ${set}`), now_ms));
+export function readRefusedAddresses(
+  netfilter: Netfilter,
+  attempts: Pick<Attempts, 'find'>,
+  now_ms: number,
+): NetworkRefusal[] {
+  const sets = ['refused4', 'refused6'].map((set) => netfilter.list(`list set ${TABLE} ${set}`));
+  return sets.flatMap((listed) => parseRefused(listed, now_ms)).map((refusal) => withProcess(refusal, attempts));
+}
+
+function withProcess(refusal: NetworkRefusal, attempts: Pick<Attempts, 'find'>): NetworkRefusal {
+  const process = attempts.find(refusal);
+  return process === undefined ? refusal : { ...refusal, process };
 }
 
 export function parseRefused(nftables: readonly unknown[], now_ms: number): NetworkRefusal[] {

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { openOnce } from '../support/at-end.ts';
 import { eventually } from '../support/eventually.ts';
+import { isWithoutAttempts } from '../support/network/attempt-notes.ts';
 import { openNetworkProcess } from '../support/network-process.ts';
 import { isWithoutNetworks, openNetworkWorld } from '../support/network-world.ts';
 
@@ -22,6 +23,8 @@ const names = [
   'host-record=metadata.example,169.254.169.254,60',
   'host-record=platform.example,10.20.0.1,60',
 ];
+
+const cannotNote = await isWithoutAttempts();
 
 describe.skipIf(isWithoutNetworks())('in a machine with a network policy', () => {
   const opened = openOnce(async () => {
@@ -242,5 +245,36 @@ describe.skipIf(isWithoutNetworks())('in a machine with a network policy', () =>
       protocol: 'tcp',
       uid: 0,
     });
+  });
+
+  test.skipIf(cannotNote)('the process behind a refused address is told, also when it has ended', async () => {
+    const { world, network } = opened();
+    await enforce([allow('a.example')]);
+    const script = new URL('../support/network/attempts.py', import.meta.url).pathname;
+    const tried = [
+      ['tcp', '93.184.0.2', 4001],
+      ['tcp', '::ffff:93.184.0.2', 4002],
+      ['tcp', '2606:2800::2', 4003],
+      ['udp', '93.184.0.2', 4004],
+      ['udp', '2606:2800::2', 4005],
+      ['udp connected', '93.184.0.2', 4006],
+    ] as const;
+    const words = tried.map(([how, address, port]) => `${how}|${address}|${port}`);
+    const users = [0, 65_534];
+    const pids = users.map((user) => Number(world.run(['python3', script, `${user}`, ...words]).stdout));
+    const { refused } = (await network.ask('GET', '/v1/network/refused')).json as {
+      refused: Record<string, unknown>[];
+    };
+    for (const [how, address, port] of tried) {
+      const found = refused.filter((one) => one.port === port);
+      const expected = users.map((uid, index) =>
+        expect.objectContaining({
+          ...{ kind: 'address', address: address.replace('::ffff:', ''), protocol: how.slice(0, 3), uid },
+          process: { pid: pids[index], command: 'python3' },
+        }),
+      );
+      expect(found, `${how} ${address}`).toHaveLength(2);
+      expect(found).toEqual(expect.arrayContaining(expected));
+    }
   });
 });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { ask } from './ask.ts';
 import { eventually } from './eventually.ts';
+import { WITH_GROUPS } from './network/attempt-notes.ts';
 import { listPids, type NetworkWorld, openNetworkWorld } from './network-world.ts';
 import { remoraPath } from './run-remora.ts';
 import { tempDir } from './temp-dir.ts';
@@ -53,7 +54,7 @@ export async function openAgentWorld(called: 'channel' | 'platform' = 'channel')
     env: Record<string, string> = { REMORA_NETWORK_POLICY: 'true' },
     program = remoraPath,
   ): Promise<void> {
-    const started = world.start([...NODE, program, 'agent'], {
+    const started = world.start([...WITH_GROUPS, ...NODE, program, 'agent'], {
       env: {
         REMORA_SOCKET: socket,
         REMORA_STATE_DIR: join(dir, 'state'),

@@ -1,10 +1,12 @@
-// `remora network` in the machine of a world: as a user of its own that has the right to change the packet filter, and no other.
+// `remora network` in the machine of a world: as a user of its own that may change the packet filter and have the kernel run its programs, and has no
+// other right.
 import type { ChildProcess } from 'node:child_process';
 import { chownSync, mkdirSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { atEnd } from './at-end.ts';
 import { eventually } from './eventually.ts';
+import { WITH_GROUPS } from './network/attempt-notes.ts';
 import { NAME_SERVER, type NetworkWorld } from './network-world.ts';
 import { remoraPath } from './run-remora.ts';
 import { tempDir } from './temp-dir.ts';
@@ -39,8 +41,10 @@ export async function openNetworkProcess(
   const socket = join(dir, 'run', 'network.sock');
   let child: ChildProcess | undefined;
   let log = '';
-  const rights = '-all,+net_admin';
+  // CAP_NET_ADMIN, CAP_PERFMON and CAP_BPF.
+  const rights = '-all,+net_admin,+cap_38,+cap_39';
   const asUser = [
+    ...WITH_GROUPS,
     'setpriv',
     `--reuid=${UID}`,
     `--regid=${UID}`,

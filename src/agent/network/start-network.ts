@@ -1,5 +1,5 @@
 // Starts the process that enforces the network policy where no other one does: as a process of its own that outlives this agent, and as a user
-// of its own with three rights. Under systemd its socket unit starts it, and this file is never loaded.
+// of its own with few rights. Under systemd its socket unit starts it, and this file is never loaded.
 import { chownSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { NETWORK_STATE_DIR } from '../../core/network-wire.ts';
@@ -14,6 +14,15 @@ const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 const USER = 'remora-network';
 /** Who it is where nobody has made that user: a number that no user has. */
 const NOBODYS_UID = 64_242;
+
+/**
+ * Not needed: for the name of the process behind a question, and behind an attempt to reach an address. Kernels from 6.16 on tell the latter to
+ * who has CAP_PERFMON only.
+ */
+const FOR_NAMES = ['CAP_SYS_PTRACE', 'CAP_BPF', 'CAP_PERFMON'] as const;
+/** By their numbers: older versions of the library behind `setpriv` know no names for these. */
+const numbers = { CAP_BPF: 'cap_39', CAP_PERFMON: 'cap_38', CAP_SYS_PTRACE: 'cap_19' } as const;
+const toWord = (right: keyof typeof numbers): string => numbers[right];
 
 export interface StartNetworkOptions {
   /** Where it is to serve: in a directory that is its own. */
@@ -31,12 +40,8 @@ export function startNetwork({ path, stateDir, logLevel, env }: StartNetworkOpti
     makeDirectory(directory, 0o700);
     chownSync(directory, uid, gid);
   }
-  // The last one is for the name of the process behind a question, and not needed.
-  const rights = [
-    'net_admin',
-    'dac_read_search',
-    ...(findMissing(['CAP_SYS_PTRACE']).length === 0 ? ['sys_ptrace'] : []),
-  ];
+  const missing = findMissing(FOR_NAMES);
+  const rights = ['net_admin', 'dac_read_search', ...FOR_NAMES.filter((right) => !missing.includes(right)).map(toWord)];
   const only = ['-all', ...rights.map((right) => `+${right}`)].join(',');
   const asUser = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--no-new-privs'];
   const held = [`--bounding-set=${only}`, `--inh-caps=${only}`, `--ambient-caps=${only}`];

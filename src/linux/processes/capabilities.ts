@@ -8,6 +8,8 @@ const bits = {
   CAP_SETPCAP: 8n,
   CAP_NET_ADMIN: 12n,
   CAP_SYS_PTRACE: 19n,
+  CAP_PERFMON: 38n,
+  CAP_BPF: 39n,
 } as const;
 export type Capability = keyof typeof bits;
 

@@ -68,6 +68,12 @@ export function findUsableCgroup(): string | undefined {
   return own !== undefined && existsSync(join(own, 'cgroup.kill')) ? own : undefined;
 }
 
+/** The group of all processes that this one can see groups of; undefined without version 2. Throws the error of the file system. */
+export function findRootCgroup(): string | undefined {
+  const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
+  return mounts.find((line) => / - cgroup2 /.test(line))?.split(' ')[4];
+}
+
 /** Undefined unless `path` leads to a group of that name, so that a path from a file cannot name the group of others. */
 export function findCgroup(path: string, name: string): Cgroup | undefined {
   return basename(path) === name && existsSync(join(path, 'cgroup.kill')) ? createCgroup(path) : undefined;
@@ -82,10 +88,9 @@ export function parseOomKills(events: string): number | undefined {
 function findOwnCgroup(): string | undefined {
   try {
     const own = /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1];
-    const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
-    const mount = mounts.find((line) => / - cgroup2 /.test(line))?.split(' ')[4];
-    if (own === undefined || mount === undefined) return undefined;
-    const path = join(mount, own);
+    const root = findRootCgroup();
+    if (own === undefined || root === undefined) return undefined;
+    const path = join(root, own);
     return basename(path) === OWN_GROUP ? dirname(path) : path;
   } catch {
     return undefined;

@@ -1,14 +1,9 @@
 // What a policy does to a program that starts: words for `setpriv`, and the control group in which it runs.
 import type { ProgramPolicy } from '../../contract/local/program-policy.ts';
 import { RemoraError } from '../../core/remora-error.ts';
+import { BpfError } from '../../linux/kernel/bpf.ts';
 import { type Cgroup, findUsableCgroup, openCgroup } from '../../linux/processes/cgroup.ts';
-import {
-  type Device,
-  DeviceFilterError,
-  findDevice,
-  openDeviceFilters,
-  usualDevices,
-} from '../../linux/processes/device-filter.ts';
+import { type Device, findDevice, openDeviceFilters, usualDevices } from '../../linux/processes/device-filter.ts';
 import { LimitError, limitMemory } from '../../linux/processes/limited-group.ts';
 import type { UnixUser } from '../../linux/users.ts';
 import { findMissingPart } from './find-missing-part.ts';
@@ -73,7 +68,7 @@ function orRefuse<T>(step: () => T): T {
 }
 
 function toRefusal(error: unknown): unknown {
-  const isMissing = error instanceof DeviceFilterError || error instanceof LimitError;
+  const isMissing = error instanceof BpfError || error instanceof LimitError;
   return isMissing ? notSupported(error.message) : error;
 }
 

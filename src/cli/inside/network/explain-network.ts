@@ -76,7 +76,7 @@ function toDestination({ name, address = '', port, protocol }: NetworkRefusal): 
   return `${host}${port === undefined ? '' : `:${port}`}${protocol === undefined ? '' : `/${protocol}`}`;
 }
 
-/** Of a refused address only the user is known. */
+/** Where the machine cannot tell the process of a refused address, it knows the user. */
 function toProcess({ process, uid }: NetworkRefusal): string {
   if (process !== undefined) return `${process.command} (pid ${process.pid})`;
   return uid === undefined ? '-' : `user ${uid}`;
