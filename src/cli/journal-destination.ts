@@ -8,15 +8,23 @@ export class JournalDestination implements LogDestination {
   readonly [pino.symbols.needsMetadataGsym] = true;
   lastLevel = 0;
   readonly isTimed = true;
-  readonly #stream: ReturnType<typeof pino.destination>;
+  readonly #out: LogDestination;
 
-  constructor(fd: 1 | 2) {
-    this.#stream = pino.destination({ dest: fd, sync: true });
-    // A log whose reader is gone must not end the daemon.
-    this.#stream.on('error', () => undefined);
+  /** `out`: what is written to in place of `fd` itself. */
+  constructor(fd: 1 | 2, out: LogDestination = openStream(fd)) {
+    this.#out = out;
   }
 
   write(line: string): void {
-    this.#stream.write(toJournalPrefix(this.lastLevel) + line);
+    this.#out.write(toJournalPrefix(this.lastLevel) + line);
   }
+
+  flushSync(): void {
+    this.#out.flushSync?.();
+  }
+}
+
+function openStream(fd: 1 | 2): LogDestination {
+  // A log whose reader is gone must not end the daemon.
+  return pino.destination({ dest: fd, sync: true }).on('error', () => undefined);
 }

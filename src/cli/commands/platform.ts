@@ -42,7 +42,7 @@ export async function run(invocation: Invocation): Promise<number> {
   if ((organization === undefined) !== (tokenFile === undefined)) {
     throw new UsageError('platform: --organization and --token-file belong together');
   }
-  const log = createPlatformLog(toLogLevel(text('log-level')), await openLogDestination(1, env));
+  const log = createPlatformLog(toLogLevel(text('log-level')), await openLogDestination(1, env, { holds: true }));
   const providers = text('providers');
   const qemu = readQemuFlags(text);
   const publicUrl = text('public-url');
