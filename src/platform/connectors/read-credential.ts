@@ -1,6 +1,7 @@
 // Reads the stored credential of a connector, and logs a record that was changed outside the platform.
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
+import type { SecretPlace } from '../vault/secret-place.ts';
 import type { Vault } from '../vault/vault.ts';
 import { toConnectorPlace } from './records/connector-place.ts';
 import type { ConnectorRow } from './records/connector-store.ts';
@@ -13,6 +14,14 @@ const STATES_KEPT = 1_000;
 
 export function createReadCredential(vault: Pick<Vault, 'open'>, log: Pick<Log, 'error'>): ReadCredential {
   const loggedStates = new Set<string>();
+  /** A row that is kept in memory is read again and again. */
+  const places = new WeakMap<ConnectorRow, SecretPlace>();
+
+  function placeOf(row: ConnectorRow): SecretPlace {
+    const place = places.get(row) ?? toConnectorPlace(row);
+    places.set(row, place);
+    return place;
+  }
 
   /** Logs each altered state of a row once, however often it is called. */
   function logAltered({ id, provider, closed }: ConnectorRow, err: RemoraError): void {
@@ -25,7 +34,7 @@ export function createReadCredential(vault: Pick<Vault, 'open'>, log: Pick<Log, 
 
   return (row) => {
     try {
-      return parseCredential(row.connection_type, vault.open(toConnectorPlace(row), row.closed));
+      return parseCredential(row.connection_type, vault.open(placeOf(row), row.closed));
     } catch (error) {
       if (error instanceof RemoraError && error.code === 'record_altered') logAltered(row, error);
       throw error;

@@ -120,7 +120,9 @@ export function createForwardCall(deps: ForwardCallDeps): ForwardCall {
     const address = entry.address.type === 'fixed' ? entry.address.url : row.base_api_url;
     if (address === null) throw new RemoraError('internal', 'the connector has no address');
     const { rawHeaders } = request;
-    const call = toProviderCall({ ...entry, injection }, address, secret, { path: target.path, rawHeaders });
+    const { default_headers, strip_query } = entry;
+    const rules = { default_headers, strip_query, injection };
+    const call = toProviderCall(rules, address, secret, { path: target.path, rawHeaders });
     const gatewayPath = `${GATEWAY_PREFIX}${provider}/${connector_id}`;
     record.isSent = true;
     const guard = createAnswerGuard(secret, createUrlRewriter(call, injection, gatewayPath));

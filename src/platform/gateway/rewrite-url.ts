@@ -12,11 +12,11 @@ export function createUrlRewriter(
   injection: Injection,
   gatewayPath: string,
 ): (url: string) => string | undefined {
-  const encoded = encodeURI(base).replaceAll(':', '%3A');
-  const bases = [origin + base, base, origin + encoded, encoded];
-  const names = injection.in === 'query' ? [injection.name] : [];
   return (url) => {
     if (url.startsWith('//')) return undefined;
+    const encoded = encodeURI(base).replaceAll(':', '%3A');
+    const bases = [origin + base, base, origin + encoded, encoded];
+    const names = injection.in === 'query' ? [injection.name] : [];
     const found = bases.find((each) => url.startsWith(each) && /^(?:[/?#]|$)/.test(url.slice(each.length)));
     if (found === undefined) return undefined;
     const rest = url.slice(found.length);

@@ -2,6 +2,7 @@
 // caller is not re-encoded.
 
 import { withoutCapability } from '../../core/gateway/capability-text.ts';
+import { rememberNames } from '../../core/http/remember-names.ts';
 import type { Secret } from '../../core/secret.ts';
 import { withoutLastSlashes } from '../../core/without-last-slashes.ts';
 import type { CatalogueEntry } from '../catalogue/catalogue-entry.ts';
@@ -24,15 +25,20 @@ export interface CallerPart {
   readonly rawHeaders: readonly string[];
 }
 
+/** What is read of an address: the same few are called again and again. */
+const partsOf = rememberNames((address) => {
+  const { origin, pathname } = new URL(address);
+  return { origin, base: withoutLastSlashes(pathname) };
+});
+
 /** `address`: the connector's address, without a slash at the end. */
 export function toProviderCall(
-  entry: CatalogueEntry,
+  entry: Pick<CatalogueEntry, 'default_headers' | 'strip_query' | 'injection'>,
   address: string,
   credential: Secret,
   caller: CallerPart,
 ): ProviderCall {
-  const { origin, pathname } = new URL(address);
-  const base = withoutLastSlashes(pathname);
+  const { origin, base } = partsOf(address);
   const injected = toDefaultHeaders(entry.default_headers, caller.rawHeaders);
   const stripped = stripQuery(withoutCapability(caller.path), entry.strip_query);
   const { injection } = entry;
@@ -56,6 +62,8 @@ export function toProviderCall(
 }
 
 function toDefaultHeaders(defaults: Readonly<Record<string, string>>, rawHeaders: readonly string[]): string[] {
+  const added = Object.entries(defaults);
+  if (added.length === 0) return [];
   const sent = new Set(rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase()));
-  return Object.entries(defaults).flatMap(([name, value]) => (sent.has(name) ? [] : [name, value]));
+  return added.flatMap(([name, value]) => (sent.has(name) ? [] : [name, value]));
 }

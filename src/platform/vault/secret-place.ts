@@ -1,5 +1,5 @@
 // Where a secret belongs and what it may be used for, as the text that its seal is bound to. Pure, and the only place that writes it.
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 export interface SecretPlace {
   readonly kind: 'connector' | 'authorization' | 'extension_provider' | 'extension' | 'app_secret';
@@ -9,9 +9,17 @@ export interface SecretPlace {
   readonly bound: readonly (string | null)[];
 }
 
+/** The digests of a place that is used again: a policy may be long. */
+const digestsOf = new WeakMap<SecretPlace, readonly (string | null)[]>();
+
 /** The text that a data key is bound to: the whole place. A bound value of any length takes 64 bytes of it. */
-export function toBoundPlace({ kind, organization_id, id, bound }: SecretPlace, key_id: string): string {
-  const digests = bound.map((value) => (value === null ? null : createHash('sha256').update(value).digest('hex')));
+export function toBoundPlace(place: SecretPlace, key_id: string): string {
+  const { kind, organization_id, id, bound } = place;
+  let digests = digestsOf.get(place);
+  if (digests === undefined) {
+    digests = bound.map((value) => (value === null ? null : hash('sha256', value, 'hex')));
+    digestsOf.set(place, digests);
+  }
   return JSON.stringify([kind, organization_id, id, key_id, digests]);
 }
 

@@ -42,6 +42,7 @@ export interface UsageRecorderOptions {
 }
 
 const PERIOD_MS = 5_000;
+const DAY_MS = 86_400_000;
 /** The most sums kept in memory while the database cannot be written to. Calls beyond that are in the log only. */
 const SUMS_MAX = 10_000;
 
@@ -50,12 +51,23 @@ export function createUsageRecorder({ usage, clock, log }: UsageRecorderOptions)
   let writing: Promise<void> | undefined;
 
   function sumOf({ caller, provider = '', connector_id = '' }: CallRecord) {
-    const day = toUsageDay(clock.wall_ms());
     const sprite = spriteOf(caller)?.name ?? '';
-    const key = { organization_id: caller.organization.id, day, connector_id, sprite, provider };
-    const text = JSON.stringify(key);
-    const zero = { calls: 0, refused: 0, request_bytes: 0, response_bytes: 0, input_tokens: 0, output_tokens: 0 };
-    const sum = sums.get(text) ?? { ...key, ...zero };
+    const organization_id = caller.organization.id;
+    const number = Math.floor(clock.wall_ms() / DAY_MS);
+    // No name holds a line break.
+    const text = `${number}\n${organization_id}\n${connector_id}\n${sprite}\n${provider}`;
+    const known = sums.get(text);
+    if (known !== undefined) return known;
+    const key = { organization_id, day: toUsageDay(number * DAY_MS), connector_id, sprite, provider };
+    const sum = {
+      ...key,
+      calls: 0,
+      refused: 0,
+      request_bytes: 0,
+      response_bytes: 0,
+      input_tokens: 0,
+      output_tokens: 0,
+    };
     if (sums.size < SUMS_MAX) sums.set(text, sum);
     return sum;
   }
