@@ -17,7 +17,7 @@ export function toCompletion(shell: Shell, commands: readonly Command[]): string
     case 'bash':
       return toBash(tree);
     case 'zsh':
-      return `autoload -U +X bashcompinit && bashcompinit\n${toBash(tree)}`;
+      return toZsh(tree);
     case 'fish':
       return toFish(tree);
     default:
@@ -45,11 +45,11 @@ function toTree(commands: readonly Command[]): Map<string, Next> {
   return tree;
 }
 
-function toBash(tree: ReadonlyMap<string, Next>): string {
+/** Two functions that print what may follow the words in their argument. */
+function toLists(tree: ReadonlyMap<string, Next>): string {
   const list = (pick: keyof Next) =>
     [...tree].map(([words, next]) => `    '${words}') printf '%s' '${[...next[pick]].join(' ')}' ;;`);
-  return `# Completion of remora. bash: eval "$(remora completion bash)"
-_remora_words() {
+  return `_remora_words() {
   case "$1" in
 ${list('words').join('\n')}
   esac
@@ -58,7 +58,12 @@ _remora_flags() {
   case "$1" in
 ${list('flags').join('\n')}
   esac
+}`;
 }
+
+function toBash(tree: ReadonlyMap<string, Next>): string {
+  return `# Completion of remora. bash: eval "$(remora completion bash)"
+${toLists(tree)}
 _remora() {
   local cur="\${COMP_WORDS[COMP_CWORD]}" key='' next i known
   for ((i = 1; i < COMP_CWORD; i++)); do
@@ -75,6 +80,31 @@ _remora() {
   fi
 }
 complete -o default -F _remora remora
+`;
+}
+
+/** A file that zsh finds by its first line, or a text that it evaluates. */
+function toZsh(tree: ReadonlyMap<string, Next>): string {
+  return `#compdef remora
+# Completion of remora. zsh: eval "$(remora completion zsh)"
+${toLists(tree)}
+_remora() {
+  local key='' next i
+  for ((i = 2; i < CURRENT; i++)); do
+    next="\${key:+$key }\${words[i]}"
+    if [[ -z $key && \${words[i]} == help ]]; then continue; fi
+    if [[ -z "$(_remora_flags "$next")" ]]; then break; fi
+    key="$next"
+  done
+  local -a found
+  if [[ $PREFIX == -* ]]; then
+    found=(\${=$(_remora_flags "$key")})
+  else
+    found=(\${=$(_remora_words "$key")})
+  fi
+  compadd -- $found || _files
+}
+if [[ $funcstack[1] == _remora ]]; then _remora "$@"; else compdef _remora remora; fi
 `;
 }
 
