@@ -7,7 +7,7 @@ import { findSharedRandomness } from '../../src/agent/resume/shared-randomness.t
 import { loudly } from '../support/loudly.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-const script = new URL('../../src/linux/reseed.pl', import.meta.url).pathname;
+const script = new URL('../../systemd/reseed.pl', import.meta.url).pathname;
 const hasPerl = spawnSync('perl', ['-v']).status === 0;
 
 function runDir(generation?: number): string {

@@ -4,7 +4,6 @@ import { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { buildImage } from '../../src/platform/images/build/build-image.ts';
-import { toProductionPackages } from '../../src/platform/images/build/production-packages.ts';
 import { digestTree } from '../../src/platform/images/build/tree-digest.ts';
 import { DISK_LIMIT_BYTES } from '../../src/platform/images/check-disk.ts';
 import { toPackages } from '../../src/platform/images/debian-packages.ts';
@@ -47,14 +46,6 @@ describe('reading', () => {
     ];
     expect(toPackages(`${status.join('\n\n')}\n`)).toEqual(['a=1:1.0', 'b=2.0-1']);
     expect(toPackages('')).toEqual([]);
-  });
-
-  it('the packages that the agent needs, by the lock file of this tree', () => {
-    const top = new URL('../../', import.meta.url).pathname;
-    const found = toProductionPackages(readFileSync(join(top, 'package-lock.json'), 'utf8'));
-    const { dependencies } = JSON.parse(readFileSync(join(top, 'package.json'), 'utf8'));
-    expect(found).toEqual(expect.arrayContaining(Object.keys(dependencies).map((name) => `node_modules/${name}`)));
-    expect(found).not.toContain('node_modules/vitest');
   });
 
   it('a tree as one number that tells of content, names and modes, and not of times', async () => {

@@ -14,7 +14,7 @@ const PACKAGES = {
 /** Only root may write there: what lies in it is booted as root. */
 const CACHE = '/var/cache/remora-test';
 const CERTIFICATES = '/etc/ssl/certs';
-const TOOLS = ['debootstrap', 'systemd-nspawn', 'nsenter', 'unshare', 'npm'];
+const TOOLS = ['debootstrap', 'dpkg-deb', 'systemd-nspawn', 'nsenter', 'unshare'];
 
 /** For `describe.skipIf`: says what is missing here for a machine of this kind. */
 export function isWithoutDebian(): boolean {

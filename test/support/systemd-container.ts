@@ -1,14 +1,16 @@
 // The systemd of this machine, booted in a container: its programs and libraries are those of this machine, its files and its network
-// are its own, and /opt/remora is this checkout. It boots in a second, and fetches nothing.
-import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+// are its own, and /opt/remora is what the package installs there, of the sources of this checkout. It boots in a second, and fetches nothing.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { LAUNCHER } from '../../src/cli/package/started-files.ts';
 import { bootOwnTree, type OwnContainer } from './boot-container.ts';
+import { makeBuiltProgram } from './built-program.ts';
 import { loudly } from './loudly.ts';
 
 export type SystemdContainer = OwnContainer;
 
-const TOOLS = ['systemd-nspawn', 'nsenter', 'unshare', 'dbus-daemon', 'curl'];
+const TOOLS = ['systemd-nspawn', 'systemd-sysusers', 'nsenter', 'unshare', 'dbus-daemon', 'curl'];
 const LINKS = ['bin', 'sbin', 'lib', 'lib64'];
 const DIRECTORIES = [
   'etc/systemd/system',
@@ -48,9 +50,20 @@ export async function openSystemdContainer(
   const tree = join(mkdtempSync('/var/tmp/remora-systemd-'), 'tree');
   makeTree(tree, units);
   prepare?.(tree);
-  const env = { HOME: '/root', PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
-  const words = ['--bind-ro=/usr', `--bind-ro=${top}:/opt/remora`, '--private-network', '--timezone=off'];
+  const env = { HOME: '/root', PATH: '/opt/remora/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
+  const words = ['--bind-ro=/usr', ...(await bindProgram()), '--private-network', '--timezone=off'];
   return await bootOwnTree({ tree, words, env });
+}
+
+/** Words for systemd-nspawn, which put the built program and what it needs where the package installs them. */
+export async function bindProgram(): Promise<string[]> {
+  const program = dirname(process.env.REMORA_TEST_PROGRAM ?? (await makeBuiltProgram()));
+  const places = [
+    [program, 'dist'],
+    [join(program, LAUNCHER), `bin/${LAUNCHER}`],
+    ...['node_modules', 'package.json', 'systemd'].map((name) => [join(top, name), name] as const),
+  ] as const;
+  return places.map(([from, place]) => `--bind-ro=${from}:/opt/remora/${place}`);
 }
 
 function makeTree(tree: string, units: readonly string[]): void {
@@ -66,6 +79,8 @@ function makeTree(tree: string, units: readonly string[]): void {
   for (const name of units) copyFileSync(join(top, 'systemd', name), join(system, name));
   writeFileSync(join(tree, 'etc/passwd'), USERS);
   writeFileSync(join(tree, 'etc/group'), GROUPS);
+  const input = readFileSync(join(top, 'systemd/remora.sysusers'));
+  execFileSync('systemd-sysusers', [`--root=${tree}`, '-'], { input, stdio: 'pipe' });
   // With an id of its own it is not taken for a machine that boots for the first time, which would enable what is installed here.
   writeFileSync(join(tree, 'etc/machine-id'), `${MACHINE_ID}\n`);
 }

@@ -10,7 +10,10 @@ import { isWithoutSystemd, openSystemdContainer, type SystemdContainer } from '.
 
 const page = readFileSync(new URL('../../systemd/README.md', import.meta.url), 'utf8');
 const blocks = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, text = '']) => text);
-const units = ['remora.service', 'remora.socket', 'remora-supervisor.socket', 'remora-supervisor.service'];
+const units = [
+  ...['remora.service', 'remora.socket', 'remora-supervisor.socket', 'remora-supervisor.service'],
+  ...['remora-network.socket', 'remora-network.path', 'remora-network.service'],
+];
 const kept = '/var/lib/remora-network/network.json';
 const denied = { rules: [{ action: 'deny', domain: '*' }] };
 const LATE_MS = 30_000;
@@ -60,7 +63,7 @@ describe.skipIf(isWithoutSystemd() || isWithoutNetworks())('the units of the net
     // What it installs is here.
     const [packages = '', ...lines] = install.split('\n');
     expect(packages).toBe('apt-get update && apt-get install --yes libnftables1 iproute2 &&');
-    await box.run(`cd /opt/remora && { ${lines.join('\n')}\n}`);
+    await box.run(lines.join('\n'));
     write('etc/remora/agent.env', 'REMORA_BASE_URL=http://127.0.0.1:9\nREMORA_SPRITE=web\n');
     await box.run(`systemctl enable --now remora.socket remora-supervisor.socket remora && ${CABLE}`);
   });

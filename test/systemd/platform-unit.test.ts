@@ -20,10 +20,10 @@ describe.skipIf(isWithoutSystemd())('the unit of the platform', () => {
     JSON.parse(await box.run(`curl -sS --max-time 40 ${auth} ${words} ${url}${path}`));
 
   beforeAll(async () => {
-    box = await openSystemdContainer([]);
-    const [install, ...others] = lines.filter((text) => text.includes('remora-platform.service'));
+    box = await openSystemdContainer(['remora-platform.service']);
+    const [install = '', ...others] = lines.filter((text) => text.includes('enable --now remora-platform'));
     expect(others).toEqual([]);
-    expect(await box.run(`cd /opt/remora && { ${install}\n}`)).toContain('{"status":"ok"}');
+    expect(await box.run(install)).toContain('{"status":"ok"}');
   });
   afterAll(() => box?.[Symbol.asyncDispose]());
 
@@ -95,7 +95,7 @@ describe.skipIf(isWithoutSystemd())('the unit of the platform', () => {
     await ask('/v1/sprites', `-X POST -H 'content-type: application/json' -d '{"name":"web"}'`);
     const [machine] = JSON.parse(await box.run(`${remora} machine list ${own} --organization acme --json`));
     await box.run(`${remora} machine start ${own} --organization acme ${machine.id}`);
-    const pids = async () => (await box.run('pgrep -u remora-platform -f "remora.js agent"')).trim();
+    const pids = async () => (await box.run('pgrep -u remora-platform -f "remora.cjs agent"')).trim();
     const before = await pids();
     expect(before).toMatch(/^\d+$/);
     expect(await box.run(`cat /proc/${before}/cgroup`)).toMatch(/remora-platform\.service\/.+/);
@@ -109,7 +109,7 @@ describe.skipIf(isWithoutSystemd())('the unit of the platform', () => {
     };
     await eventually(found, LATE_MS);
     await box.run(`${remora} machine stop ${own} --organization acme ${machine.id}`);
-    const left = () => box.run('pgrep -u remora-platform -f "remora.js agent" || true');
+    const left = () => box.run('pgrep -u remora-platform -f "remora.cjs agent" || true');
     await eventually(async () => (await left()) === '', LATE_MS);
   });
 

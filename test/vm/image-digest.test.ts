@@ -7,11 +7,11 @@ import { makeBaseTree } from '../../src/platform/images/build/base-tree.ts';
 import { makeGuestTree } from '../../src/platform/images/build/guest-tree.ts';
 import { fetchKernel } from '../../src/platform/images/build/kernel.ts';
 import { digestTree } from '../../src/platform/images/build/tree-digest.ts';
+import { makeInstalledTree } from '../support/installed-tree.ts';
 import { loudly } from '../support/loudly.ts';
 import { isWithoutMachines } from '../support/vm/vm-image.ts';
 
 const CACHE = process.env.REMORA_IMAGE_CACHE ?? '/var/cache/remora-images';
-const source = new URL('../../', import.meta.url).pathname.replace(/\/$/, '');
 const suite = 'bookworm';
 const step = (text: string) => process.stderr.write(`image digest: ${text}\n`);
 
@@ -34,7 +34,8 @@ describe.skipIf(isWithoutMachines() || isWithoutMirror)('the files of an image',
     const digests: string[] = [];
     for (const base of [kept, await makeBaseTree({ cacheDir: dir, suite, packages: [], fresh: true, step })]) {
       const tree = join(dir, 'tree');
-      await makeGuestTree({ base, kernel, source, add: undefined }, tree);
+      using agent = await makeInstalledTree();
+      await makeGuestTree({ base, kernel, source: agent.path, add: undefined }, tree);
       digests.push(await digestTree(tree));
       rmSync(tree, { recursive: true });
     }

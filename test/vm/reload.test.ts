@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bootOwnTree, type OwnContainer } from '../support/boot-container.ts';
 import { copyDebianTree, isWithoutDebian } from '../support/debian-tree.ts';
+import { bindProgram } from '../support/systemd-container.ts';
 
 const top = new URL('../../', import.meta.url).pathname;
 const page = readFileSync(join(top, 'systemd/README.md'), 'utf8');
@@ -20,12 +21,12 @@ describe.skipIf(isWithoutDebian())('under a systemd that waits for a reload', ()
     const tree = copyDebianTree('trixie');
     for (const name of ['remora.service', 'remora.socket', 'remora-supervisor.service', 'remora-supervisor.socket'])
       cpSync(join(top, 'systemd', name), join(tree, 'etc/systemd/system', name));
-    const words = [`--bind-ro=${top}:/opt/remora`, '--private-network'];
+    const words = [...(await bindProgram()), '--private-network'];
     box = await bootOwnTree({ tree, words, env: { HOME: '/root', PATH: '/usr/sbin:/usr/bin:/sbin:/bin' } });
     await box.run(
       'groupadd --system --force remora && mkdir /etc/remora && systemctl enable --now remora.socket remora',
     );
-    await box.run(`cd /opt/remora && { ${lines}\n} && systemctl restart remora`);
+    await box.run(`${lines.trim()} && systemctl restart remora`);
   });
   afterAll(async () => {
     await box?.[Symbol.asyncDispose]();

@@ -4,10 +4,10 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildImage } from '../../../src/platform/images/build/build-image.ts';
-import { agentSources } from '../../../src/platform/images/build/production-packages.ts';
 import { digestTree } from '../../../src/platform/images/build/tree-digest.ts';
 import { imageManifest, MANIFEST } from '../../../src/platform/images/image-manifest.ts';
 import { sumFile } from '../../../src/platform/images/sum-file.ts';
+import { makeInstalledTree } from '../installed-tree.ts';
 import { loudly } from '../loudly.ts';
 import { withFileLock } from './file-lock.ts';
 import type { GuestImage } from './guest.ts';
@@ -18,6 +18,8 @@ export type KernelSeries = '6.1' | '6.12';
 const TOOLS = ['debootstrap', 'busybox', 'cpio', 'depmod', 'mke2fs', 'xz', 'qemu-img', 'qemu-system-x86_64'];
 const CACHE = process.env.REMORA_IMAGE_CACHE ?? '/var/cache/remora-images';
 const FILES = new URL('./files', import.meta.url).pathname;
+/** Of which the agent is made, apart from its packages, which the lock file names. */
+const sources = ['bin', 'src', 'systemd', 'package.json', 'package-lock.json'];
 const top = new URL('../../../', import.meta.url).pathname.replace(/\/$/, '');
 
 /** Each tree of sources has images of its own: disks lie on them. */
@@ -57,9 +59,9 @@ function toNames(series: KernelSeries): { readonly name: string; readonly stamp:
   return { name, stamp: join(imagesDir, `${name}.made-of`) };
 }
 
-/** Of everything in this tree that goes into an image, apart from packages, which the lock file names. */
+/** Of everything in this tree that goes into an image. */
 async function digestParts(): Promise<string> {
-  const trees = [...agentSources.map((path) => join(top, path)), FILES];
+  const trees = [...sources.map((path) => join(top, path)), FILES];
   const digests = await Promise.all(trees.map((path) => (statSync(path).isFile() ? sumFile(path) : digestTree(path))));
   return digests.join('\n');
 }
@@ -70,12 +72,13 @@ function readBoot(name: string, stamp: string, parts: string): Omit<GuestImage, 
   return imageManifest.parse(JSON.parse(readFileSync(join(imagesDir, name, MANIFEST), 'utf8'))).boot;
 }
 
-function build(name: string, series: KernelSeries) {
-  return buildImage({
+async function build(name: string, series: KernelSeries) {
+  using agent = await makeInstalledTree();
+  return await buildImage({
     imagesDir,
     cacheDir: CACHE,
     name,
-    source: top,
+    source: agent.path,
     suite: 'bookworm',
     kernel: series,
     size_mb: 2_048,

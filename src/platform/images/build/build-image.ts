@@ -1,4 +1,4 @@
-// Builds an image from Debian's packages and the agent of the tree that runs this. What was built before of the same parts is taken
+// Builds an image from Debian's packages and an agent. What was built before of the same parts is taken
 // from the cache.
 import { constants, existsSync } from 'node:fs';
 import { copyFile, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -28,7 +28,7 @@ export interface BuildOptions {
   /** Only root may write there: what lies in it becomes part of images. */
   readonly cacheDir: string;
   readonly name: string;
-  /** The tree from which the agent is taken. */
+  /** A tree like the one that the package installs as /opt/remora. */
   readonly source: string;
   readonly suite: string;
   /** For example `6.1`. */

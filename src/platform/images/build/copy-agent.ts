@@ -1,30 +1,22 @@
-// Copies the agent, with its production packages and its Node, out of the tree from which this program runs.
+// Copies the agent, with the Node that runs it, as it is installed: the tree of the package.
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { RemoraError } from '../../../core/remora-error.ts';
 import { runTool } from '../../../linux/processes/run-tool.ts';
-import { agentSources, toProductionPackages } from './production-packages.ts';
 
-const NODE = 'node_modules/.bin/node';
+/** What the units name. */
+const NEEDED = ['node_modules/.bin/node', 'dist/remora.cjs', 'systemd/remora.service', 'package.json'];
+/** Compiled code that the command keeps for itself. */
+const LEFT_OUT = '--exclude=./node_modules/.cache';
 
-/** `from`: the tree with the package. Throws `not_configured` when it has no Node of its own. */
+/** `from`: a tree like the one that the package installs. Throws `not_configured` when it is none. */
 export async function copyAgent(from: string, to: string): Promise<void> {
-  if (!existsSync(join(from, NODE))) {
-    throw new RemoraError('not_configured', `${from} has no ${NODE}; run npm ci there`);
+  const missing = NEEDED.filter((name) => !existsSync(join(from, name)));
+  if (missing.length > 0) {
+    const message = `${from} has no ${missing.join(' and no ')}; build images from a checkout after npm ci, or with the installed package`;
+    throw new RemoraError('not_configured', message);
   }
-  const packages = toProductionPackages(await readFile(join(from, 'package-lock.json'), 'utf8'));
-  const there = packages.filter((path) => existsSync(join(from, path)));
-  // Those of a package inside of another one are in the list themselves, or are for tests.
-  const nested = ['--exclude=node_modules/*/node_modules', '--exclude=node_modules/@*/*/node_modules'];
-  const inner = there.filter((path) => path.lastIndexOf('node_modules/') > 0);
-  const outer = there.filter((path) => !inner.includes(path));
-  await pack(from, to, [...nested, ...agentSources, ...outer, 'node_modules/.bin/node']);
-  if (inner.length > 0) await pack(from, to, inner);
-}
-
-async function pack(from: string, to: string, words: readonly string[]): Promise<void> {
   const script =
-    'from=$1; to=$2; shift 2; tar -C "$from" -c --owner=0 --group=0 --numeric-owner "$@" | tar -C "$to" -x -p';
-  await runTool('bash', ['-c', `set -e -o pipefail; mkdir -p "$2"; ${script}`, 'pack', from, to, ...words]);
+    'mkdir -p "$2"; tar -C "$1" -c --owner=0 --group=0 --numeric-owner "$3" . | tar -C "$2" -x -p --no-same-owner';
+  await runTool('bash', ['-c', `set -e -o pipefail; ${script}`, 'copy', from, to, LEFT_OUT]);
 }

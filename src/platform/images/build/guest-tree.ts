@@ -6,10 +6,11 @@ import { copyAgent } from './copy-agent.ts';
 import { enabledUnits, guestFiles, maskedUnits, strippedPaths } from './guest-files.ts';
 import type { Kernel } from './kernel.ts';
 import { copyModules } from './modules.ts';
+import { WARM_UP_PLACE } from './warm-up.ts';
 
 export interface GuestTreeOptions {
   readonly base: string;
-  /** The tree from which the agent is taken. */
+  /** A tree like the one that the package installs as /opt/remora. */
   readonly source: string;
   readonly kernel: Kernel;
   /** A directory whose files are put over those of the machine. */
@@ -17,6 +18,7 @@ export interface GuestTreeOptions {
 }
 
 const AGENT = 'opt/remora';
+const WARM_UP = new URL('./guest/warm-up.sh', import.meta.url).pathname;
 const UNITS = ['remora.socket', 'remora.service', 'remora-supervisor.socket', 'remora-supervisor.service'];
 const MORE_UNITS = ['remora-readonly.socket', 'remora-reseed.path', 'remora-reseed.service'];
 const NETWORK_UNITS = ['remora-network.socket', 'remora-network.path', 'remora-network.service'];
@@ -33,6 +35,7 @@ export async function makeGuestTree(options: GuestTreeOptions, tree: string): Pr
   await mkdir(join(tree, 'tmp'));
   await chmod(join(tree, 'tmp'), 0o1777);
   await copyAgent(options.source, join(tree, AGENT));
+  await runTool('install', ['-m', '0755', WARM_UP, join(tree, WARM_UP_PLACE)]);
   await copyModules(options.kernel, tree);
   for (const [path, content] of Object.entries(guestFiles)) {
     await mkdir(dirname(join(tree, path)), { recursive: true });

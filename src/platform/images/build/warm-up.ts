@@ -17,8 +17,8 @@ export interface WarmUpOptions {
 
 const LIMIT_MS = 15 * 60_000;
 const MEMORY_MB = 1_024;
-/** In the machine. */
-const PROGRAM = '/opt/remora/src/platform/images/build/guest/warm-up.sh';
+/** Where `guest/warm-up.sh` lies in the machine. */
+export const WARM_UP_PLACE = '/opt/remora/warm-up.sh';
 const DONE = 'remora: warm';
 const SHOWN_LINES = 20;
 
@@ -36,7 +36,7 @@ export async function warmUp({ kernel, initrd, disk, append, cpu, dir }: WarmUpO
       ...['--pdeathsig', 'KILL', 'qemu-system-x86_64'],
       ...['-M', 'q35,accel=tcg', '-cpu', cpu, '-smp', '2', '-m', String(MEMORY_MB)],
       ...['-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot', '-net', 'none'],
-      ...['-kernel', kernel, '-initrd', initrd, '-append', `${append} remora.net=none init=${PROGRAM}`],
+      ...['-kernel', kernel, '-initrd', initrd, '-append', `${append} remora.net=none init=${WARM_UP_PLACE}`],
       ...['-drive', `file=${disk.replaceAll(',', ',,')},format=raw,if=none,id=root,cache=unsafe`],
       ...['-device', 'virtio-blk-pci,drive=root', '-serial', `file:${console}`],
       ...['-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny'],
