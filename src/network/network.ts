@@ -32,7 +32,7 @@ export interface NetworkOptions extends ServeOptions {
 /** How often the rules of the kernel and the network of the machine are looked at. */
 const LOOK_MS = 2_000;
 /** How long the port of the process before is waited for: the agent answers there until it hears of this one. */
-const PORT_MS = 2_000;
+const PORT_MS = 5_000;
 const ENDED = new RemoraError('shutting_down', 'what enforces the network policy is ending; try again');
 
 /**

@@ -1,9 +1,10 @@
-// `remora network` in the machine of a world: as a user of its own that may change the packet filter and have the kernel run its programs, and has no
-// other right.
+// `remora network` in the machine of a world: as a user of its own that may change the packet filter and, where this process may, have the kernel run
+// its programs, and has no other right.
 import type { ChildProcess } from 'node:child_process';
 import { chownSync, mkdirSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
+import { findMissing } from '../../src/linux/processes/capabilities.ts';
 import { atEnd } from './at-end.ts';
 import { eventually } from './eventually.ts';
 import { WITH_GROUPS } from './network/attempt-notes.ts';
@@ -41,8 +42,12 @@ export async function openNetworkProcess(
   const socket = join(dir, 'run', 'network.sock');
   let child: ChildProcess | undefined;
   let log = '';
-  // CAP_NET_ADMIN, CAP_PERFMON and CAP_BPF.
-  const rights = '-all,+net_admin,+cap_38,+cap_39';
+  const missing = findMissing(['CAP_PERFMON', 'CAP_BPF']);
+  const forNames = [
+    ...(missing.includes('CAP_PERFMON') ? [] : ['+cap_38']),
+    ...(missing.includes('CAP_BPF') ? [] : ['+cap_39']),
+  ];
+  const rights = ['-all', '+net_admin', ...forNames].join();
   const asUser = [
     ...WITH_GROUPS,
     'setpriv',

@@ -19,7 +19,7 @@ export interface ResolverWatch extends AsyncDisposable {
   beginWithout(port: number): void;
 }
 
-const PAUSE_MS = 500;
+const PAUSE_MS = 250;
 
 export function createResolverWatch({ client, isNeeded, log }: ResolverWatchOptions): ResolverWatch {
   const ending = new AbortController();
