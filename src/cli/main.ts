@@ -1,6 +1,5 @@
 // Runs one command of `remora`: finds it, loads it, prints errors, and returns the exit code.
 import { readFileSync } from 'node:fs';
-import { isatty } from 'node:tty';
 import type { Invocation, Output } from './command.ts';
 import { daemonCommands } from './daemon-commands.ts';
 import { exitCode, LostError, UnreachableError, UsageError } from './exit-code.ts';
@@ -103,6 +102,6 @@ function createOutput(): Output {
     },
     line: (text) => void process.stdout.write(`${text}\n`),
     note: (text) => void process.stderr.write(`${text}\n`),
-    colours: isatty(1) && process.env.NO_COLOR === undefined && process.env.TERM !== 'dumb',
+    colours: process.stdout.isTTY === true && process.env.NO_COLOR === undefined && process.env.TERM !== 'dumb',
   };
 }

@@ -107,4 +107,5 @@ export const iso = { date: later(zod.iso.date), datetime: later(zod.iso.datetime
 export const coerce = { number: later(zod.coerce.number) };
 const choice = later(zod.enum);
 
+export { NEVER } from 'zod';
 export { choice as enum };

@@ -40,6 +40,11 @@ export class LoopWatch implements Disposable {
     this.#since_ms = now_ms;
   }
 
+  /** The time of each turn since the start, where the runtime measures it. */
+  get turns(): ReturnType<typeof monitorEventLoopDelay> | undefined {
+    return this.#turns;
+  }
+
   /** The longest hold since the start. */
   get longest(): Hold {
     const turn_ms = (this.#turns?.max ?? 0) / 1e6;

@@ -1,7 +1,7 @@
 // Schemas of the values of settings: each turns text, as it is in a file, a variable or a flag, into a checked value.
 import { isIP } from 'node:net';
-import { z } from 'zod';
 import { parseDuration } from '../../contract/duration.ts';
+import * as z from '../../contract/lazy-zod.ts';
 import { normalizeName } from '../../core/network-policy/domain-name.ts';
 import { parseIgnoredPorts } from '../../core/ports/port-class.ts';
 import { withoutLastSlashes } from '../../core/without-last-slashes.ts';

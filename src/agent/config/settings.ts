@@ -1,5 +1,5 @@
 // Every setting of the agent as one entry: where it may be written, its schema, and its default.
-import { z } from 'zod';
+import * as z from '../../contract/lazy-zod.ts';
 import { NETWORK_RULES_VARIABLE } from '../../core/network-wire.ts';
 import { PROGRAM_POLICY_VARIABLE } from '../../core/supervisor-wire.ts';
 import { gatewaySettings } from './gateway-settings.ts';

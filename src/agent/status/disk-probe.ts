@@ -1,5 +1,5 @@
 // Writes to the state directory to see whether its disk works. A disk that hangs holds one thread of the pool, and no second one.
-import { open, rm } from 'node:fs/promises';
+import fs from 'node:fs';
 import { join } from 'node:path';
 
 const NAME = '.check';
@@ -28,13 +28,14 @@ export function createDiskProbe(stateDir: string, write: (path: string) => Promi
   };
 }
 
+/** Node loads these functions when they are first asked for, which its watch does after the start. */
 async function writeAndSync(path: string): Promise<void> {
-  const file = await open(path, 'w', 0o600);
+  const file = await fs.promises.open(path, 'w', 0o600);
   try {
     await file.write('check');
     await file.sync();
   } finally {
     await file.close();
   }
-  await rm(path, { force: true });
+  await fs.promises.rm(path, { force: true });
 }

@@ -7,10 +7,6 @@ import type { LoopWatch } from '../../http/loop-watch.ts';
 
 /** How often a timer measures the delay of the event loop, on a runtime that does not measure each turn by itself. */
 const RESOLUTION_MS = 100;
-/** True when the runtime measures each turn. A timer for it would be more than half of the wake-ups of an idle agent. */
-const hasNativeDelay = Number(process.versions.node.split('.')[0]) >= 26;
-/** What a sample holds beside the delay: the interval of the timer, where there is one. */
-const NOMINAL_MS = hasNativeDelay ? 0 : RESOLUTION_MS;
 
 export type OwnCost = z.infer<typeof ownCost>;
 
@@ -19,15 +15,17 @@ export interface OwnCostMeter extends Disposable {
   read(): OwnCost;
 }
 
-export function createOwnCostMeter(loop: Pick<LoopWatch, 'longest'>, procRoot = '/proc'): OwnCostMeter {
-  let delay: ReturnType<typeof monitorEventLoopDelay> | undefined;
+/** A timer beside the turns that the runtime measures would be more than half of the wake-ups of an idle agent. */
+export function createOwnCostMeter(loop: Pick<LoopWatch, 'longest' | 'turns'>, procRoot = '/proc'): OwnCostMeter {
+  const { turns } = loop;
+  const delay = turns ?? monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  /** What a sample holds beside the delay: the interval of the timer, where there is one. */
+  const nominal_ms = turns === undefined ? RESOLUTION_MS : 0;
   const lag_ms = (percentile: number): number => {
-    const value = delay?.percentile(percentile) ?? 0;
-    return Math.max(0, Math.round((value / 1e6 - NOMINAL_MS) * 10) / 10);
+    return Math.max(0, Math.round((delay.percentile(percentile) / 1e6 - nominal_ms) * 10) / 10);
   };
   return {
     start() {
-      delay = monitorEventLoopDelay({ samplePerIteration: hasNativeDelay, resolution: RESOLUTION_MS });
       delay.enable();
     },
     read() {
@@ -46,7 +44,7 @@ export function createOwnCostMeter(loop: Pick<LoopWatch, 'longest'>, procRoot = 
       };
     },
     [Symbol.dispose]() {
-      delay?.disable();
+      delay.disable();
     },
   };
 }

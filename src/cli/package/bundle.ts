@@ -3,6 +3,7 @@
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
+import { toStartChunk } from './start-chunk.ts';
 import { FRONT, LAUNCHER, takeStartedFiles } from './started-files.ts';
 
 /** Code for one processor cannot be put into a file. */
@@ -40,6 +41,10 @@ export async function bundleProgram({ root, to, hasMaps }: BundleOptions): Promi
     chunkFileNames: '[name].cjs',
     // A program that is replaced while it runs may load a newer file: a name that is gone there is an error, another one in its place is not.
     minifyInternalExports: false,
+    // The text of a file stays in memory: without comments, and in one byte for each character.
+    comments: { legal: true, annotation: false, jsdoc: false },
+    charset: 'ascii',
+    codeSplitting: { groups: [toStartChunk(root)] },
     sourcemap: hasMaps,
   });
   for (const name of [FRONT, LAUNCHER]) chmodSync(join(to, name), EXECUTABLE);
