@@ -70,6 +70,11 @@ export class PlainPool implements ConnectionOwner {
     this.#url = new URL(options.origin);
   }
 
+  /** No connection is open, and no call is under way. */
+  get isEmpty(): boolean {
+    return this.#all.size === 0 && this.#waiting.length === 0 && this.#dialling.size === 0;
+  }
+
   /** False for a call that is not plain, of which nothing was done. */
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     const request = toPlainRequest(this.#url.host, options);
@@ -203,7 +208,6 @@ export class PlainPool implements ConnectionOwner {
   }
 
   #checkEnd(): void {
-    if (this.#ended === undefined) return;
-    if (this.#all.size === 0 && this.#waiting.length === 0 && this.#dialling.size === 0) this.#ended.resolve();
+    if (this.isEmpty) this.#ended?.resolve();
   }
 }

@@ -15,6 +15,7 @@ import type { Changes } from '../changes.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { Principal } from '../tokens/principal.ts';
 import { createGuardedConnector, type Resolve, resolveBySystem } from '../upstream/guarded-connector.ts';
+import { createProviderDispatch } from '../upstream/provider-dispatch.ts';
 import { createProviderFetch } from '../upstream/provider-fetch.ts';
 import type { Vault } from '../vault/vault.ts';
 import { createConnectorHandlers } from './connector-handlers.ts';
@@ -52,8 +53,8 @@ export interface Connectors extends AsyncDisposable {
   readonly service: ConnectorService;
   readonly credentials: Credentials;
   readonly handlers: Handlers<typeof connectorOperations & typeof oauthOperations, Principal>;
-  /** The dispatcher of calls to a provider: the guarded one where users give the address. */
-  readonly dispatcherFor: (entry: CatalogueEntry) => Dispatcher;
+  /** What calls of the gateway go out by: the guarded one where users give the address. */
+  readonly dispatcherFor: (entry: CatalogueEntry) => Pick<Dispatcher, 'dispatch'>;
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -67,8 +68,9 @@ export function createConnectors(deps: ConnectorsDeps): Connectors {
     ...pool,
     connect: joinAnswerChunks(createGuardedConnector(CONNECT_TIMEOUT_MS, resolve)),
   });
-  const dispatcherFor = (entry: CatalogueEntry) =>
-    entry.address.type === 'own' && !entry.allow_http ? guarded : plain;
+  const isGuarded = (entry: CatalogueEntry) => entry.address.type === 'own' && !entry.allow_http;
+  const { keepAliveTimeout: keepAlive_ms } = pool;
+  const calls = createProviderDispatch({ rest: plain, connectTimeout_ms: CONNECT_TIMEOUT_MS, keepAlive_ms });
 
   const fetch = createProviderFetch(plain);
   const guardedFetch = createProviderFetch(guarded);
@@ -84,7 +86,7 @@ export function createConnectors(deps: ConnectorsDeps): Connectors {
     clock,
     changes,
     log,
-    fetchFor: (entry) => (dispatcherFor(entry) === plain ? fetch : guardedFetch),
+    fetchFor: (entry) => (isGuarded(entry) ? guardedFetch : fetch),
     revoke: (entry, row) => revokeCredential(revokeDeps, entry, credentials.read(row)),
   });
   const states = createStateStore(storage);
@@ -108,12 +110,13 @@ export function createConnectors(deps: ConnectorsDeps): Connectors {
   return {
     service,
     credentials,
-    dispatcherFor,
+    dispatcherFor: (entry) => (isGuarded(entry) ? guarded : calls),
     handlers: {
       ...createConnectorHandlers({ service, toResponse, verifyKeys: deps.verifyKeys }),
       ...createOAuthHandlers({ oauth, provisioning, toResponse }),
     },
     async [Symbol.asyncDispose]() {
+      calls.destroy(new Error('the platform ends'));
       await Promise.all([plain.destroy(), guarded.destroy()]);
     },
   };

@@ -45,7 +45,7 @@ export interface ForwardCallDeps {
   /** Throws `unauthorized` when the caller's token is no longer valid. */
   readonly recheck: RecheckToken;
   /** The dispatcher of calls to a provider: the guarded one where users give the address. */
-  readonly dispatcherFor: (entry: CatalogueEntry) => Dispatcher;
+  readonly dispatcherFor: (entry: CatalogueEntry) => Pick<Dispatcher, 'dispatch'>;
   /** How long a WebSocket may stay open without a byte in either direction; ten minutes when absent, 0 = no limit. */
   readonly websocketIdle_ms?: number | undefined;
   /** The limits of each connector and of each sprite. */
