@@ -71,9 +71,9 @@ const shared = {
   pool: 'forks' as const,
   environment: 'node',
   // Far more than a test needs: what comes by itself comes soon, but on a machine with other work nobody can say how soon.
-  testTimeout: 60_000,
-  hookTimeout: 60_000,
-  expect: { poll: { timeout: 20_000 } },
+  testTimeout: 180_000,
+  hookTimeout: 180_000,
+  expect: { poll: { timeout: 60_000 } },
 };
 
 export default defineConfig({

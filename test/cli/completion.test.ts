@@ -34,7 +34,7 @@ it('knows each command and each flag', () => {
     const known = complete(...name.split(' '), '--');
     for (const flag of Object.keys(flags)) expect(known, name).toContain(`--${flag}`);
   }
-}, 120_000);
+});
 
 it.each(['zsh', 'fish'] as const)('is a script that %s can read', async (shell) => {
   const { code, out } = await runHere(['completion', shell]);

@@ -146,5 +146,5 @@ describe('remora dev', () => {
     await eventually(() => (seen.has('dev.json') && seen.has('authorization.header') ? true : undefined));
     for (const name of ['dev.json', 'authorization.header', 'agent.sock'])
       expect(existsSync(join(dir, name)), name).toBe(false);
-  }, 120_000);
+  });
 });

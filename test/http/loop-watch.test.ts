@@ -89,7 +89,7 @@ it('the platform warns, as the agent does', async () => {
   });
   await platform.call({ path: '/v1/sprites' });
   expect(await warned.promise).toMatchObject({ operation: expect.any(String) });
-}, 60_000);
+});
 
 it('says nothing of an operation that waits', async () => {
   const holds: Hold[] = [];

@@ -91,7 +91,7 @@ describe('a stream over a WebSocket', () => {
     const socket = connect(edge);
     await once(socket, 'open');
     socket.pause();
-    await expect.poll(() => cut, { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => cut).toBe(true);
     const end = closed(socket);
     socket.resume();
     const [code, reason] = await end;

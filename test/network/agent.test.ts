@@ -25,7 +25,7 @@ const PAUSE_MS = 200;
 type Get = Awaited<ReturnType<typeof openAgentWorld>>['get'];
 const partOf = async (get: Get) => (await get('/v1/status')).json.parts.network;
 describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network policy', () => {
-  const opened = openOnce(openAgentWorld, 90_000);
+  const opened = openOnce(openAgentWorld);
   const older = openOnce(async () => {
     const program = copyProgram();
     program.install('0.0.1');
@@ -37,7 +37,7 @@ describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network p
     eventually(() => {
       const [pid = before, ...others] = enforcersOf(opened().world);
       return pid !== before && others.length === 0 && curl('http://a.example/') === 0;
-    }, 30_000);
+    });
   const put = (...rules: object[]) => opened().overChannel('PUT', '/v1/policy/network', { rules });
 
   test('nothing runs beside it until something is restricted', async () => {

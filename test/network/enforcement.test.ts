@@ -31,7 +31,7 @@ describe.skipIf(isWithoutNetworks())('in a machine with a network policy', () =>
     const world = await openNetworkWorld();
     await world.setNames(names);
     return { world, network: await openNetworkProcess(world) };
-  }, 60_000);
+  });
   const curl = (...words: string[]) => opened().world.run([...CURL, ...words]);
   const enforce = (rules: readonly object[], exempt?: object) => opened().network.enforce(rules, exempt);
 
@@ -140,7 +140,7 @@ describe.skipIf(isWithoutNetworks())('in a machine with a network policy', () =>
     await eventually(async () => {
       await sleep(200);
       return curl('http://93.184.0.2/').status === REFUSED;
-    }, 40_000);
+    });
     const before = received;
     await eventually(() => received > before + 50);
     expect(curl('http://short.example/')).toMatchObject({ status: 0 });

@@ -8,7 +8,7 @@ import { isWithoutNetworks } from '../support/network-world.ts';
 const STEPS = 15;
 
 describe.skipIf(isWithoutNetworks())('through the kernel', () => {
-  const opened = openOnce(openPolicyWalk, 60_000);
+  const opened = openOnce(openPolicyWalk);
 
   test('a walk meets everything that can come of a policy', async () => {
     const counts = await opened().run('5eed0001', STEPS);

@@ -23,7 +23,7 @@ describe.skipIf(isWithoutNetworks())('at a platform whose machine enforces', () 
     const world = await openAgentWorld('platform');
     await world.start();
     return world;
-  }, 120_000);
+  });
   const curl = (url: string) =>
     opened().world.run(['curl', '-sS', '-m', '5', '-o', '/dev/null', '--noproxy', '*', url]).status;
   /** As on a disk that comes from another machine. */
@@ -36,7 +36,7 @@ describe.skipIf(isWithoutNetworks())('at a platform whose machine enforces', () 
     eventually(async () => {
       const answer = await opened().outside('POST', PATH, body);
       return answer.status === 503 ? false : answer;
-    }, 40_000);
+    });
 
   test('a policy holds in the machine when it is stored', async () => {
     const { outside, get } = opened();
@@ -117,12 +117,12 @@ describe.skipIf(isWithoutNetworks())('at a platform whose machine enforces', () 
     const before = (await get('/v1/status')).json.generation;
     expect((await post('/v1/machine/resumed', {})).status).toBe(202);
     // It reports, and opens its channel and its connections again.
-    await eventually(async () => (await get('/v1/status')).json.generation > before && (await model()) === 200, 40_000);
-    await eventually(isConnected, 40_000);
+    await eventually(async () => (await get('/v1/status')).json.generation > before && (await model()) === 200);
+    await eventually(isConnected);
     expect((await set({ rules: [{ action: 'deny', domain: '*' }] })).status).toBe(204);
     await movePlatform('10.20.0.2');
-    await eventually(async () => (await model()) === 200, 40_000);
-    await eventually(isConnected, 40_000);
+    await eventually(async () => (await model()) === 200);
+    await eventually(isConnected);
     expect([curl('http://b.example/'), curl('http://93.184.0.2/')]).not.toContain(0);
     expect((await set({ rules })).status).toBe(204);
   });
@@ -146,7 +146,7 @@ describe.skipIf(isWithoutNetworks())('at a platform whose machine enforces', () 
     await end();
     keepRules();
     await start();
-    await eventually(() => !existsSync(join(dir, 'state', 'network-policy.json')), 40_000);
+    await eventually(() => !existsSync(join(dir, 'state', 'network-policy.json')));
     expect((await get('/v1/policy/network')).json).toEqual(NOTHING);
     expect(curl('http://93.184.0.2/')).toBe(0);
   });
@@ -167,7 +167,7 @@ describe.skipIf(isWithoutNetworks())('at a platform whose machine enforces', () 
     const refused = await eventually(async () => {
       const answer = await outside('GET', services);
       return answer.status === 503 ? false : answer;
-    }, 40_000);
+    });
     expect(refused).toMatchObject({ status: 501, json: { error: 'not_supported', details: { missing } } });
     expect(await set({ rules: [{ action: 'deny', domain: '*' }] })).toMatchObject({ status: 501 });
     expect((await outside('GET', PATH)).json).toEqual({ rules });
@@ -179,7 +179,7 @@ describe.skipIf(isWithoutNetworks())('at a platform whose machine enforces', () 
     // It dials again and again, and says the same.
     expect((await ofMachine()).filter(isRefusal)).toHaveLength(1);
     expect((await set(NOTHING)).status).toBe(204);
-    await eventually(async () => (await outside('GET', services)).status === 200, 40_000);
+    await eventually(async () => (await outside('GET', services)).status === 200);
     expect((await get('/v1/status')).json.parts.network).toMatchObject({ state: 'off' });
   });
 

@@ -29,7 +29,7 @@ describe.skipIf(isWithoutNetworks(['/usr/bin/tcpdump', '/usr/bin/unshare', '/usr
       world.useNameServer();
       await world.setNames(names);
       return { world, network: await openNetworkProcess(world, []) };
-    }, 60_000);
+    });
     const curl = (...words: string[]) => opened().world.run([...CURL, '-o', '/dev/null', ...words]).status;
     const enforce = (policy: string) => opened().network.enforce(readPolicy(policy));
     const list = (...words: string[]) => opened().world.run(['nft', ...words]).stdout;

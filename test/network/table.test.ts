@@ -304,7 +304,7 @@ describe.skipIf(isWithoutNetworks(['/usr/bin/tcpdump', '/usr/bin/python3', '/usr
         return new Set(seen.filter(({ at_ms }) => at_ms >= from_ms && at_ms <= to_ms).map(({ what }) => what));
       };
       return { had, seenUnder };
-    }, 60_000);
+    });
 
     test.each(all)('$title', ({ title, line: { text, expected } }) => {
       const { had } = opened();

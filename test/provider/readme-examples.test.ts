@@ -24,7 +24,7 @@ const env = {
   SESSION_SECRET: 's'.repeat(32),
 };
 
-const opened = openOnce(packKit, 120_000);
+const opened = openOnce(packKit);
 let tarball = '';
 beforeAll(() => {
   tarball = opened();

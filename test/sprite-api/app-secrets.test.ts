@@ -135,7 +135,7 @@ test('programs of the app have them through its whole life, and nothing else sho
   await eventually(async () => (await log('again')).includes(none));
   expectHidden();
   expect(dir.startsWith(platform.dir)).toBe(true);
-}, 120_000);
+});
 
 test('a machine whose platform is away goes on with what it knows, and starts nothing where it knows nothing', async () => {
   const platform = await openKillablePlatform();
@@ -151,4 +151,4 @@ test('a machine whose platform is away goes on with what it knows, and starts no
   signalRunning(supervisor, 'SIGKILL');
   await eventually(async () => (await run()).text.includes(digest(CANARY)));
   expect(search.files(join(dir, '..', '..'))).toEqual([]);
-}, 120_000);
+});

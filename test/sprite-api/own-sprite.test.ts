@@ -61,8 +61,8 @@ test('a restore from inside says that the connection ends, and goes on without i
     if (said.at(-1)?.includes('ends now')) break;
   }
   await lines.ended;
-  await expect.poll(() => readFileSync(file, 'utf8'), { timeout: 20_000 }).toBe('one');
-  await expect.poll(async () => (await machine.status()).pid, { timeout: 20_000 }).not.toBe(pid);
+  await expect.poll(() => readFileSync(file, 'utf8')).toBe('one');
+  await expect.poll(async () => (await machine.status()).pid).not.toBe(pid);
   expect(existsSync(`/proc/${pid}`)).toBe(false);
 });
 

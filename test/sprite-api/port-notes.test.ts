@@ -38,7 +38,7 @@ test('a port that a program opens, to those who look at a terminal and to nobody
     shown += part;
   });
   const isOwn = ({ port }: Note) => shown.includes(`port=${port}\r\n`);
-  const opened = await eventually(() => ofTerminal.find((note) => note.type === 'port_opened' && isOwn(note)), 40_000);
+  const opened = await eventually(() => ofTerminal.find((note) => note.type === 'port_opened' && isOwn(note)));
   const closed = await eventually(
     () => ofTerminal.find(({ type, port }) => type === 'port_closed' && port === opened.port),
     40_000,
@@ -51,4 +51,4 @@ test('a port that a program opens, to those who look at a terminal and to nobody
   });
   expect(closed).toEqual({ ...opened, type: 'port_closed' });
   expect(ofPlain).toEqual([]);
-}, 120_000);
+});

@@ -49,7 +49,7 @@ async function openElsewhere() {
     eventually(async () => {
       const answer = await platform.call({ method, path: `${path}/${kind}`, ...(body === undefined ? {} : { body }) });
       return answer.status === 503 ? false : answer;
-    }, 30_000);
+    });
   return {
     ...{ platform, dir, start, call },
     // biome-ignore lint/suspicious/noExplicitAny: the fields of answers are what the tests compare.
@@ -63,7 +63,7 @@ async function openElsewhere() {
 
 const skip = loudly(cannotBecomeOther, `not root, or no user ${USER}: no program is restricted`);
 describe.skipIf(skip)('in a machine whose supervisor is of root', () => {
-  const opened = openOnce(openElsewhere, 60_000);
+  const opened = openOnce(openElsewhere);
   const fileOf = () => join(opened().dir, 'state', 'supervisor', 'program-policy.json');
 
   test('a policy holds in the machine when it is stored, and is read at the platform and inside', async () => {
@@ -88,7 +88,7 @@ describe.skipIf(skip)('in a machine whose supervisor is of root', () => {
     for (const text of [JSON.stringify({ privileges: {}, resources: {} }), '{']) {
       writeFileSync(fileOf(), text, { mode: 0o600 });
       await start();
-      await eventually(async () => isDeepStrictEqual(await inside('/v1/policy/privileges'), minimal), 30_000);
+      await eventually(async () => isDeepStrictEqual(await inside('/v1/policy/privileges'), minimal));
       await end();
     }
   });
@@ -112,7 +112,7 @@ describe.skipIf(skip)('in a machine whose supervisor is of root', () => {
     const { start, inside } = opened();
     writeFileSync(fileOf(), JSON.stringify({ privileges: minimal, resources: {} }), { mode: 0o600 });
     await start();
-    await eventually(async () => isDeepStrictEqual(await inside('/v1/policy/privileges'), {}), 30_000);
+    await eventually(async () => isDeepStrictEqual(await inside('/v1/policy/privileges'), {}));
     expect(existsSync(fileOf())).toBe(false);
   });
 
@@ -126,7 +126,7 @@ describe.skipIf(skip)('in a machine whose supervisor is of root', () => {
     await start();
     const args = ['-c', `grep NoNewPrivs /proc/self/status >> ${said}; exec sleep 600`];
     const define = () => platform.call({ method: 'PUT', path: `${service}?duration=0`, body: { cmd: 'sh', args } });
-    await eventually(async () => (await define()).status < 300, 30_000);
+    await eventually(async () => (await define()).status < 300);
     await eventually(() => /NoNewPrivs:\s*0\n/.test(readFileSync(said, 'utf8')));
     expect((await call('POST', 'privileges', minimal)).status).toBe(204);
     await end();
@@ -144,7 +144,7 @@ describe.skipIf(skip)('in a machine whose supervisor is of root', () => {
     expect([existsSync(socket), readFileSync(said, 'utf8')]).toEqual([false, '']);
     await end();
     await start(booted);
-    await eventually(() => readFileSync(said, 'utf8') !== '', 30_000);
+    await eventually(() => readFileSync(said, 'utf8') !== '');
     expect(readFileSync(said, 'utf8')).toMatch(/^NoNewPrivs:\s*1\n$/);
     expect(await held()).toBeUndefined();
     expect(await inside('/v1/policy/privileges')).toEqual(minimal);
@@ -169,9 +169,9 @@ describe.skipIf(skip)('in a machine whose supervisor is of root', () => {
     const missing = 'the user of this sprite (REMORA_USER)';
     const refusal = { status: 501, json: { error: 'not_supported', details: { missing } } };
     const services = () => platform.call({ path: '/v1/sprites/dev-1/services' });
-    expect(
-      await eventually(async () => ((await services()).status === 501 ? await services() : false), 30_000),
-    ).toMatchObject(refusal);
+    expect(await eventually(async () => ((await services()).status === 501 ? await services() : false))).toMatchObject(
+      refusal,
+    );
     expect(await call('POST', 'privileges', { noNewPrivileges: true })).toMatchObject(refusal);
     expect((await call('DELETE', 'privileges')).status).toBe(204);
     expect((await call('GET', 'privileges')).json).toEqual({});

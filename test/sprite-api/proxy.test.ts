@@ -146,7 +146,7 @@ test('what a caller sends before the connection is there arrives in its order, a
     await once(asking, 'close');
     return String(received()) === expected;
   });
-}, 60_000);
+});
 
 const source = `
 const server = require('node:net').createServer((socket) => socket.end(Buffer.alloc(5 * 1024 * 1024, 'x')));
@@ -202,4 +202,4 @@ test('a connection waits for the service of its port, starts one that has crashe
   await drain(await sprite.startService('web', '0s'));
   // At the first call, while it is about to listen.
   expect(await dial(machine, port)).toMatchObject({ status: 'connected' });
-}, 90_000);
+});

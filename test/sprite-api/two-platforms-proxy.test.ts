@@ -156,5 +156,5 @@ async function standsStill(read: () => number): Promise<number> {
     last = now;
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     return undefined;
-  }, 60_000);
+  });
 }

@@ -18,7 +18,7 @@ export const isWithoutChromium = () =>
 
 /** Call it at the top of a file. The result opens a context that nobody has used, until the end of the test. */
 export function openChromiumOnce(): (options?: BrowserContextOptions) => Promise<BrowserContext> {
-  const opened = openOnce(async () => (existsSync(PATH) ? await launch() : undefined), 60_000);
+  const opened = openOnce(async () => (existsSync(PATH) ? await launch() : undefined));
   return async (options) => {
     const browser = opened();
     if (browser === undefined) throw new Error('Chromium is not installed');

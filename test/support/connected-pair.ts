@@ -70,7 +70,7 @@ export async function openConnectedPair(database: Secret, hasAddress = true, pro
       if (status?.status !== 200) return false;
       const { channel } = JSON.parse(status.text).details;
       return channel.state === 'open' && channel.opened >= times;
-    }, 40_000);
+    });
   await connected(1);
   return { ...opened, dir, connected };
 }

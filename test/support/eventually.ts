@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** The first value that is neither undefined nor false. Throws after `limit_ms`. */
 export async function eventually<T>(
   look: () => T | undefined | false | Promise<T | undefined | false>,
-  limit_ms = 20_000,
+  limit_ms = 60_000,
 ): Promise<T> {
   const end = performance.now() + limit_ms;
   for (;;) {

@@ -80,7 +80,7 @@ export async function openAgentWorld(called: 'channel' | 'platform' = 'channel')
         ({ status }) => status === 200,
         () => false,
       );
-    }, 40_000);
+    });
   }
   async function end(): Promise<void> {
     const ended = new Promise((resolve) => agent?.once('close', resolve));

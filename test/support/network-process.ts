@@ -93,7 +93,7 @@ export async function openNetworkProcess(
           ({ status }) => status === 200,
           () => false,
         );
-      }, 40_000);
+      });
     },
     async end(signal) {
       const ended = child;

@@ -80,7 +80,7 @@ export async function openPostgresServer(): Promise<PostgresServer> {
           child = spawn(join(bin, 'postgres'), args, { ...owner, cwd: dir, stdio: 'ignore' });
         }
         return ask('SELECT 1').catch(() => undefined);
-      }, 30_000);
+      });
     },
     async stop(signal = 'SIGINT') {
       const stopped = child;

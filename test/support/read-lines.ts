@@ -46,7 +46,7 @@ export async function readLines(url: string, socketPath?: string, method = 'GET'
   return {
     response,
     ended,
-    async next(limit_ms = 20_000) {
+    async next(limit_ms = 60_000) {
       const deadline = performance.now() + limit_ms;
       for (;;) {
         const line = lines.shift();

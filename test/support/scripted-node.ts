@@ -81,7 +81,7 @@ export async function startNode(): Promise<ScriptedNode> {
     get mostAtOnce() {
       return mostAtOnce;
     },
-    next(limit_ms = 20_000) {
+    next(limit_ms = 60_000) {
       const first = waiting.shift();
       if (first !== undefined) return Promise.resolve(first);
       return new Promise((resolve, reject) => {

@@ -95,7 +95,7 @@ export async function startSupervisor(start: SupervisorStart = {}): Promise<Supe
     if (child.exitCode !== null) throw new Error(`it does not serve: ${text}`);
     const answer = await put({ target: '/v1/services' }).catch(() => undefined);
     return answer?.status === 200;
-  }, 40_000);
+  });
   return supervisor;
 }
 

@@ -44,7 +44,7 @@ describe.skipIf(isWithoutDebian())('the install lines, in a minimal Debian', () 
     eventually(async () => {
       const answer = JSON.parse(await ask('/v1/machine/resumed', '-X POST'));
       return answer.new ? Number(answer.generation) : undefined;
-    }, 30_000);
+    });
   const logOf = (unit: string) => machine.run(`journalctl --no-pager --output=cat -u ${unit}`);
 
   beforeAll(async () => {
@@ -116,8 +116,7 @@ describe.skipIf(isWithoutDebian())('the install lines, in a minimal Debian', () 
   });
 
   const service = async () => JSON.parse(await ask('/v1/services/web')).state;
-  const running = () =>
-    eventually(async () => ((await service())?.status === 'running' ? service() : undefined), 30_000);
+  const running = () => eventually(async () => ((await service())?.status === 'running' ? service() : undefined));
   /** The processes of the service, without those that have just been killed. */
   const pids = async () => {
     const said = await machine.run(
@@ -161,7 +160,7 @@ describe.skipIf(isWithoutDebian())('the install lines, in a minimal Debian', () 
     for (const how of ['restart remora-supervisor', 'kill --kill-who=main --signal=KILL remora-supervisor']) {
       const last = await pids();
       await machine.run(`systemctl ${how}`);
-      await eventually(async () => (await pids()).every((pid) => !last.includes(pid)), 30_000);
+      await eventually(async () => (await pids()).every((pid) => !last.includes(pid)));
       await running();
       expect(await pids()).toHaveLength(2);
     }

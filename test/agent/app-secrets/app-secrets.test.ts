@@ -153,7 +153,7 @@ test('a platform that never answers is waited for for a few seconds; what was kn
   expect(search.files(machine.dir)).toEqual([]);
   expect(search.processes()).toEqual([]);
   expect(search.in(machine.log() + again.log())).toEqual([]);
-}, 120_000);
+});
 
 test('a copy that is refused starts nothing with them, what it runs goes on, and who takes over has those of now', async () => {
   const { set, start, adopt } = await open();
@@ -197,4 +197,4 @@ test('a copy that is refused starts nothing with them, what it runs goes on, and
   await eventually(async () => (await taken.logOf('web')).includes(digest(later)));
   await shows(taken, later);
   await eventually(async () => (await one.run()) === UNAVAILABLE, 60_000);
-}, 120_000);
+});

@@ -102,7 +102,7 @@ it.each([
   },
 );
 
-it('answers in such chunks that nobody reads cost no memory', { timeout: 90_000 }, async () => {
+it('answers in such chunks that nobody reads cost no memory', async () => {
   const stack = await openStack();
   const open = (count: number) =>
     Promise.all(
@@ -128,7 +128,7 @@ it('answers in such chunks that nobody reads cost no memory', { timeout: 90_000 
 it.each([
   ['come', download],
   ['go', upload],
-])('eight bodies that %s in such chunks, and are read, cost no memory', { timeout: 90_000 }, async (_name, run) => {
+])('eight bodies that %s in such chunks, and are read, cost no memory', async (_name, run) => {
   const stack = await openStack();
   const pids = Object.values(stack.pids);
   const rss_bytes = () => pids.map((pid) => readMemory(pid).rss_bytes);

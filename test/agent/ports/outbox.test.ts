@@ -15,7 +15,7 @@ function startFor(platform: NoticePlatform, stateDir = tempDir()): Promise<Ports
   return startPortsAgent({ config, stateDir });
 }
 
-const soon = { timeout: 20_000 };
+const soon = { timeout: 60_000 };
 
 describe('the outbox', () => {
   it('tells the platform what opens and closes, in order, with the credential of the sprite', async () => {

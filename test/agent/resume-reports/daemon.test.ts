@@ -14,7 +14,7 @@ import { readLines } from '../../support/read-lines.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const name = { organization: 'acme', sprite: 'dev-1' } as const;
-const soon = { timeout: 20_000 };
+const soon = { timeout: 60_000 };
 /** What is said of a step that took too long. */
 const LATE = /(within|longer than) \d+ ms$/;
 

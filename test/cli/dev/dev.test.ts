@@ -47,7 +47,7 @@ describe('remora dev', () => {
   let dev: DevProcess;
   beforeAll(async () => {
     dev = await startDev({ dir });
-  }, 120_000);
+  });
   afterAll(async () => {
     await dev?.[Symbol.asyncDispose]();
     rmSync(dir, { recursive: true, force: true });
@@ -178,7 +178,7 @@ describe('remora dev', () => {
     expect(await pasteJson(dev.commandFor('becomes the primary'))).toMatchObject({ isPrimary: true });
     const replication = dev.commandFor('how fresh the replica is');
     await expect.poll(async () => (await pasteJson(replication)).primary).toBe('self');
-  }, 120_000);
+  });
 
   it('is refused a second time in the same directory, and goes on', async () => {
     const second = await runRemora(['dev', '--dir', dir, '--port', '0']);
@@ -341,7 +341,7 @@ it('ends when npm is told to end, which tells only the shell in between', async 
   await once(shell, 'exit');
   await expect.poll(() => processesOf(dir)).toEqual([]);
   expect(existsSync(join(dir, 'dev.json'))).toBe(false);
-}, 120_000);
+});
 
 describe('two of them', () => {
   it('run side by side, one in the default directory, which goes at the end; both end on other signals', async () => {
@@ -364,7 +364,7 @@ describe('two of them', () => {
     expect(isRunning(Number(status.pid))).toBe(false);
     expect(processesOf(temporary)).toEqual([]);
     expect(processesOf(kept)).toEqual([]);
-  }, 120_000);
+  });
 });
 
 it('cleans up after one that was killed, and goes on with its data', async () => {
@@ -376,7 +376,7 @@ it('cleans up after one that was killed, and goes on with its data', async () =>
   expect(isRunning(Number(pid))).toBe(false);
   expect(second.record.machine).toBe(first.record.machine);
   expect(await pasteJson(second.commandFor('a call through the gateway'))).toMatchObject({ target: '/hello?from=dev' });
-}, 120_000);
+});
 
 it('works in a directory whose path is too long for a socket', async () => {
   const dir = join(tempDir(), 'a-long-name'.repeat(12));
@@ -385,4 +385,4 @@ it('works in a directory whose path is too long for a socket', async () => {
   expect(await pasteJson(dev.commandFor('what the agent says of itself'))).toMatchObject({ state: 'awake' });
   await dev.end('SIGTERM');
   expect(existsSync(dev.record.socket)).toBe(false);
-}, 120_000);
+});

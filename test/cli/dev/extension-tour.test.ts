@@ -19,7 +19,7 @@ describe('a store of the sample provider', () => {
       rmSync(dir, { recursive: true, force: true });
     });
     return { dev, dir };
-  }, 120_000);
+  });
   const openContext = openChromiumOnce();
 
   const remora = (...words: string[]) =>

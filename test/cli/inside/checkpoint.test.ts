@@ -52,7 +52,7 @@ it('a machine keeps its own files, and puts them back', async () => {
     stdout: '',
     stderr: expect.stringMatching(/ends now.*connection was lost/s),
   });
-  await expect.poll(() => readFileSync(file, 'utf8'), { timeout: 20_000 }).toBe('first');
+  await expect.poll(() => readFileSync(file, 'utf8')).toBe('first');
   const shown = async () => (await runHere(['checkpoint', 'list'], env)).out;
-  await expect.poll(shown, { timeout: 20_000 }).toMatch(/before the restore of v0/);
+  await expect.poll(shown).toMatch(/before the restore of v0/);
 });

@@ -47,7 +47,7 @@ const item = (fields: Item = {}) => ({
 });
 
 describe.each(toTestStorages())('on $name', ({ skip, start, end, create }) => {
-  beforeAll(start, 60_000);
+  beforeAll(start);
   afterAll(end);
 
   /** A provider `kv` with a share of 12.5 %, and one extension, which it calls p1. `fetch` asks it for one day. */

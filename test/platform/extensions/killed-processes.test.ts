@@ -8,7 +8,7 @@ import { eventually } from '../../support/eventually.ts';
 import { openKillableExtensions, type Side } from '../../support/killable-extensions.ts';
 import { exchange, REDIRECT_URI, readTokenInfo, TestBrowser, toAuthorizePath } from '../../support/sign-on-client.ts';
 
-const opened = openOnce(openKillableExtensions, 60_000);
+const opened = openOnce(openKillableExtensions);
 
 /** Where the provider is with a request: it has not begun, it is done and not recorded, it is recorded and not answered. */
 const STEPS = ['before', 'after', 'answer'] as const;
@@ -71,7 +71,7 @@ test('a webhook is not lost with the process that sends it, nor with the one tha
     await replace(side);
     await eventually(async () => (await list()).every((each) => each.status === status));
   }
-}, 60_000);
+});
 
 function listFiles(dir: string): readonly string[] {
   return readdirSync(dir, { recursive: true, withFileTypes: true })
@@ -130,4 +130,4 @@ test('no secret of provider, user or extension is in a file, a log, an answer or
   );
   expect(leaks).toEqual([]);
   expect(places.get('what both have said')).toContain('a provider was asked');
-}, 60_000);
+});

@@ -70,7 +70,7 @@ async function add(
 const idsOf = (requests: readonly ProviderRequest[]) => requests.map(({ event }) => event?.id);
 
 describe.each(toTestStorages())('on $name', ({ skip, start, end, create }) => {
-  beforeAll(start, 60_000);
+  beforeAll(start);
   afterAll(end);
 
   async function openStorage(): Promise<Storage> {

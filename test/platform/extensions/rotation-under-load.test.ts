@@ -72,4 +72,4 @@ test('no creation, webhook or exchange is refused while the three secrets are ch
   // Some were signed with the new one before the provider had it, and then with the one of before.
   expect(provider.forged()).toBeGreaterThanOrEqual(CHANGES);
   expect(provider.resources.size).toBe(1);
-}, 120_000);
+});

@@ -70,7 +70,7 @@ function dialPipe(platform: PairedPlatform, target: string, headers: Readonly<Re
 }
 
 describe.skipIf(isWithoutPostgres())('a request that comes in at another platform process', () => {
-  const opened = openOnce(openPair, 60_000);
+  const opened = openOnce(openPair);
   const head = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: ${SPRITE_HOST}\r\n${more}\r\n`;
 
   test('reaches the machine, and the server there sees who called and where', async () => {

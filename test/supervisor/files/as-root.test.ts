@@ -67,7 +67,7 @@ function callAll({ home, get, put, post }: ServedFiles, round = 0) {
 }
 
 describe.skipIf(loudly(!isRoot, 'root in the tree of another user: this is not root'))('as root', () => {
-  it('nothing is redirected while a process exchanges a directory and a link', { timeout: 120_000 }, async () => {
+  it('nothing is redirected while a process exchanges a directory and a link', async () => {
     const served = await serveFiles(otherUser());
     const { home } = served;
     const victim = makeVictim(home);

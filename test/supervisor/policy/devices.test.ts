@@ -61,7 +61,7 @@ describe.skipIf(loudly(why !== undefined, `${why}: no device is refused`))('in a
     const other = findOther() ?? '';
     const { before } = openOwnGroup('devices');
     return { ...(await startSupervisor({ dir, user: USER, before })), other };
-  }, 30_000);
+  });
   const run = async (path: string) => (await runExec(opened().socket, ['sh', '-c', TRY, path])).stdout.trim();
 
   test('programs open the usual devices and those of the list, and no others', async () => {

@@ -33,7 +33,7 @@ async function openAs(user: string, before: readonly string[] = []) {
 describe.skipIf(loudly(cannotBecomeOther, `not root, or no user ${USER}: no program is restricted`))(
   'under root',
   () => {
-    const opened = openOnce(() => openAs(USER), 30_000);
+    const opened = openOnce(() => openAs(USER));
     const run = async (more = {}) => (await runExec(opened().socket, RIGHTS, more)).stdout.trim();
 
     test('the minimal profile leaves no right, and no way to another, to commands, terminals and services', async () => {

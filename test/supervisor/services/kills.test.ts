@@ -35,12 +35,12 @@ test('what ran is ended and started again; what was stopped by hand stays stoppe
   expect(findPids(mark)).toContain(before);
 
   const second = await startSupervisor({ dir });
-  await eventually(async () => (await second.read('web')).state?.status === 'running', 20_000);
+  await eventually(async () => (await second.read('web')).state?.status === 'running');
   expect(findPids(mark).filter((pid) => old.includes(pid))).toEqual([]);
   expect((await second.read('off')).state?.status).toBe('stopped');
   await second.post('web/stop');
   expect(countOf(mark)).toBe(0);
-}, 40_000);
+});
 
 test('a pid that belongs to another process by now is left alone', async () => {
   const dir = tempDir();
@@ -85,10 +85,10 @@ it.each([
       const list = await eventually(async () => {
         const services = (await second.ask({ target: '/v1/services' })).json as ServiceResponse[];
         return services.every(({ state }) => state?.status !== 'stopping') && services;
-      }, 20_000);
+      });
       expect(list.length).toBeLessThanOrEqual(1);
       const isUp = list.length === 1 && list[0]?.state?.status !== 'stopped';
-      if (isUp) await eventually(async () => (await second.read('web')).state?.status === 'running', 20_000);
+      if (isUp) await eventually(async () => (await second.read('web')).state?.status === 'running');
       if (isUp) expect(leadersOf(mark)).toHaveLength(1);
       else await eventually(() => countOf(mark) === 0);
       second.child.kill('SIGTERM');

@@ -70,7 +70,7 @@ test('a reader that does not read holds nothing up; it hears how many lines it h
   const response = await new Promise<import('node:http').IncomingMessage>((resolve) => slow.once('response', resolve));
   response.pause();
   writeFileSync(go, '');
-  await eventually(() => readLogOf(dir, 'web').includes('[stdout] done'), 30_000);
+  await eventually(() => readLogOf(dir, 'web').includes('[stdout] done'));
   let text = '';
   response.setEncoding('utf8').on('data', (chunk: string) => {
     text += chunk;
