@@ -631,6 +631,14 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
     expect(await usage.list({ ...all, ...none, sprite: 'b' })).toEqual([sum('2026-01-01', 'c1', 4)]);
     expect(await usage.list({ ...all, ...none, connector_id: 'c2' })).toEqual([sum('2026-01-02', 'c2', 4)]);
     expect(await usage.list({ ...all, ...none, until: '2026-01-01', connector_id: 'c2' })).toEqual([]);
+    // More than one statement takes, and one row twice: the connector was another provider's before.
+    const many = Array.from({ length: 130 }, (_, index) => of('2026-01-03', 'c3', `s${index}`));
+    const twice = { ...of('2026-01-03', 'c3', 's7'), provider: 'zzz' };
+    await Promise.all([usage.add([...many, twice]), usage.add([twice, ...many.toReversed()])]);
+    const third = { ...all, since: '2026-01-03', until: '2026-01-03' };
+    expect(await usage.list({ ...third, ...none })).toEqual([sum('2026-01-03', 'c3', 262)]);
+    expect(await usage.list({ ...third, ...none, sprite: 's7' })).toEqual([sum('2026-01-03', 'c3', 4)]);
+    expect(await usage.list({ ...third, ...none, sprite: 's129' })).toEqual([sum('2026-01-03', 'c3', 2)]);
   });
 
   test('the network policy of a sprite is replaced by one of those who have read the same', async () => {
