@@ -89,6 +89,20 @@ describe('a PostgreSQL server', () => {
     expect(questions.length).toBe(2);
   });
 
+  test('is asked again only after a while where many look', async () => {
+    const times_ms: number[] = [];
+    const version = createPostgresVersion({
+      async one<T>() {
+        times_ms.push(performance.now());
+        return { seen: 'a' } as T;
+      },
+    });
+    for (let round = 0; round < 5; round += 1) await Promise.all(Array.from({ length: 10 }, () => version.look()));
+    const pauses_ms = times_ms.slice(1).map((time_ms, index) => time_ms - (times_ms[index] ?? 0));
+    expect(pauses_ms.length).toBe(4);
+    expect(Math.min(...pauses_ms)).toBeGreaterThan(1);
+  });
+
   test('has another version with each other answer, and after what this process has written', async () => {
     const { questions, version, answer } = open();
     const seen: (number | undefined)[] = [];
