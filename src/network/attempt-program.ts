@@ -36,8 +36,20 @@ export function readValue(value: Buffer): { readonly pid: number; readonly comma
   return { pid: value.readUInt32LE(0), command: name.toString('utf8', 0, end === -1 ? name.length : end) };
 }
 
-const { COPY, CALL, EXIT, JUMP_UNLESS_SAME, LOAD_32, MOVE, ADD, SHIFT_RIGHT } = opcodes;
-const { STORE_32, STORE_64, STORE_VALUE_32, STORE_VALUE_64 } = opcodes;
+const {
+  ADD,
+  CALL,
+  COPY,
+  EXIT,
+  JUMP_UNLESS_SAME,
+  LOAD_32,
+  MOVE,
+  OR,
+  SHIFT_LEFT,
+  SHIFT_RIGHT,
+  STORE_64,
+  STORE_VALUE_64,
+} = opcodes;
 /** Registers: what a function answers, what it is given, what is kept over calls, and the end of the stack. */
 const [ANSWER, FIRST, SECOND, THIRD, FOURTH, ASKED, STACK] = [0, 1, 2, 3, 4, 6, 10] as const;
 /** Where what is told of the socket stands: `struct bpf_sock_addr`. */
@@ -59,11 +71,12 @@ const PASS = 1;
 export function toAttemptProgram(family: 'ip' | 'ip6', cookie: bigint, map: number): Buffer {
   const note = [
     ...(family === 'ip' ? copyAddress4() : copyAddress6()),
-    ...copyAsked(asked.port, KEY + 16),
-    ...copyAsked(asked.protocol, KEY + 20),
+    ...copyTwo(asked.port, asked.protocol, KEY + 16),
     call(calls.currentUser),
-    toInstruction(STORE_32, STACK, ANSWER, KEY + 24),
-    toInstruction(STORE_VALUE_32, STACK, 0, KEY + 28),
+    // The upper half is the group.
+    toInstruction(SHIFT_LEFT, ANSWER, 0, 0, 32),
+    toInstruction(SHIFT_RIGHT, ANSWER, 0, 0, 32),
+    toInstruction(STORE_64, STACK, ANSWER, KEY + 24),
     call(calls.currentProcess),
     // The lower half is the thread.
     toInstruction(SHIFT_RIGHT, ANSWER, 0, 0, 32),
@@ -96,18 +109,29 @@ const INSTRUCTION_BYTES = 8;
 function copyAddress4(): Buffer[] {
   return [
     toInstruction(STORE_VALUE_64, STACK, 0, KEY),
-    toInstruction(STORE_VALUE_32, STACK, 0, KEY + 8, MAPPED.readInt32LE(8)),
-    ...copyAsked(asked.address4, KEY + 12),
+    toInstruction(LOAD_32, SECOND, ASKED, asked.address4),
+    toWideMove(FIRST, BigInt(MAPPED.readUInt32LE(8))),
+    ...storeBoth(KEY + 8),
   ];
 }
 
 function copyAddress6(): Buffer[] {
-  return [0, 4, 8, 12].flatMap((at) => copyAsked(asked.address6 + at, KEY + at));
+  const at = asked.address6;
+  return [...copyTwo(at, at + 4, KEY), ...copyTwo(at + 8, at + 12, KEY + 8)];
 }
 
-/** 32 bits of what is told of the socket, to the stack. */
-function copyAsked(from: number, to: number): Buffer[] {
-  return [toInstruction(LOAD_32, FIRST, ASKED, from), toInstruction(STORE_32, STACK, FIRST, to)];
+/** Twice 32 bits of what is told of the socket, to the stack. */
+function copyTwo(first: number, second: number, to: number): Buffer[] {
+  return [toInstruction(LOAD_32, FIRST, ASKED, first), toInstruction(LOAD_32, SECOND, ASKED, second), ...storeBoth(to)];
+}
+
+/** In one step: older kernels, such as 6.1, do not let a program without CAP_PERFMON write half of what a register was written to. */
+function storeBoth(to: number): Buffer[] {
+  return [
+    toInstruction(SHIFT_LEFT, SECOND, 0, 0, 32),
+    toInstruction(OR, FIRST, SECOND),
+    toInstruction(STORE_64, STACK, FIRST, to),
+  ];
 }
 
 /** A place of the stack, for a function. */

@@ -4,9 +4,7 @@ export const opcodes = {
   /** A register from 32 bits of memory. */
   LOAD_32: 0x61,
   /** Memory from a register, or from the value. */
-  STORE_32: 0x63,
   STORE_64: 0x7b,
-  STORE_VALUE_32: 0x62,
   STORE_VALUE_64: 0x7a,
   /** A register from the value, from another one, or from a value of 64 bits, which takes two instructions. */
   MOVE: 0xb7,
@@ -14,6 +12,9 @@ export const opcodes = {
   MOVE_64: 0x18,
   ADD: 0x07,
   AND: 0x57,
+  /** With another register. */
+  OR: 0x4f,
+  SHIFT_LEFT: 0x67,
   SHIFT_RIGHT: 0x77,
   /** Jumps compare a register with the value, or with another one, and go on behind as many instructions as the offset says. */
   JUMP_UNLESS_EQUAL: 0x55,
