@@ -24,6 +24,7 @@ export class AnswerWriter {
   readonly #onBytes: ((bytes: Buffer) => void) | undefined;
   readonly #pieces = new Pieces();
   #isDue = false;
+  #isPaused = false;
 
   /** `onBytes` gets the bytes that are written, and must neither keep nor change them. */
   constructor(response: ServerResponse, source: AnswerSource, onBytes: ((bytes: Buffer) => void) | undefined) {
@@ -44,7 +45,7 @@ export class AnswerWriter {
   flush(): void {
     if (this.#pieces.bytes === 0 || this.#response.destroyed) return;
     const bytes = this.#pieces.take();
-    if (!this.#backlog.write(bytes, () => this.#free(bytes))) this.#source.pause();
+    if (!this.#backlog.write(bytes, () => this.#free(bytes))) this.#pause();
     this.#onBytes?.(bytes);
   }
 
@@ -56,6 +57,16 @@ export class AnswerWriter {
     const bytes = isSmall ? this.#pieces.take() : undefined;
     this.#response.end(bytes);
     if (bytes !== undefined) this.#onBytes?.(bytes);
+  }
+
+  #pause(): void {
+    this.#source.pause();
+    if (this.#isPaused) return;
+    this.#isPaused = true;
+    this.#response.once('drain', () => {
+      this.#isPaused = false;
+      this.#source.resume();
+    });
   }
 
   /** A stream of HTTP/2 may say that bytes were written while they are still on their way. */

@@ -63,8 +63,14 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
         upgrades: (request, protocol) => mayUpgrade(router, request, protocol),
         serve(exchange, problem) {
           if (onCall !== undefined) watchExchange(exchange, onCall, log);
-          const served = problem === undefined ? serveCall(exchange) : Promise.reject(problem);
-          served.catch((error: unknown) => fail(error, exchange));
+          try {
+            if (problem !== undefined) throw problem;
+            const served = serveCall(exchange);
+            if (served instanceof Promise) served.catch((error: unknown) => fail(error, exchange));
+          } catch (error) {
+            // Not before the parser is done with what has arrived.
+            queueMicrotask(() => fail(error, exchange));
+          }
         },
         shutdown,
         log,

@@ -40,36 +40,38 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
   #informational: InformationalLimit | undefined;
   #informationalWriter: InformationalWriter | undefined;
   #writer: AnswerWriter | undefined;
-  #mayRetry = false;
   #settled = false;
-  #resolve: (outcome: ExchangeOutcome | 'not_sent') => void = () => undefined;
-  #reject: (error: unknown) => void = () => undefined;
+  readonly #resolve: (outcome: ExchangeOutcome) => void;
+  readonly #reject: (error: unknown) => void;
+  readonly #onNotSent: (() => void) | undefined;
 
-  constructor({ request, response, upstream, headers, body }: AttemptParts) {
+  /** `onNotSent` is called in place of the other two when another try may be made. */
+  constructor(
+    { request, response, upstream, headers, body }: AttemptParts,
+    resolve: (outcome: ExchangeOutcome) => void,
+    reject: (error: unknown) => void,
+    onNotSent?: () => void,
+  ) {
     this.#request = request;
     this.#response = response;
     this.#upstream = upstream;
     this.#headers = headers;
     this.#body = body;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#onNotSent = onNotSent;
   }
 
-  /** `not_sent`: another try may be made; only when `mayRetry`. */
-  run(mayRetry: boolean): Promise<ExchangeOutcome | 'not_sent'> {
-    this.#mayRetry = mayRetry;
-    return new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-      this.#response.on('close', this.#onClose);
-      this.#response.on('drain', this.#onDrain);
-      this.#upstream.signal?.addEventListener('abort', this.#onCut);
-      if (this.#response.destroyed) this.#onClose();
-      else if (this.#upstream.signal?.aborted) this.#onCut();
-      else this.#dispatch();
-    });
+  run(): void {
+    this.#response.on('close', this.#onClose);
+    this.#upstream.signal?.addEventListener('abort', this.#onCut);
+    if (this.#response.destroyed) this.#onClose();
+    else if (this.#upstream.signal?.aborted) this.#onCut();
+    else this.#dispatch();
   }
 
   #dispatch(): void {
-    const { dispatcher, origin, path, headersTimeout_ms, idleTimeout_ms, tunnel } = this.#upstream;
+    const { origin, path, headersTimeout_ms, idleTimeout_ms, tunnel } = this.#upstream;
     const options = {
       origin,
       path,
@@ -78,9 +80,9 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
       body: this.#body.open(),
       headersTimeout: headersTimeout_ms ?? HEADERS_TIMEOUT_MS,
       bodyTimeout: idleTimeout_ms ?? 0,
-      ...(tunnel === undefined ? {} : { upgrade: 'websocket' }),
+      upgrade: tunnel === undefined ? null : 'websocket',
     };
-    dispatcher().dispatch(options, this);
+    this.#upstream.dispatcher().dispatch(options, this);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -174,9 +176,9 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
     }
     const safe = onlyReads(this.#request.method) && this.#body.bytes === 0;
     const sent = { started: this.#controller !== undefined, answered: this.#answerSeen, safe };
-    if (this.#mayRetry && this.#body.repeatable && isRetryable(error, sent)) {
+    if (this.#onNotSent !== undefined && this.#body.repeatable && isRetryable(error, sent)) {
       this.#finish();
-      this.#resolve('not_sent');
+      this.#onNotSent();
       return;
     }
     this.#fail(toUpstreamError(error, this.#upstream.from, sent));
@@ -197,8 +199,6 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
     this.#cancel(error, 'cut');
     this.#response.destroy();
   };
-
-  readonly #onDrain = (): void => this.#controller?.resume();
 
   #cancel(reason: Error, ended: ExchangeEnd): void {
     if (this.#settled) return;
@@ -230,7 +230,6 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
   #finish(): void {
     this.#settled = true;
     this.#response.off('close', this.#onClose);
-    this.#response.off('drain', this.#onDrain);
     this.#upstream.signal?.removeEventListener('abort', this.#onCut);
   }
 }

@@ -5,7 +5,7 @@ import type { AnyEdgeOptions } from './edge-options.ts';
 import type { Exchange } from './exchange.ts';
 import { parseWith } from './parse-with.ts';
 import { PassOn } from './pass-on.ts';
-import type { Router } from './router.ts';
+import type { Match, Router } from './router.ts';
 import { targetPath } from './target-path.ts';
 import type { WriteAnswer } from './write-answer.ts';
 
@@ -16,31 +16,43 @@ export interface ServeCallDeps extends Pick<AnyEdgeOptions, 'handlers' | 'authen
   readonly writeAnswer: WriteAnswer;
 }
 
-/** Resolves once the handler is done. Rejects with the error to answer with. */
-export function createCallServer(deps: ServeCallDeps): (exchange: Exchange) => Promise<void> {
+/**
+ * Gives a promise while the handler is at work; nothing that waits for nothing waits for a promise. Throws or rejects with the error to
+ * answer with.
+ */
+export function createCallServer(deps: ServeCallDeps): (exchange: Exchange) => unknown {
   const { router, handlers, bodyDeadline_ms, loop, writeAnswer } = deps;
-  return async (exchange) => {
-    const { request, response, listener, upgrade } = exchange;
-    checkRequest(request);
-    deps.checkOpen();
-    const match = router.match(request.method ?? '', targetPath(request), upgrade?.protocol, request.headers.accept);
-    exchange.match = match;
-    const { id, operation, params } = match;
-    const onTurn = () => loop?.enter(id);
-    onTurn();
-    if (operation.noStore === true) response.setHeader('cache-control', 'no-store');
-    const given = deps.authenticate(request, operation, listener);
-    const principal = given instanceof Promise ? await given : given;
+
+  function serve(
+    exchange: Exchange,
+    { id, operation, params }: Match,
+    onTurn: () => void,
+    principal: unknown,
+  ): unknown {
+    const { request, response, upgrade } = exchange;
     exchange.principal = principal;
     const handler = handlers[id];
     if (handler === undefined) throw new Error(`operation ${id} has no handler`);
     if (handler instanceof PassOn) {
       if (operation.params !== undefined) parseWith(operation.params, params, 'path');
-      await handler.run({ params, principal, request, upgrade }, response);
-      return;
+      return handler.run({ params, principal, request, upgrade }, response);
     }
-    const made = toCall({ request, response, operation, params, principal, upgrade, bodyDeadline_ms, onTurn });
-    const call = made instanceof Promise ? await made : made;
-    await writeAnswer({ exchange, operation, call, handler, onTurn });
+    const call = toCall({ request, response, operation, params, principal, upgrade, bodyDeadline_ms, onTurn });
+    if (!(call instanceof Promise)) return writeAnswer({ exchange, operation, call, handler, onTurn });
+    return call.then((read) => writeAnswer({ exchange, operation, call: read, handler, onTurn }));
+  }
+
+  return (exchange) => {
+    const { request, response, listener, upgrade } = exchange;
+    checkRequest(request);
+    deps.checkOpen();
+    const match = router.match(request.method ?? '', targetPath(request), upgrade?.protocol, request.headers.accept);
+    exchange.match = match;
+    const onTurn = () => loop?.enter(match.id);
+    onTurn();
+    if (match.operation.noStore === true) response.setHeader('cache-control', 'no-store');
+    const principal = deps.authenticate(request, match.operation, listener);
+    if (!(principal instanceof Promise)) return serve(exchange, match, onTurn, principal);
+    return principal.then((known) => serve(exchange, match, onTurn, known));
   };
 }

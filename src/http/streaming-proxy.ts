@@ -1,9 +1,8 @@
 // Passes one exchange through: the caller's request to an upstream, its answer straight into the caller's response. Bytes are
 // never re-parsed, both directions have back-pressure, and the end of either side ends the other.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { RemoraError } from '../core/remora-error.ts';
-import { readCallerBody, wholeBody } from './caller-body.ts';
-import { ExchangeAttempt } from './exchange-attempt.ts';
+import { type CallerBody, readCallerBody, wholeBody } from './caller-body.ts';
+import { type AttemptParts, ExchangeAttempt } from './exchange-attempt.ts';
 import type { ExchangeOutcome } from './exchange-outcome.ts';
 import { BODY_CAP_BYTES, type ExchangeUpstream } from './exchange-upstream.ts';
 
@@ -13,26 +12,36 @@ import { BODY_CAP_BYTES, type ExchangeUpstream } from './exchange-upstream.ts';
  * when nothing was received. Trailers and informational answers of the upstream pass; trailers of a request do not, undici has no
  * way to send them.
  */
-export async function streamExchange(
+export function streamExchange(
   request: IncomingMessage,
   response: ServerResponse,
   upstream: ExchangeUpstream,
 ): Promise<ExchangeOutcome> {
-  response.on('error', ignore);
-  const headers = upstream.headers.request(request.rawHeaders);
-  const { bodyCap_bytes = BODY_CAP_BYTES, bodyIdle_ms } = upstream;
-  const given = upstream.body === undefined ? undefined : wholeBody(upstream.body);
-  const read = given ?? readCallerBody(request, response, bodyCap_bytes, bodyIdle_ms);
-  const body = read instanceof Promise ? await read : read;
-  if (body === undefined) return { ended: 'caller_gone', status: undefined, request_bytes: 0, response_bytes: 0 };
-  const parts = { request, response, upstream, headers, body };
-  const first = await new ExchangeAttempt(parts).run(true);
-  if (first !== 'not_sent') return first;
+  return new Promise((resolve, reject) => {
+    response.on('error', ignore);
+    const headers = upstream.headers.request(request.rawHeaders);
+    const begin = (body: CallerBody | undefined): void => {
+      if (body === undefined) {
+        resolve({ ended: 'caller_gone', status: undefined, request_bytes: 0, response_bytes: 0 });
+        return;
+      }
+      const parts = { request, response, upstream, headers, body };
+      const onNotSent = () => void tryAgain(parts).then(resolve, reject);
+      new ExchangeAttempt(parts, resolve, reject, onNotSent).run();
+    };
+    const { bodyCap_bytes = BODY_CAP_BYTES, bodyIdle_ms } = upstream;
+    const given = upstream.body === undefined ? undefined : wholeBody(upstream.body);
+    const read = given ?? readCallerBody(request, response, bodyCap_bytes, bodyIdle_ms);
+    if (read instanceof Promise) read.then(begin).catch(reject);
+    else begin(read);
+  });
+}
+
+async function tryAgain(parts: AttemptParts): Promise<ExchangeOutcome> {
+  const { request, upstream } = parts;
   const policy = await upstream.headersOfSecondTry?.();
   const again = policy === undefined ? parts : { ...parts, headers: policy.request(request.rawHeaders) };
-  const second = await new ExchangeAttempt(again).run(false);
-  if (second !== 'not_sent') return second;
-  throw new RemoraError('upstream_failed', `the ${upstream.from} could not be reached`);
+  return new Promise((resolve, reject) => new ExchangeAttempt(again, resolve, reject).run());
 }
 
 function ignore(): void {}

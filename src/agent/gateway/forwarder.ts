@@ -8,12 +8,11 @@ import type { CallLimits } from '../../core/gateway/call-limits.ts';
 import { withoutCapability } from '../../core/gateway/capability-text.ts';
 import { GatewayHeaders } from '../../core/gateway/gateway-headers.ts';
 import { parseGatewayTarget } from '../../core/gateway/gateway-target.ts';
-import { createUsageReader, type UsageReader } from '../../core/gateway/token-usage.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Secret } from '../../core/secret.ts';
 import { withoutLastSlashes } from '../../core/without-last-slashes.ts';
 import { withoutQuery } from '../../core/without-query.ts';
-import { BODY_IDLE_MS } from '../../http/caller-body.ts';
+import type { ExchangeOutcome } from '../../http/exchange-outcome.ts';
 import { streamExchange } from '../../http/streaming-proxy.ts';
 import { toTunnel } from '../../http/to-tunnel.ts';
 import type { Upgrade } from '../../http/upgrade.ts';
@@ -24,14 +23,13 @@ import { toEmptyEntry } from './audit/empty-audit-entry.ts';
 import type { CallMetrics } from './call-metrics.ts';
 import type { GatewayConfig } from './gateway-options.ts';
 import type { HeldCall, HeldCalls } from './held-calls.ts';
-import type { OpenCalls } from './open-calls.ts';
+import type { OpenCall, OpenCalls } from './open-calls.ts';
+import { PlatformExchange, type PlatformHop } from './platform-exchange.ts';
 import type { Verdict } from './policies/judge-call.ts';
 import type { Verdicts } from './policies/verdicts.ts';
 
 /** How many calls may be in flight. Each takes two descriptors, and a program in an endless loop must not take all of them. */
 export const MAX_OPEN_CALLS = 2_048;
-/** Added to the platform's own time limit, so that the platform answers first: its error knows more. */
-const PLATFORM_GRACE_MS = 10_000;
 
 /** Read at each call, because a reload changes them. */
 export type ForwarderSettings = Pick<
@@ -87,6 +85,9 @@ export function createForwarder(options: ForwarderOptions): Forward {
     return headers;
   }
 
+  const { upstream, settings, onTurn, gate } = options;
+  const hop: PlatformHop = { origin, upstream, settings, onTurn, presentHeaders, gate };
+
   /** A verdict that has to wait for nothing comes at once. */
   function verdict(request: IncomingMessage, held: HeldCall): Verdict | Promise<Verdict> {
     const target = parseGatewayTarget(request.method ?? '', request.url ?? '', request.rawHeaders);
@@ -106,70 +107,49 @@ export function createForwarder(options: ForwarderOptions): Forward {
     return gate === undefined ? pass() : gate.then(pass);
   }
 
-  async function stream(
-    request: IncomingMessage,
-    response: ServerResponse,
-    upgrade: Upgrade | undefined,
-    until: AbortSignal | undefined,
-    { target }: Extract<Verdict, { type: 'allow' }>,
-    entry: AuditEntry,
-  ): Promise<void> {
-    const tunnel = toTunnel(request, upgrade, options.settings.websocketIdle_ms);
-    using _admitted = options.limits.admit(target.connector_id);
-    using call = options.openCalls.open(target, tunnel !== undefined, until);
-    let usage: UsageReader | undefined;
-    const outcome = await streamExchange(request, response, {
-      dispatcher: () => options.upstream.calls,
-      origin,
-      path: basePath + withoutCapability(request.url ?? ''),
-      headers: presentHeaders(),
-      async headersOfSecondTry() {
-        await options.gate();
-        return presentHeaders();
-      },
-      from: 'platform',
-      signal: call,
-      headersTimeout_ms: options.settings.headersTimeout_ms + PLATFORM_GRACE_MS,
-      idleTimeout_ms: options.settings.idleTimeout_ms,
-      ...(tunnel === undefined ? {} : { tunnel }),
-      bodyCap_bytes: options.settings.bodyCap_bytes,
-      bodyIdle_ms: options.settings.bodyIdle_ms ?? BODY_IDLE_MS,
-      onTurn: options.onTurn,
-      observe(headers) {
-        usage = createUsageReader(headers);
-        return usage?.push;
-      },
-    });
+  /** What is known of a call that was sent, once it is over. */
+  function note(outcome: ExchangeOutcome, exchange: PlatformExchange, entry: AuditEntry): void {
     const { status = null } = outcome;
     if (status === 401 || status === 403) options.onRefused();
     entry.ended = outcome.ended;
     entry.status = status;
     entry.request_bytes = outcome.request_bytes;
     entry.response_bytes = outcome.response_bytes;
-    entry.code = codeOf(outcome.reason ?? call.reason);
-    const used = usage?.read();
+    entry.code = codeOf(outcome.reason ?? exchange.signal.reason);
+    const used = exchange.usage?.read();
     if (used !== undefined) Object.assign(entry, used);
   }
 
   return async (request, response, upgrade, until) => {
     const started_ms = options.clock.mono_ms();
     const entry = toEmptyEntry(request);
-    using held = options.heldCalls.begin();
+    // With `using`, each of these would cost a call as much as a look at its policy does.
+    const held = options.heldCalls.begin();
+    let admitted: Disposable | undefined;
+    let call: OpenCall | undefined;
     try {
       const judged = verdict(request, held);
       const found = options.confirm(judged instanceof Promise ? await judged : judged);
       describe(found, entry);
       if (found.type !== 'allow') throw toRefusal(found);
-      await stream(request, response, upgrade, until, found, entry);
+      const tunnel = toTunnel(request, upgrade, options.settings.websocketIdle_ms);
+      admitted = options.limits.admit(found.target.connector_id);
+      call = options.openCalls.open(found.target, tunnel !== undefined, until);
+      const path = basePath + withoutCapability(request.url ?? '');
+      const exchange = new PlatformExchange(hop, path, call, tunnel);
+      note(await streamExchange(request, response, exchange), exchange, entry);
     } catch (error) {
       const code = codeOf(error) ?? 'internal';
       entry.code = code;
       entry.status = response.destroyed ? null : errorStatus[code];
       throw error;
     } finally {
+      call?.[Symbol.dispose]();
+      admitted?.[Symbol.dispose]();
       entry.ms = Math.round(options.clock.mono_ms() - started_ms);
       options.audit.add(entry);
       options.metrics.add(entry);
+      held[Symbol.dispose]();
     }
   };
 }
