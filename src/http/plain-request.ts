@@ -25,10 +25,12 @@ const ofConnection: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
+/** What stands before the value of a header that passes. */
 const ofName = rememberNames((name) => {
   const folded = name.toLowerCase();
-  if (folded === 'content-length') return 'length';
-  return TOKEN.test(name) && !ofConnection.has(folded) ? 'passes' : 'odd';
+  if (folded === 'content-length') return { kind: 'length', before: '' };
+  const passes = TOKEN.test(name) && !ofConnection.has(folded);
+  return passes ? { kind: 'passes', before: `\r\n${name}: ` } : { kind: 'odd', before: '' };
 });
 
 export interface PlainRequest {
@@ -48,16 +50,17 @@ export function toPlainRequest(host: string, options: Dispatcher.DispatchOptions
   if ((body !== null && !hasBody) || !path.startsWith('/') || ILLEGAL_IN_PATH.test(path)) return undefined;
   if (!Array.isArray(headers)) return undefined;
   const size_bytes = body?.length ?? 0;
-  let head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
+  const parts = [method, ' ', path, ' HTTP/1.1\r\nhost: ', host, '\r\nconnection: keep-alive'];
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = headers[index] ?? '';
     const value = headers[index + 1] ?? '';
-    const kind = ofName(name);
+    const { kind, before } = ofName(name);
     if (kind === 'odd' || ILLEGAL_IN_VALUE.test(value)) return undefined;
-    if (kind === 'passes') head += `${name}: ${value}\r\n`;
+    if (kind === 'passes') parts.push(before, value);
     else if (value !== String(size_bytes)) return undefined;
   }
-  return { head: hasBody ? `${head}content-length: ${size_bytes}\r\n\r\n` : `${head}\r\n`, body };
+  parts.push(hasBody ? `\r\ncontent-length: ${size_bytes}\r\n\r\n` : '\r\n\r\n');
+  return { head: parts.join(''), body };
 }
 
 /** Undefined for a body that is not there as a whole. */

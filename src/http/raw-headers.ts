@@ -4,6 +4,7 @@ import type { Dispatcher } from 'undici';
 /** Raw headers as undici keeps them, one byte in each character. */
 export function toTexts(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
   if (!Array.isArray(raw)) return [];
+  if (typeof raw[0] === 'string') return raw as string[];
   return raw.map((item) => (typeof item === 'string' ? item : item.toString('latin1')));
 }
 

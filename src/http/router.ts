@@ -30,6 +30,12 @@ interface Prefix {
   readonly operations: Entry;
 }
 
+interface OwnedPrefix extends Prefix {
+  readonly rivals: readonly string[];
+}
+
+const none: Readonly<Record<string, string>> = {};
+
 /** Throws when two operations claim one method of one path, or name its parameters differently. */
 export function createRouter(operations: Operations): Router {
   const tree = createTree<Entry>();
@@ -60,18 +66,17 @@ export function createRouter(operations: Operations): Router {
   return {
     match(method, path, protocol, accept) {
       // Most calls of the gateway end here: to look through the tree for each would cost more than all the rest of this function.
-      const sure = owned.find(
-        ({ prefix, rivals }) => path.startsWith(prefix) && !rivals.some((rival) => path.startsWith(rival)),
-      );
+      const sure = findOwner(owned, path);
       if (sure !== undefined && !entries.has(withoutSlash(path))) {
-        return { ...pick(sure.operations, method, { protocol, accept }), params: {} };
+        const { id, operation } = pick(sure.operations, method, protocol, accept);
+        return { id, operation, params: none };
       }
       const found = path.includes('//') ? undefined : findRoute(tree, '', path);
       if (found !== undefined) {
-        return { ...pick(found.data, method, { protocol, accept }), params: decodeParams(found.params ?? {}) };
+        return { ...pick(found.data, method, protocol, accept), params: decodeParams(found.params ?? {}) };
       }
       const rest = prefixes.find((candidate) => path.startsWith(candidate.prefix));
-      if (rest !== undefined) return { ...pick(rest.operations, method, { protocol, accept }), params: {} };
+      if (rest !== undefined) return { ...pick(rest.operations, method, protocol, accept), params: none };
       throw new RemoraError('not_found', `there is nothing at ${path}; GET /openapi.json lists what is`);
     },
   };
@@ -90,6 +95,17 @@ function toRivals({ prefix }: Prefix, entries: readonly { readonly path: string 
   });
 }
 
+/** The prefix of the path which nothing else could claim. */
+function findOwner(owned: readonly OwnedPrefix[], path: string): OwnedPrefix | undefined {
+  for (const one of owned) {
+    if (!path.startsWith(one.prefix)) continue;
+    let isClaimed = false;
+    for (const rival of one.rivals) isClaimed ||= path.startsWith(rival);
+    if (!isClaimed) return one;
+  }
+  return undefined;
+}
+
 /** The tree takes a path with a slash at its end for the same path without it. */
 function withoutSlash(path: string): string {
   return path.endsWith('/') ? path.slice(0, -1) : path;
@@ -99,12 +115,7 @@ function toSlot(method: string, protocol: string | undefined): string {
   return protocol === undefined ? method : `${method} ${protocol}`;
 }
 
-interface Wish {
-  readonly protocol: string | undefined;
-  readonly accept: string | undefined;
-}
-
-function pick(operations: Entry, method: string, { protocol, accept }: Wish) {
+function pick(operations: Entry, method: string, protocol: string | undefined, accept: string | undefined) {
   const upgraded = protocol === undefined ? undefined : operations.get(toSlot(method, protocol));
   const streamed = accept === undefined ? undefined : operations.get(toSlot(method, 'stream'));
   const hit =

@@ -49,6 +49,9 @@ export function createCallMetrics(): CallMetrics {
   const calls = new Map<string, CallCount>();
   const connectors = new Map<string, ConnectorTotals>();
 
+  /** What was counted last: most calls are like the one before. */
+  let last: CallCount | undefined;
+
   function countOf(labels: Omit<CallCount, 'calls'>): CallCount {
     const key = `${labels.decision} ${labels.status} ${labels.code} ${labels.provider} ${labels.connector}`;
     const known = calls.get(key);
@@ -78,7 +81,9 @@ export function createCallMetrics(): CallMetrics {
       const provider = isKnown ? call.provider : '';
       const connector = isKnown ? call.connector_id : '';
       const status = call.status === null ? '' : String(call.status);
-      countOf({ provider, connector, decision: call.decision, status, code: call.code ?? '' }).calls += 1;
+      const labels = { provider, connector, decision: call.decision, status, code: call.code ?? '' };
+      if (last === undefined || !isOf(last, labels)) last = countOf(labels);
+      last.calls += 1;
       if (call.decision !== 'allow') return;
       const totals = totalsOf(provider, connector);
       totals.input_tokens += call.input_tokens ?? 0;
@@ -92,4 +97,9 @@ export function createCallMetrics(): CallMetrics {
     },
     counts: () => ({ calls: [...calls.values()], connectors: [...connectors.values()] }),
   };
+}
+
+function isOf(count: CallCount, { provider, connector, decision, status, code }: Omit<CallCount, 'calls'>): boolean {
+  const isSameTarget = count.connector === connector && count.provider === provider;
+  return isSameTarget && count.status === status && count.code === code && count.decision === decision;
 }

@@ -23,7 +23,9 @@ export function createAnswerGuard(
   rewriteUrl: (url: string) => string | undefined = () => undefined,
 ): AnswerGuard {
   const secret = credential.reveal();
-  const holds = (text: string) => secret.length >= LENGTH_MIN && holdsEncoded(text, secret);
+  // Encoded it is longer, so that no shorter text holds it.
+  const shortest = Math.max(secret.length, LENGTH_MIN);
+  const holds = (text: string) => text.length >= shortest && secret.length >= LENGTH_MIN && holdsEncoded(text, secret);
 
   function rewrite(value: string): string | undefined {
     // The header is a list of links: each address is in angle brackets.
