@@ -28,13 +28,14 @@ export function connectorOf(target: string) {
 
 const keyOf = (name: string) => name.trim().toLowerCase().replaceAll('_', '-');
 
-/** Of a capability, also one that is written with escapes, which a provider would read as the same. */
+/** Of a capability, also one that is written with escapes, of which a server may take off three layers. */
 function hasCapability(pair: string): boolean {
-  try {
-    return decodeURIComponent(pair).includes('=remora_cap_');
-  } catch {
-    return pair.includes('=remora_cap_');
+  let text = pair;
+  for (let layers = 0; layers <= 3; layers += 1) {
+    if (/remora_cap_/i.test(text)) return true;
+    text = text.replaceAll(/%([0-9a-f]{2})/gi, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)));
   }
+  return false;
 }
 
 function withoutCapability(path: string): string {
