@@ -4,8 +4,7 @@ import { systemClock } from '../core/clock.ts';
 import type { Log } from '../core/log.ts';
 import { createRunClock } from '../core/run-clock.ts';
 import { randomFraction } from '../core/urandom.ts';
-import { logHolds } from '../http/log-holds.ts';
-import { LoopWatch } from '../http/loop-watch.ts';
+import type { LoopWatch } from '../http/loop-watch.ts';
 import type { Config } from './config/load-config.ts';
 import { createEventHub } from './events/event-hub.ts';
 import { createNoUpstream } from './no-upstream.ts';
@@ -20,6 +19,7 @@ import type { Upstream } from './upstream.ts';
 export interface AgentBaseOptions {
   readonly config: Config;
   readonly log: Log;
+  readonly loop: LoopWatch;
   /** What the former process left. */
   readonly restartState?: RestartState | undefined;
   /** Called when the state of a part has changed. */
@@ -30,7 +30,7 @@ export type AgentBase = Awaited<ReturnType<typeof openAgentBase>>;
 
 /** `stack` disposes of what was opened. */
 export async function openAgentBase(
-  { config, log, restartState, onStatus }: AgentBaseOptions,
+  { config, log, loop, restartState, onStatus }: AgentBaseOptions,
   stack: AsyncDisposableStack,
 ) {
   const clock = systemClock;
@@ -39,7 +39,6 @@ export async function openAgentBase(
   const store = stack.use(openStore(config.stateDir, board.part('store')));
   if (restartState !== undefined) store.incarnation.save(toKeptIncarnation(restartState.resume.life));
   const upstream = stack.use(await openUpstream(config));
-  const loop = stack.use(new LoopWatch(logHolds(log)));
   const cost = stack.use(createOwnCostMeter(loop));
   const incarnation = createIncarnation(store.incarnation);
   const hub = createEventHub({

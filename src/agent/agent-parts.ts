@@ -38,7 +38,7 @@ import { createUpgrade } from './upgrade/upgrade.ts';
 const REPORT_MS = 1_000;
 const CALL_MS = 250;
 
-export interface AgentPartsOptions extends AgentBaseOptions {
+export interface AgentPartsOptions extends Omit<AgentBaseOptions, 'loop'> {
   readonly env: NodeJS.ProcessEnv;
   readonly version: string;
   /** Aborts when the agent ends. */

@@ -1,10 +1,13 @@
-// The daemon put together: what the parts stand on, the parts in the order of their needs, the edge, the listeners, and then the start.
+// The daemon put together: the edge with its listeners, what the parts stand on, the parts in the order of their needs, and then the start.
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { agentOperations } from '../contract/agent-operations.ts';
 import { listenerNames } from '../contract/listeners.ts';
 import type { Log } from '../core/log.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import type { Edge } from '../http/edge.ts';
 import type { InheritedSocket } from '../http/inherited-sockets.ts';
+import { logHolds } from '../http/log-holds.ts';
+import { LoopWatch } from '../http/loop-watch.ts';
 import { checkServedAt } from '../http/served-at.ts';
 import type { Kernel } from '../linux/kernel/kernel.ts';
 import { type AgentBase, openAgentBase, openUpstream, setSettingsPart } from './agent-base.ts';
@@ -66,6 +69,10 @@ export interface RunningAgent extends AsyncDisposable {
   noteNotRestarted(reason: string, why: RestartCause): void;
 }
 
+/** So long callers who have waited for the socket may come before the opening of the parts holds the event loop. */
+const EARLY_MS = 2;
+/** A connection is taken, its request read, and the answer written. */
+const TURNS = 3;
 const STOPPING = new RemoraError('shutting_down', 'the agent is stopping; try again', { retryAfter_ms: 1_000 });
 const NOT_TAKEN = 'the settings were read again and cannot be used, so that the earlier ones are used';
 
@@ -79,24 +86,35 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
   /** Disposes of the files that stay when this process is started again. */
   await using files = new AsyncDisposableStack();
   await using stack = new AsyncDisposableStack();
+  /** Closed before everything else. */
+  await using doors = new AsyncDisposableStack();
 
-  const base = await openAgentBase(options, stack);
-  const restart = createRestartRequest({ isStartedAgain: config.startedAgain, onRestart: options.onRestart });
-  const parts = await createAgentParts(base, { ...options, restart }, { stack, files });
-  listenForResumes(parts, base.runClock);
-  base.upstream.askBeforeHandshakes(() => mayHandshake(parts));
+  const loop = stack.use(new LoopWatch(logHolds(options.log)));
   const probe = createDiskProbe(config.stateDir);
-  const edge = createAgentEdge(base, parts, { ...options, probe });
+  const { edge, open, giveUp } = createAgentEdge({ ...options, loop, probe });
   // Deferred before the listeners open, so that one that cannot be opened leaves none of the others open.
   let isLent = false;
-  stack.defer(() => (isLent ? edge.handOver(config.shutdown_ms, { error: STOPPING }) : edge.drain(config.shutdown_ms)));
-  const listeners = stack.use(await openListeners(edge, config, options.inherited));
+  doors.defer(() => (isLent ? edge.handOver(config.shutdown_ms, { error: STOPPING }) : edge.drain(config.shutdown_ms)));
+  const listeners = doors.use(await openListeners(edge, config, options.inherited));
+  doors.defer(() => giveUp(STOPPING));
   isLent = listeners.isLent;
+  await sleep(EARLY_MS);
+  await answerEarly();
+
+  const base = await openAgentBase({ ...options, loop }, stack);
+  await answerEarly();
+  const restart = createRestartRequest({ isStartedAgain: config.startedAgain, onRestart: options.onRestart });
+  const parts = await createAgentParts(base, { ...options, restart }, { stack, files });
+  await answerEarly();
+  listenForResumes(parts, base.runClock);
+  base.upstream.askBeforeHandshakes(() => mayHandshake(parts));
+  stack.use(doors.move());
   await start(base, parts, listeners, options);
   parts.channel.start(options.signal, await openChannelTargets(edge, parts, options));
   parts.network.start();
   parts.programPolicy.start();
   parts.supervisor.start();
+  open(base, parts);
 
   const running = stack.move();
   const kept = files.move();
@@ -126,6 +144,11 @@ export async function openAgent(options: AgentOptions): Promise<RunningAgent> {
       await kept.disposeAsync();
     },
   };
+}
+
+/** Answers those who have come while the event loop was held. */
+async function answerEarly(): Promise<void> {
+  for (let turn = 0; turn < TURNS; turn += 1) await nextTurn();
 }
 
 /** After a resume that may have cloned the machine none begins in a process that is about to end for that. */

@@ -60,8 +60,9 @@ export async function startAgent(
   const agent = spawnAgent(env, dir, program);
   const deadline = performance.now() + 40_000;
   for (;;) {
-    const answer = await agent.get('/v1/health').catch(() => undefined);
-    if (answer?.status === 200) return agent;
+    // Health is answered before the parts are open; how ready they are, whatever that is, only then.
+    const answer = await agent.get('/v1/ready').catch(() => undefined);
+    if (answer !== undefined) return agent;
     if (agent.child.exitCode !== null || performance.now() > deadline)
       throw new Error(`it does not serve: ${agent.log()}`);
     await new Promise((resolve) => setTimeout(resolve, 25));

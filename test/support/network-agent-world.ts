@@ -76,8 +76,8 @@ export async function openAgentWorld(called: 'channel' | 'platform' = 'channel')
     }
     await eventually(async () => {
       if (started.exitCode !== null) throw new Error(`the agent ended: ${log}`);
-      return await ask(socket, { target: '/v1/health' }).then(
-        ({ status }) => status === 200,
+      return await ask(socket, { target: '/v1/ready' }).then(
+        () => true,
         () => false,
       );
     });

@@ -36,7 +36,7 @@ export async function startRestartedAgent(
   }
   const ended = run();
   const [{ socket, ask, get }] = all as [AgentProcess];
-  const serves = async () => (await get('/v1/health').catch(() => undefined))?.status === 200;
+  const serves = async () => (await get('/v1/ready').catch(() => undefined)) !== undefined;
   await eventually(serves);
   return {
     dir,

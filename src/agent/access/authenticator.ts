@@ -30,7 +30,7 @@ export interface AuthenticatorOptions {
 
 /** Creates the `authenticate` of the edge. It throws `read_only`, `unauthorized` or `forbidden`. */
 export function createAuthenticator(options: AuthenticatorOptions) {
-  return (request: IncomingMessage, operation: Operation, listener: string): Caller => {
+  return (request: IncomingMessage, operation: Operation, listener: string): Caller | Promise<Caller> => {
     try {
       return admit(request, operation, toListenerName(listener), options);
     } catch (error) {
@@ -99,7 +99,7 @@ function connectorOf(target: string): string | undefined {
   return target.split(/[/?]/, 6)[4];
 }
 
-function toListenerName(listener: string): ListenerName {
+export function toListenerName(listener: string): ListenerName {
   const known = listenerNames.find((name) => name === listener);
   if (known === undefined) throw new Error(`there is no listener ${listener}`);
   return known;

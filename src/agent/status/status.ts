@@ -29,6 +29,9 @@ export interface StatusOptions {
   readonly details: () => Promise<Record<string, unknown>>;
 }
 
+/** Needs no part, so that it is answered before any is open. */
+export const health: Handlers<typeof statusOperations, unknown>['health'] = () => ({ status: 'ok' });
+
 export function createStatus(options: StatusOptions): Handlers<typeof statusOperations, unknown> {
   const { board, clock, config, cost } = options;
   const startedWall_ms = clock.wall_ms();
@@ -36,7 +39,7 @@ export function createStatus(options: StatusOptions): Handlers<typeof statusOper
   const warnings = () => config.warnings.map((warning) => ({ ...warning }));
 
   return {
-    health: () => ({ status: 'ok' }),
+    health,
     ready() {
       const status = board.overall;
       return new Reply(status === 'not_ready' ? 503 : 200, { status, parts: board.statuses(), warnings: warnings() });

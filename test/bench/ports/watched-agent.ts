@@ -36,7 +36,7 @@ export async function startWatchedAgent(onMessage: (message: Message, at_ms: num
   const { pid = 0 } = child;
   const agent = createAgentClient(socket);
   for (let tries = 0; ; tries += 1) {
-    const answer = await agent.client.call('health').catch(() => undefined);
+    const answer = await agent.client.call('status').catch(() => undefined);
     if (answer !== undefined) break;
     if (tries > 200) throw new Error('the agent does not serve');
     await sleep(50);
