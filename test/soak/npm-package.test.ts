@@ -51,6 +51,11 @@ describe.skipIf(isAlone)('the package for npm', () => {
     return join(to, 'node/bin');
   }
 
+  it('has the licences of what is built into it', () => {
+    const text = readFileSync(join(dir, 'node_modules/remora/dist/LICENSES'), 'utf8');
+    for (const name of ['pino', 'undici', 'zod']) expect(text).toMatch(new RegExp(`^${name} \\d`, 'm'));
+  });
+
   it.each([
     ['the Node of this repository', () => dirname(process.execPath)],
     ['the oldest Node that it takes', fetchNode],

@@ -1,9 +1,10 @@
 // `npm run build`: makes `dist`, which is what the package ships. The program is built into few files; what other programs import is compiled file by
 // file, with its types. What was there before stays until all of it is made.
 import { execFileSync } from 'node:child_process';
-import { renameSync, rmSync } from 'node:fs';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundleProgram } from './bundle.ts';
+import { toLicenses } from './to-licenses.ts';
 
 const root = new URL('../../../', import.meta.url).pathname;
 const [built, early] = [join(root, 'dist'), join(root, 'dist~')];
@@ -15,5 +16,6 @@ execFileSync(compiler, ['-p', 'tsconfig.package.json', '--checkers', '1', '--out
   cwd: root,
   stdio: 'inherit',
 });
+writeFileSync(join(early, 'LICENSES'), toLicenses(root));
 rmSync(built, { recursive: true, force: true });
 renameSync(early, built);
