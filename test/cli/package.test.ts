@@ -1,7 +1,7 @@
 // What the Debian package is made of: texts that come from the tables of the product, and that agree with its units and its programs.
-import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/agent/config/load-config.ts';
@@ -13,12 +13,16 @@ import { toControl, toDebianVersion, toFileName } from '../../src/cli/package/de
 import { toDefaultSettings } from '../../src/cli/package/deb/default-settings.ts';
 import { maintainerScripts } from '../../src/cli/package/deb/maintainer-scripts.ts';
 import { innerUnits, offeredUnits, startedUnits } from '../../src/cli/package/deb/unit-names.ts';
+import { makeInstallTree } from '../../src/cli/package/install-tree.ts';
 import { toNativeParts } from '../../src/cli/package/native-parts.ts';
 import { toLicenses } from '../../src/cli/package/to-licenses.ts';
 import { loudly } from '../support/loudly.ts';
+import { remoraPath } from '../support/run-remora.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
 const units = join(root, 'systemd');
+const product: { dependencies: Record<string, string> } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const all = [...startedUnits, ...offeredUnits, ...innerUnits];
 const control = toControl({ version: '1.2.3', architecture: 'amd64', description: 'An agent', size_bytes: 2_049 });
 
@@ -68,9 +72,29 @@ describe('the parts for one processor', () => {
 
   it('and what is built in come with their licences', () => {
     const text = toLicenses(root);
-    const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-    for (const [name, version] of Object.entries(dependencies)) expect(text).toContain(`${name} ${version}\n\n`);
+    for (const [name, version] of Object.entries(product.dependencies))
+      expect(text).toContain(`${name} ${version}\n\n`);
     expect(text).not.toContain('vitest');
+  });
+});
+
+describe.skipIf(process.env.REMORA_TEST_PROGRAM === undefined)('the tree that is installed', () => {
+  it('has all that its program loads, the version that is asked for, and modes that do not depend on its maker', async () => {
+    const to = join(tempDir(), 'tree');
+    const own = { root, to, architecture: toOwnArchitecture() } as const;
+    expect(await makeInstallTree({ ...own, version: '9.8.7', program: dirname(remoraPath) })).toBe('9.8.7');
+    const modes = readdirSync(to, { recursive: true, encoding: 'utf8' }).map(
+      (path) => statSync(join(to, path)).mode & 0o7777,
+    );
+    expect(new Set(modes)).toEqual(new Set([0o755, 0o644]));
+    const run = (command: string, ...words: string[]) =>
+      execFileSync(join(to, command), words, { cwd: to, env: {}, encoding: 'utf8' });
+    expect(run('bin/remora', 'agent', '--check')).toBe('9.8.7\n');
+    const native =
+      "new (require('better-sqlite3'))(':memory:'); require('@lydell/node-pty/requireBinary.js').requireBinary('pty.node');";
+    expect(run('node_modules/.bin/node', '-e', `${native} console.log(process.version)`)).toBe(
+      `v${product.dependencies.node}\n`,
+    );
   });
 });
 

@@ -30,10 +30,13 @@ export interface InstallTreeOptions {
   readonly architecture: Architecture;
   /** That of the sources when absent. */
   readonly version?: string | undefined;
+  /** The directory of a build that is there already; made when absent. */
+  readonly program?: string;
 }
 
 /** Resolves with the version. For another processor than that of this machine, Node is fetched. Throws with what is missing. */
-export async function makeInstallTree({ root, to, architecture, version }: InstallTreeOptions): Promise<string> {
+export async function makeInstallTree(options: InstallTreeOptions): Promise<string> {
+  const { root, to, architecture, version, program } = options;
   const source = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const manifest = {
     name: source.name,
@@ -41,13 +44,15 @@ export async function makeInstallTree({ root, to, architecture, version }: Insta
     description: source.description,
     license: source.license,
   };
-  await bundleProgram({ root, to: join(to, 'dist'), hasMaps: false });
+  const dist = join(to, 'dist');
+  if (program === undefined) await bundleProgram({ root, to: dist, hasMaps: false });
+  else cpSync(program, dist, { recursive: true });
   copyNativeParts({ root, to, architecture });
   cpSync(join(root, 'systemd'), join(to, 'systemd'), { recursive: true });
   cpSync(join(root, 'LICENSE'), join(to, 'LICENSE'));
   writeFileSync(join(to, 'LICENSES'), toLicenses(root));
   mkdirSync(join(to, 'bin'), { recursive: true });
-  copyFileSync(join(to, 'dist', LAUNCHER), join(to, 'bin', LAUNCHER));
+  copyFileSync(join(dist, LAUNCHER), join(to, 'bin', LAUNCHER));
   writeFileSync(join(to, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
   setModes(to);
   return manifest.version;
