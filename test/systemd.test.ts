@@ -110,12 +110,12 @@ describe('the units', () => {
       expect(name).not.toMatch(/^(?:Protect|Private|Restrict|NoNew|Capability|SystemCall)/);
   });
 
-  it('give what enforces the network policy its socket where the agent looks for it, a user of its own and three rights', () => {
+  it('give what enforces the network policy its socket where the agent looks for it, a user of its own and five rights', () => {
     const socket = readFileSync(join(units, 'remora-network.socket'), 'utf8');
     expect(socket).toMatch(/^ListenStream=\/run\/remora\/network\/network\.sock$/m);
     expect(socket).toMatch(/^SocketMode=0600$/m);
     const service = readFileSync(join(units, 'remora-network.service'), 'utf8').split('\n');
-    const rights = 'CAP_NET_ADMIN CAP_SYS_PTRACE CAP_DAC_READ_SEARCH';
+    const rights = 'CAP_NET_ADMIN CAP_SYS_PTRACE CAP_DAC_READ_SEARCH CAP_BPF CAP_PERFMON';
     for (const line of ['User=remora-network', `AmbientCapabilities=${rights}`, `CapabilityBoundingSet=${rights}`]) {
       expect(service).toContain(line);
     }
