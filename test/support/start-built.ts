@@ -11,6 +11,10 @@ export function startBuilt(program: string): Plugin {
   return {
     name: 'remora:start-built',
     enforce: 'pre',
+    // What Vitest keeps of a file for later runs names the program of its own run.
+    configureVitest({ defineCacheKeyGenerator }) {
+      defineCacheKeyGenerator(({ sourceCode }) => (sourceCode.includes('import.meta') ? program : undefined));
+    },
     transform(code, id) {
       if (!id.startsWith(`${root}src/`)) return undefined;
       const text = replaceNamed(code, { id, root }, (place) => {
