@@ -66,8 +66,7 @@ export class AnswerHead {
 
   /** How long the sender says that it keeps the connection. */
   get kept_ms(): number | undefined {
-    const found = this.#keepAlive === '' ? undefined : /timeout=(\d{1,9})/.exec(this.#keepAlive)?.[1];
-    return found === undefined ? undefined : Number(found) * 1_000;
+    return this.#keepAlive === '' ? undefined : toKept_ms(this.#keepAlive);
   }
 
   /** Takes the line of `text` from `from` up to `end`, without its end of line. */
@@ -162,9 +161,23 @@ function digit(text: string, at: number): number {
 }
 
 function hasOption(connection: string, option: string): boolean {
-  if (connection === option) return true;
+  if (connection === 'keep-alive' || connection === 'close') return connection === option;
   return connection
     .toLowerCase()
     .split(',')
     .some((item) => item.trim() === option);
+}
+
+/** What was read last: a sender says the same with each answer. */
+let last: { readonly text: string; readonly kept_ms: number | undefined } = { text: '', kept_ms: undefined };
+/** A longer text is not kept. */
+const LAST_MAX = 64;
+
+function toKept_ms(text: string): number | undefined {
+  if (text === last.text) return last.kept_ms;
+  const found = /timeout=(\d{1,9})/.exec(text)?.[1];
+  const kept_ms = found === undefined ? undefined : Number(found) * 1_000;
+  // A part of a text would keep all of it in memory.
+  if (text.length <= LAST_MAX) last = { text: Array.from(text).join(''), kept_ms };
+  return kept_ms;
 }
