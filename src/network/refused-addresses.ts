@@ -19,6 +19,8 @@ const element = z.object({
     counter: z.object({ packets: z.number() }),
   }),
 });
+/** A machine without /etc/protocols knows no names for the numbers. */
+const names: Readonly<Record<string, string>> = { 6: 'tcp', 17: 'udp' };
 const listed = z.object({ set: z.object({ elem: z.array(z.unknown()).optional() }) });
 
 /** The time of the last attempt is to the second. */
@@ -52,7 +54,7 @@ function toRefusal(one: unknown, now_ms: number): NetworkRefusal[] {
     {
       kind: 'address',
       address,
-      protocol: String(protocol),
+      protocol: names[String(protocol)] ?? String(protocol),
       port: Number(port),
       ...(Number.isInteger(Number(uid)) ? { uid: Number(uid) } : {}),
       count: counter.packets,

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createFrameReader, toFrame } from '../../src/core/dns/tcp-frames.ts';
 import { parseInode } from '../../src/network/asking-process.ts';
 import { selectRefused } from '../../src/network/end-connections.ts';
+import { parseRefused } from '../../src/network/refused-addresses.ts';
 import { parseUplinks } from '../../src/network/uplinks.ts';
 import { parseUpstreams, readUpstreams } from '../../src/network/upstreams.ts';
 
@@ -64,4 +65,17 @@ test('the socket of a question is found by its port', () => {
     undefined,
     undefined,
   ]);
+});
+
+test('refused addresses are listed by the name of their protocol, also where the machine knows none', () => {
+  const toElement = (protocol: string | number) => ({
+    elem: { val: { concat: ['192.0.2.1', protocol, 80, 1000] }, expires: 590, counter: { packets: 2 } },
+  });
+  const listed = [{ set: { elem: ['tcp', 6, '17', 'sctp'].map(toElement) } }];
+  const refused = parseRefused(listed, 20_000);
+  expect(refused.map(({ protocol }) => protocol)).toEqual(['tcp', 'tcp', 'udp', 'sctp']);
+  expect(refused[0]).toEqual({
+    ...{ kind: 'address', address: '192.0.2.1', protocol: 'tcp', port: 80, uid: 1000, count: 2 },
+    last_at: '1970-01-01T00:00:10.000Z',
+  });
 });
