@@ -12,6 +12,7 @@ import { createPartBoard, type PartBoard } from './parts.ts';
 import type { RestartState } from './restart/restart-state.ts';
 import { createIncarnation } from './resume/incarnation.ts';
 import { toKeptIncarnation } from './resume/resume-restart-state.ts';
+import { createSpareMemory } from './spare-memory.ts';
 import { createOwnCostMeter } from './status/own-cost.ts';
 import { openStore } from './store.ts';
 import type { Upstream } from './upstream.ts';
@@ -40,6 +41,7 @@ export async function openAgentBase(
   if (restartState !== undefined) store.incarnation.save(toKeptIncarnation(restartState.resume.life));
   const upstream = stack.use(await openUpstream(config));
   const cost = stack.use(createOwnCostMeter(loop));
+  const spareMemory = stack.use(createSpareMemory());
   const incarnation = createIncarnation(store.incarnation);
   const hub = createEventHub({
     clock,
@@ -57,6 +59,7 @@ export async function openAgentBase(
     upstream,
     loop,
     cost,
+    spareMemory,
     incarnation,
     hub,
   };

@@ -373,9 +373,14 @@ function writeOrLog(file: GenerationFile, { incarnation, log }: AgentBase): void
   }
 }
 
-/** Prepares a suspend: what is on disk is complete, and no idle connection is left to freeze. */
-async function settle({ store, upstream }: AgentBase, gateway: Gateway, replication: Replication): Promise<void> {
+/** Prepares a suspend: what is on disk is complete, no idle connection is left to freeze, and no memory that nobody uses. */
+async function settle(
+  { store, upstream, spareMemory }: AgentBase,
+  gateway: Gateway,
+  replication: Replication,
+): Promise<void> {
   store.checkpoint();
   await Promise.all([gateway.settle(), replication.settle()]);
   upstream.retire();
+  await spareMemory.giveBack();
 }

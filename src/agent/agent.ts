@@ -174,6 +174,7 @@ async function start(base: AgentBase, parts: AgentParts, listeners: Listeners, o
   const { restartState, signal } = options;
   base.loop.start();
   base.cost.start();
+  base.spareMemory.start();
   const begun = { version: options.version, pid: process.pid };
   if (restartState === undefined) hub.publish('agent_started', begun);
   else hub.publish('agent_restarted', { ...begun, ms: Math.round(bootClock_ms() - restartState.begun_boot_ms) });
