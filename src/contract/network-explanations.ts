@@ -31,7 +31,7 @@ export const networkRefusal = z.object({
   address: z.string().optional(),
   port: port.optional(),
   protocol: z.string().optional(),
-  /** Of the last attempt; the command as the kernel names its thread. Absent where the machine cannot tell. */
+  /** Of a name one that was seen asking for it; of an address the last one that tried it, with the name of its thread. Absent where the machine cannot tell. */
   process: z.object({ pid: z.int(), command: z.string() }).optional(),
   uid: z.int().optional(),
   count: z.int(),
