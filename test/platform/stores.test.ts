@@ -637,7 +637,8 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
     await Promise.all([usage.add([...many, twice]), usage.add([twice, ...many.toReversed()])]);
     const third = { ...all, since: '2026-01-03', until: '2026-01-03' };
     expect(await usage.list({ ...third, ...none })).toEqual([sum('2026-01-03', 'c3', 262)]);
-    expect(await usage.list({ ...third, ...none, sprite: 's7' })).toEqual([sum('2026-01-03', 'c3', 4)]);
+    // Which of the two providers it is named after is left to who writes first.
+    expect(await usage.list({ ...third, ...none, sprite: 's7' })).toMatchObject([{ connector_id: 'c3', calls: 4 }]);
     expect(await usage.list({ ...third, ...none, sprite: 's129' })).toEqual([sum('2026-01-03', 'c3', 2)]);
   });
 
