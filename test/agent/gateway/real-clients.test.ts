@@ -8,6 +8,7 @@ import { gatewayLog } from '../../../src/contract/local/gateway.ts';
 import { startChild } from '../../support/child-lines.ts';
 import { MODEL_KEY, words } from '../../support/model-provider.ts';
 import { type ModelStack, openModelStack } from '../../support/model-stack.ts';
+import { soon } from '../../support/soon.ts';
 
 type Door = 'socket' | 'loopback';
 const doors: readonly Door[] = ['socket', 'loopback'];
@@ -39,8 +40,9 @@ function inStep(stack: ModelStack): () => void {
   };
 }
 
+/** On a busy machine the log may first say that it is not ready. */
 async function lastUsage(stack: ModelStack) {
-  const { records } = gatewayLog.parse((await stack.agent.get('/v1/gateway/log')).json);
+  const { records } = await soon(async () => gatewayLog.parse((await stack.agent.get('/v1/gateway/log')).json));
   const { usage_known, input_tokens, output_tokens } = records.at(-1) ?? {};
   return { usage_known, input_tokens, output_tokens };
 }
