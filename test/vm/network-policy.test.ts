@@ -53,6 +53,14 @@ describe.skipIf(isSkipped)('the network policy of a sprite in a virtual machine'
     expect([found.knocked, found.leaked]).toEqual([[REFUSED], [0, 0]]);
   });
 
+  test('tells the process behind a refused address', () => {
+    expect(found.refused).toMatchObject({ address: '45.79.0.3', process: { command: 'curl' } });
+  });
+
+  test('is answered by the agent with REFUSED while what resolves names is away', () => {
+    expect([found.away, found.back]).toEqual([['EREFUSED', 'EREFUSED'], ['45.79.0.2']]);
+  });
+
   test('can be read by the user of the sprite, and not be changed', () => {
     const [flush, remove, call, write, ...shown] = found.unprivileged;
     expect([flush, remove, write]).toEqual(['1', '1', '1']);

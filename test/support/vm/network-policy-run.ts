@@ -186,7 +186,20 @@ try {
     [OTHER_NAMES, 'A', 'b.example'],
     [OTHER_NAMES, 'A', 'a.example'],
   ];
-  found.asked = linesOf(await inside(`/opt/remora/node_modules/.bin/node -e "${ask}" '${JSON.stringify(questions)}'`));
+  const asking = async (...all: string[][]) =>
+    linesOf(await inside(`/opt/remora/node_modules/.bin/node -e "${ask}" '${JSON.stringify(all)}'`));
+  found.asked = await asking(...questions);
+  await inside(`curl -sS -m 20 -o /dev/null http://${B}:4007/ 2> /dev/null || true`);
+  const { refused } = JSON.parse(await remora('explain-network', '-s', 'web', '--refused', '--json'));
+  found.refused = refused.find(({ port }: { readonly port?: number }) => port === 4007);
+  // The next process waits before it begins.
+  const dropIn = '/run/systemd/system/remora-network.service.d';
+  await asRoot(
+    `mkdir -p ${dropIn}; printf '[Service]\\nExecStartPre=/bin/sleep 20\\n' > ${dropIn}/late.conf; systemctl daemon-reload; systemctl kill --kill-who=main --signal=KILL remora-network; rm -r ${dropIn}`,
+  );
+  found.away = await asking(['', 'A', 'a.example'], [OTHER_NAMES, 'A', 'a.example']);
+  await asRoot('until systemctl is-active remora-network; do sleep 0.2; done; systemctl daemon-reload');
+  found.back = await asking(['', 'A', 'a.example']);
   found.ipv6 = linesOf(
     await asRoot(
       `ip -6 addr add 2606:2800::9/64 dev eth0 nodad; ip -6 route add default via fe80::1 dev eth0; curl -sS -m 20 http://[${B6}]/ 2> /dev/null; echo $?`,
