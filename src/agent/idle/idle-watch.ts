@@ -97,7 +97,9 @@ export function createIdleWatch(options: IdleWatchOptions): IdleWatch {
     if (after_ms === undefined) return;
     if (state.work.length > 0) state = observe(state, sample({ type: 'skipped' }));
     else if (runClock.now_ms() - lookedAt_run_ms >= pace.look_ms || untilDue() === 0) {
-      state = observe(state, await freshSample());
+      // Read first: a resume during the look changes the state.
+      const fresh = await freshSample();
+      state = observe(state, fresh);
     }
   }
 

@@ -282,8 +282,32 @@ describe('a suspend that does not come about', () => {
     agent.idle.onResumed();
     expect(await agent.report()).not.toHaveProperty('last_refusal');
     await expect.poll(agent.asks).toBe(2);
-    expect((asked_ms[1] ?? 0) - resumed_ms).toBeGreaterThan(AFTER_MS / 2);
+    expect((asked_ms[1] ?? 0) - resumed_ms).toBeGreaterThan(AFTER_MS - 50);
   });
+});
+
+it('a resume counts although a look at the connections has begun before it', async () => {
+  const first = Promise.withResolvers<[]>();
+  const looks = [first.promise];
+  let isLooking = false;
+  const ss = {
+    list() {
+      isLooking = true;
+      return looks.shift() ?? Promise.resolve([]);
+    },
+  };
+  let asked_ms = 0;
+  const suspend = async () => {
+    asked_ms = performance.now();
+  };
+  const agent = await startIdleAgent({ idleAfter_ms: AFTER_MS, ss, suspend });
+  await expect.poll(() => isLooking).toBe(true);
+  await sleep(AFTER_MS);
+  agent.idle.onResumed();
+  const resumed_ms = performance.now();
+  first.resolve([]);
+  await expect.poll(agent.asks).toBe(1);
+  expect(asked_ms - resumed_ms).toBeGreaterThan(AFTER_MS - 50);
 });
 
 describe('work that arrives while the suspend is prepared', () => {
