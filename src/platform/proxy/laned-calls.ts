@@ -55,7 +55,8 @@ export class LanedCalls implements Pick<Dispatcher, 'dispatch'> {
 
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
     // A connection that is switched to another protocol may stay open for days.
-    const lane = options.upgrade === undefined ? this.#take() : undefined;
+    const isSwitched = (options.upgrade ?? false) !== false;
+    const lane = isSwitched ? undefined : this.#take();
     if (lane !== undefined) return lane.client.dispatch(options, handler);
     this.#count();
     return this.#given.streams.dispatch(options, handler);
