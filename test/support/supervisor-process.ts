@@ -1,13 +1,14 @@
 // The real supervisor as a child process, gone with everything that it started when the test ends.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ServiceLogEvent, ServiceResponse } from '../../src/contract/services.ts';
 import { signalProcess } from '../../src/linux/processes/signal-process.ts';
 import { ask, type HttpAnswer, type Question } from './ask.ts';
 import { atEnd } from './at-end.ts';
 import { eventually } from './eventually.ts';
+import { readIfThere } from './read-if-there.ts';
 import { remoraPath } from './run-remora.ts';
 import { tempDir } from './temp-dir.ts';
 
@@ -42,8 +43,7 @@ export function logFileOf(dir: string, name: string): string {
 
 /** The log of a service; empty while there is none. */
 export function readLogOf(dir: string, name: string): string {
-  const path = logFileOf(dir, name);
-  return existsSync(path) ? readFileSync(path, 'utf8') : '';
+  return readIfThere(logFileOf(dir, name)) ?? '';
 }
 
 export async function startSupervisor(start: SupervisorStart = {}): Promise<SupervisorProcess> {

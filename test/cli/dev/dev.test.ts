@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { ask } from '../../support/ask.ts';
 import { type DevProcess, startDev } from '../../support/dev-process.ts';
 import { paste, pasteJson, pasteLines } from '../../support/paste.ts';
+import { readIfThere } from '../../support/read-if-there.ts';
 import { readLines } from '../../support/read-lines.ts';
 import { runHere } from '../../support/run-here.ts';
 import { remoraPath, runRemora } from '../../support/run-remora.ts';
@@ -304,10 +305,11 @@ describe('remora dev', () => {
       ['stderr', dev.stderr()],
       ['environment', readFileSync(`/proc/${pid}/environ`, 'latin1')],
       // A journal may be gone by now.
-      ...files.filter((path) => existsSync(path)).map((path) => [path, readFileSync(path, 'latin1')]),
+      ...files.map((path) => [path, readIfThere(path, 'latin1')] as const),
     ];
     for (const [place, text] of texts) {
-      for (const secret of secrets) expect(text?.includes(secret), `${secret.slice(0, 9)}… in ${place}`).toBe(false);
+      for (const secret of secrets)
+        expect(text?.includes(secret) ?? false, `${secret.slice(0, 9)}… in ${place}`).toBe(false);
     }
     for (const name of ['vault.key', 'dev.json', 'authorization.header', 'platform.log', 'platform', 'node']) {
       expect(statSync(join(dir, name)).mode & 0o077, name).toBe(0);

@@ -1,9 +1,10 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createKernel, type Kernel, type KernelOptions } from '../../../src/linux/kernel/kernel.ts';
 import { isGenerationLine } from '../../../src/linux/kernel/kernel-text.ts';
 import { createKernelTree } from '../../support/kernel-tree.ts';
+import { readIfThere } from '../../support/read-if-there.ts';
 import { soon } from '../../support/soon.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -168,5 +169,5 @@ function list(path: string): string[] {
 }
 
 function text(path: string): string {
-  return existsSync(path) ? readFileSync(path, 'latin1') : '';
+  return readIfThere(path, 'latin1') ?? '';
 }

@@ -1,11 +1,12 @@
 // `remora platform` and a provider made with the kit, each a process that is killed between the steps of a change: nothing is made twice,
 // forgotten or left, and no secret of provider, user or extension is to be found in the clear.
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openOnce } from '../../support/at-end.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openKillableExtensions, type Side } from '../../support/killable-extensions.ts';
+import { readIfThere } from '../../support/read-if-there.ts';
 import { exchange, REDIRECT_URI, readTokenInfo, TestBrowser, toAuthorizePath } from '../../support/sign-on-client.ts';
 
 const opened = openOnce(openKillableExtensions);
@@ -112,7 +113,7 @@ test('no secret of provider, user or extension is in a file, a log, an answer or
   const ofUser = [user.password, query.code, tokens.access_token, tokens.refresh_token, ...browser.cookies.values()];
   const secrets = [...ofExtensions, ...ofProvider, ...ofUser].map(String);
   for (const secret of secrets) expect(secret.length).toBeGreaterThanOrEqual(20);
-  const read = (path: string) => (existsSync(path) ? readFileSync(path, 'latin1') : '');
+  const read = (path: string) => readIfThere(path, 'latin1') ?? '';
   const places = new Map(
     listFiles(own)
       .filter((path) => path !== keyFile && path !== tokenFile)

@@ -1,8 +1,9 @@
 // A checkpoint that is put back onto a machine of the machines API: the boot that follows keeps it, and the next stop resets as every stop does.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { machineCommand, openTestPlatform } from '../../support/open-platform.ts';
+import { readIfThere } from '../../support/read-if-there.ts';
 
 async function openMachine() {
   const options = { agentCommand: machineCommand(), trustMachines: true };
@@ -18,7 +19,7 @@ async function openMachine() {
     mkdirSync(join(dir, 'home'), { recursive: true });
     writeFileSync(file, text);
   };
-  const read = () => (existsSync(file) ? readFileSync(file, 'utf8') : undefined);
+  const read = () => readIfThere(file);
   const restore = async () => {
     const { text } = await post(`/v1/sprites/${id}/checkpoints/v0/restore`);
     expect(text).toContain('"type":"complete"');

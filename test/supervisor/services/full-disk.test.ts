@@ -1,6 +1,6 @@
 // A disk that is full while a service prints, through the socket of the agent: the service runs on, and the log says how much it lacks.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import type { ServiceResponse } from '../../../src/contract/services.ts';
@@ -8,7 +8,7 @@ import { signalProcess } from '../../../src/linux/processes/signal-process.ts';
 import { startAgent } from '../../support/agent-process.ts';
 import { eventually } from '../../support/eventually.ts';
 import { loudly } from '../../support/loudly.ts';
-import { findPids, logFileOf, stateDirOf, toEvents } from '../../support/supervisor-process.ts';
+import { findPids, readLogOf, stateDirOf, toEvents } from '../../support/supervisor-process.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 /** Somebody else takes all but a little of the disk. */
@@ -46,15 +46,14 @@ test('a service runs on while the disk is full, and every line is in the log or 
     const found = await state();
     return found?.status === 'running' && found;
   });
-  const path = logFileOf(dir, 'full');
   const numbers = () =>
-    readFileSync(path, 'utf8')
+    readLogOf(dir, 'full')
       .split('\n')
       .slice(0, -1)
       .flatMap((line) => /\[stdout\] (\d+) x{900}$/.exec(line)?.[1] ?? [])
       .map(Number);
   // The file stands still, and what is printed goes on.
-  await eventually(() => existsSync(path) && numbers().length > 50);
+  await eventually(() => numbers().length > 50);
   const kept = await eventually(async () => {
     const before = numbers().length;
     const live = toEvents(await agent.get('/v1/services/full/logs?lines=0&duration=500ms'));
@@ -69,7 +68,7 @@ test('a service runs on while the disk is full, and every line is in the log or 
   await agent.ask({ method: 'POST', target: '/v1/services/full/stop' });
   // Its last lines are written a moment after its end.
   const found = await eventually(() => {
-    const lost = [...readFileSync(path, 'utf8').matchAll(/\[error\] (\d+) lines were not written here: ENOSPC/g)];
+    const lost = [...readLogOf(dir, 'full').matchAll(/\[error\] (\d+) lines were not written here: ENOSPC/g)];
     const kept = numbers();
     const missing = (kept.at(-1) ?? 0) - kept.length;
     return lost.length > 0 && lost.reduce((sum, [, count]) => sum + Number(count), 0) === missing && kept;

@@ -1,11 +1,12 @@
 // As whom services run, in which group, and that all of a group ends. Needs root, as a supervisor under systemd has it.
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createCgroup } from '../../../src/linux/processes/cgroup.ts';
 import { findUser } from '../../../src/linux/users.ts';
 import { eventually } from '../../support/eventually.ts';
+import { readIfThere } from '../../support/read-if-there.ts';
 import { findPids, readLogOf, startSupervisor, toEvents } from '../../support/supervisor-process.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -57,7 +58,7 @@ describe.skipIf(!isRoot || findUser(USER) === undefined)('under root', () => {
     // Those that start it have complained by then.
     await eventually(async () => {
       const { state } = await supervisor.read('web');
-      return state?.pid !== undefined && readFileSync(`/proc/${state.pid}/comm`, 'utf8') === 'sleep\n';
+      return state?.pid !== undefined && readIfThere(`/proc/${state.pid}/comm`) === 'sleep\n';
     });
     const complaints = () =>
       readLogOf(dir, 'web')

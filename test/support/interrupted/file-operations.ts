@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { eventually } from '../eventually.ts';
 import type { KillablePlatform } from '../killable-platform.ts';
+import { namesIn } from '../names-in.ts';
 import { openCall } from './open-call.ts';
 import { openSocket } from './open-socket.ts';
 import type { Operation } from './operation.ts';
@@ -118,7 +119,7 @@ export const copy: Operation = {
     const ask = { method: 'POST', path: '/fs/copy', headers: { 'content-type': 'application/json' }, body };
     const call = openCall(platform, ask);
     const dest = platform.home('copy');
-    await eventually(() => existsSync(dest) && readdirSync(dest).length > 20);
+    await eventually(() => names(dest).length > 20);
     return {
       ending: call.ending,
       async left() {
@@ -135,7 +136,7 @@ export const copy: Operation = {
   },
 };
 
-const names = (dir: string) => (existsSync(dir) ? readdirSync(dir) : []);
+const names = (dir: string) => namesIn(dir) ?? [];
 
 /** What has not changed within this time is not being changed. */
 const STILL_MS = 500;
@@ -160,7 +161,7 @@ export const remove: Operation = {
     const ask = { method: 'DELETE', path: `/fs/delete?${toQuery(platform, 'doomed', { recursive: 'true' })}` };
     const call = openCall(platform, ask);
     const dir = platform.home('doomed');
-    await eventually(() => !existsSync(dir) || readdirSync(dir).length < DELETED);
+    await eventually(() => names(dir).length < DELETED);
     return {
       ending: call.ending,
       async left() {

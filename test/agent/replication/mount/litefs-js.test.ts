@@ -24,6 +24,7 @@ import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { createPositionsDirectory } from '../../../../src/agent/replication/mount/positions-directory.ts';
 import { createReplica } from '../../../../src/agent/replication/replica.ts';
 import { eventually } from '../../../support/eventually.ts';
+import { readIfThere } from '../../../support/read-if-there.ts';
 import { startReplicationAgent } from '../../../support/replication-agent.ts';
 import { startNode, tx } from '../../../support/scripted-node.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
@@ -38,8 +39,7 @@ async function follow(positionsDir = join(tempDir(), 'litefs')) {
   const connection = await node.next();
   connection.open({ type: 'init', data: { isPrimary: false, hostname: 'other:20202' } });
   await agent.connected();
-  const file = (name: string) =>
-    existsSync(join(positionsDir, name)) ? readFileSync(join(positionsDir, name), 'utf8') : undefined;
+  const file = (name: string) => readIfThere(join(positionsDir, name));
   const reaches = (name: string, text: string | undefined) => eventually(() => file(name) === text);
   vi.stubEnv('LITEFS_DIR', positionsDir);
   vi.stubEnv('DATABASE_FILENAME', 'my.db');
@@ -123,19 +123,23 @@ test('a database that is dropped, or of another cluster, has no file any more', 
 });
 
 test('nobody ever reads half of a file, and a flood is few writes', async () => {
-  const { connection, dir, reaches } = await follow();
+  const { connection, dir, file, reaches } = await follow();
   const seen = new Set<string>();
   const look = setInterval(() => {
-    if (existsSync(join(dir, 'my.db-pos'))) seen.add(readFileSync(join(dir, 'my.db-pos'), 'utf8'));
+    const text = file('my.db-pos');
+    if (text !== undefined) seen.add(text);
   }, 1);
+  onTestFinished(() => clearInterval(look));
+  const begun = performance.now();
   for (let n = 1; n <= 20_000; n += 500) {
     connection.send(...Array.from({ length: 500 }, (_, at) => tx('my.db', n + at)));
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
   await reaches('my.db-pos', pos(20_000));
-  clearInterval(look);
+  const elapsed_ms = performance.now() - begun;
   for (const text of seen) expect(text).toMatch(/^[0-9a-f]{16}\/[0-9a-f]{16}\n$/);
-  expect(seen.size).toBeLessThan(100);
+  // One write in 20 ms; the transactions come far faster, and a machine with other work takes longer for them.
+  expect(seen.size).toBeLessThan(elapsed_ms / 10);
   expect(readdirSync(dir).sort()).toEqual(['.primary', 'my.db-pos']);
 });
 
@@ -192,7 +196,7 @@ test('the files may be read by everybody whatever the mask is, and no link in th
   symlinkSync(victim, join(path, '.remora-new'));
   replica.setPrimary({ type: 'remote', hostname: 'c' }, 0);
   directory.primaryChanged();
-  await eventually(() => readFileSync(join(path, '.primary'), 'utf8') === 'c\n');
+  await eventually(() => readIfThere(join(path, '.primary')) === 'c\n');
   expect(readFileSync(victim, 'utf8')).toBe('precious');
 
   chmodSync(path, 0o777);
