@@ -1,5 +1,5 @@
-// One connection of HTTP/1.1 to an upstream, and the call that it carries. Reads come in memory that all connections share; what has to wait
-// is copied.
+// One connection of HTTP/1.1 to an upstream, and the call that it carries. Reads may come in memory that all connections share: what has to
+// wait is copied then.
 import type { Socket } from 'node:net';
 import { AnswerFault } from '../core/http/answer-fault.ts';
 import type { AnswerHead } from '../core/http/answer-head.ts';
@@ -21,9 +21,13 @@ export interface ConnectionOwner {
   onDue(due_ms: number): void;
 }
 
+/** `shared`: its owner gives it the reads, in memory that is used again. `own`: it reads by itself. */
+export type ReadMemory = 'shared' | 'own';
+
 export class PlainConnection implements AnswerEvents, CallCarrier {
   readonly #socket: Socket;
   readonly #owner: ConnectionOwner;
+  readonly #memory: ReadMemory;
   readonly #parser = new AnswerParser(this);
   readonly #hints: AnswerSource;
   #call: PlainCall | undefined;
@@ -38,23 +42,32 @@ export class PlainConnection implements AnswerEvents, CallCarrier {
   #mayStay = true;
   #kept_ms: number | undefined;
   isGone = false;
+  /** How many calls it has carried. */
+  calls = 0;
   /** On the clock of `performance.now`; infinite for none. */
   due_ms = Number.POSITIVE_INFINITY;
 
-  constructor(socket: Socket, owner: ConnectionOwner) {
+  constructor(socket: Socket, owner: ConnectionOwner, memory: ReadMemory = 'shared') {
     this.#socket = socket;
     this.#owner = owner;
+    this.#memory = memory;
     this.#hints = { pause: () => this.#block(), resume: () => this.#unblock() };
     tellBreaks(socket);
     socket.on('error', (error) => this.end(error));
     socket.on('end', () => this.#onEnd());
     socket.on('close', () => this.end(new AnswerFault('UND_ERR_SOCKET', 'closed')));
+    if (memory === 'shared') return;
+    socket.on('data', (read: Buffer) => {
+      if (!this.onRead(read)) socket.pause();
+    });
+    socket.resume();
   }
 
   /** False when the call was given up before. */
   send(call: PlainCall): boolean {
     if (!call.begin(this)) return false;
     this.#call = call;
+    this.calls += 1;
     this.#isAnswering = false;
     this.#parser.begin();
     this.#setDue(call.limits.headersTimeout_ms);
@@ -71,7 +84,7 @@ export class PlainConnection implements AnswerEvents, CallCarrier {
     return true;
   }
 
-  /** Takes a read, whose memory it does not keep. False when there should be no more of them for now. */
+  /** Takes a read, whose memory it does not keep where that is shared. False when there should be no more of them for now. */
   onRead(read: Buffer): boolean {
     if (this.isGone) return false;
     if (this.#held.length > 0 || this.#isBlocked || this.#parser.isFine) {
@@ -108,7 +121,7 @@ export class PlainConnection implements AnswerEvents, CallCarrier {
     const call = this.#call;
     if (call === undefined) return;
     if (call.limits.bodyTimeout_ms > 0) this.#setDue(call.limits.bodyTimeout_ms);
-    call.onData(Buffer.from(bytes));
+    call.onData(this.#memory === 'own' ? bytes : Buffer.from(bytes));
   }
 
   onEnd(trailers: string[]): void {
@@ -139,6 +152,11 @@ export class PlainConnection implements AnswerEvents, CallCarrier {
   drop(): void {
     this.#call = undefined;
     this.end();
+  }
+
+  /** It carries no call, and is closed after so long without one. */
+  restFor(kept_ms: number): void {
+    this.#setDue(kept_ms);
   }
 
   /** Its deadline has passed. */

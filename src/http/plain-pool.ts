@@ -3,6 +3,7 @@
 import type { Socket } from 'node:net';
 import type { buildConnector, Dispatcher } from 'undici';
 import { AnswerFault } from '../core/http/answer-fault.ts';
+import { ConnectionDeadlines } from './connection-deadlines.ts';
 import { PlainCall } from './plain-call.ts';
 import { type ConnectionOwner, PlainConnection } from './plain-connection.ts';
 import { toPlainRequest } from './plain-request.ts';
@@ -10,7 +11,6 @@ import { toPlainRequest } from './plain-request.ts';
 /** A connection is given up this long before the upstream does. */
 const EARLY_MS = 2_000;
 const KEPT_MAX_MS = 600_000;
-const TIMER_MAX_MS = 2 ** 31 - 1;
 const READ_BYTES = 64 * 1024;
 const FIRST_ERROR_STATUS = 400;
 
@@ -53,14 +53,12 @@ export class PlainPool implements ConnectionOwner {
   readonly #options: PlainPoolOptions;
   readonly #url: URL;
   readonly #all = new Set<PlainConnection>();
+  readonly #deadlines = new ConnectionDeadlines(this.#all);
   #idle: PlainConnection[] = [];
   #rested: PlainConnection[] = [];
   #waiting: PlainCall[] = [];
   readonly #dialling = new Set<PlainCall>();
   #isDue = false;
-  #timer: NodeJS.Timeout | undefined;
-  #timer_ms = Number.POSITIVE_INFINITY;
-  #isDestroyed = false;
   /** Why no more calls are taken. */
   #ending: Error | undefined;
   #ended: PromiseWithResolvers<void> | undefined;
@@ -102,8 +100,7 @@ export class PlainPool implements ConnectionOwner {
   /** Closes all connections, and fails the calls with `error`. */
   destroy(error: Error): void {
     this.#ending = error;
-    this.#isDestroyed = true;
-    clearTimeout(this.#timer);
+    this.#deadlines.stop();
     const calls = [...this.#waiting, ...this.#dialling];
     this.#waiting = [];
     this.#dialling.clear();
@@ -119,8 +116,7 @@ export class PlainPool implements ConnectionOwner {
       connection.drop();
       return;
     }
-    connection.due_ms = performance.now() + kept_ms;
-    this.onDue(connection.due_ms);
+    connection.restFor(kept_ms);
     this.#rested.push(connection);
     this.#arrange();
   }
@@ -139,11 +135,7 @@ export class PlainPool implements ConnectionOwner {
   }
 
   onDue(due_ms: number): void {
-    if (due_ms >= this.#timer_ms || this.#isDestroyed) return;
-    clearTimeout(this.#timer);
-    this.#timer_ms = due_ms;
-    const wait_ms = Math.min(Math.max(1, Math.ceil(due_ms - performance.now())), TIMER_MAX_MS);
-    this.#timer = setTimeout(this.#onTimer, wait_ms).unref();
+    this.#deadlines.add(due_ms);
   }
 
   /** What comes in a turn goes out at its end, over connections that rested before it. */
@@ -160,17 +152,6 @@ export class PlainPool implements ConnectionOwner {
     for (const call of calls) this.#start(call);
     for (const connection of this.#rested) if (!connection.isGone) this.#idle.push(connection);
     this.#rested = [];
-  };
-
-  readonly #onTimer = (): void => {
-    this.#timer_ms = Number.POSITIVE_INFINITY;
-    const now_ms = performance.now();
-    let next_ms = Number.POSITIVE_INFINITY;
-    for (const connection of [...this.#all]) {
-      if (connection.due_ms <= now_ms) connection.onLate();
-      if (!connection.isGone) next_ms = Math.min(next_ms, connection.due_ms);
-    }
-    this.onDue(next_ms);
   };
 
   #start(call: PlainCall): void {

@@ -19,16 +19,18 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const ofConnection: ReadonlySet<string> = new Set([
   'connection',
   'expect',
-  'host',
   'keep-alive',
   'transfer-encoding',
   'upgrade',
 ]);
+/** Where the name of the host stands in a head. */
+const HOST_AT = 4;
 
 /** What stands before the value of a header that passes. */
 const ofName = rememberNames((name) => {
   const folded = name.toLowerCase();
   if (folded === 'content-length') return { kind: 'length', before: '' };
+  if (folded === 'host') return { kind: 'host', before: '' };
   const passes = TOKEN.test(name) && !ofConnection.has(folded);
   return passes ? { kind: 'passes', before: `\r\n${name}: ` } : { kind: 'odd', before: '' };
 });
@@ -40,9 +42,13 @@ export interface PlainRequest {
 
 /**
  * Undefined for a call that is not plain: one with a streamed body, an upgrade, another method, or anything in its head that would have to
- * be refused. `host` is that of the URL.
+ * be refused. `host` is that of the URL; `mayNameHost`: one among the headers takes its place.
  */
-export function toPlainRequest(host: string, options: Dispatcher.DispatchOptions): PlainRequest | undefined {
+export function toPlainRequest(
+  host: string,
+  options: Dispatcher.DispatchOptions,
+  mayNameHost = false,
+): PlainRequest | undefined {
   const { method, path, headers, upgrade } = options;
   const hasBody = methods.get(method);
   const body = toBytes(options.body);
@@ -50,6 +56,7 @@ export function toPlainRequest(host: string, options: Dispatcher.DispatchOptions
   if ((body !== null && !hasBody) || !path.startsWith('/') || ILLEGAL_IN_PATH.test(path)) return undefined;
   if (!Array.isArray(headers)) return undefined;
   const size_bytes = body?.length ?? 0;
+  let isNamed = !mayNameHost;
   const parts = [method, ' ', path, ' HTTP/1.1\r\nhost: ', host, '\r\nconnection: keep-alive'];
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = headers[index] ?? '';
@@ -57,7 +64,11 @@ export function toPlainRequest(host: string, options: Dispatcher.DispatchOptions
     const { kind, before } = ofName(name);
     if (kind === 'odd' || ILLEGAL_IN_VALUE.test(value)) return undefined;
     if (kind === 'passes') parts.push(before, value);
-    else if (value !== String(size_bytes)) return undefined;
+    else if (kind === 'host') {
+      if (isNamed) return undefined;
+      isNamed = true;
+      parts[HOST_AT] = value;
+    } else if (value !== String(size_bytes)) return undefined;
   }
   parts.push(hasBody ? `\r\ncontent-length: ${size_bytes}\r\n\r\n` : '\r\n\r\n');
   return { head: parts.join(''), body };

@@ -11,6 +11,7 @@ import { Pool } from '../../src/http/undici.ts';
 import { MAX_PORT_LANES } from '../../src/platform/channels/lanes.ts';
 import { LanedCalls } from '../../src/platform/proxy/laned-calls.ts';
 import { connectTo } from '../../src/platform/proxy/machine-calls.ts';
+import { withReplay } from '../../src/platform/proxy/replay.ts';
 import { openChannelPair } from '../support/channel-pair.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -133,11 +134,11 @@ async function get(calls: Calls, path: string): Promise<number> {
   return length;
 }
 
-function exchange(calls: Calls, path: string): Promise<number> {
+function exchange(calls: Calls, path: string, headers: string[] = []): Promise<number> {
   return new Promise((resolve, reject) => {
     let length = 0;
     calls.dispatch(
-      { origin: 'http://machine', path, method: 'GET', headers: [] },
+      { origin: 'http://machine', path, method: 'GET', headers },
       {
         onRequestStart: () => undefined,
         onResponseStart: () => undefined,
@@ -289,4 +290,63 @@ test.for([
   else pair.agent.destroy();
   await cut;
   await eventually(() => lanes.size === 0 && counted() === 0);
+});
+
+test('a request on a lane names the host that its caller has named', async () => {
+  const heads = new Set<string>();
+  const opened = await openCalls({
+    answer(request, response) {
+      heads.add(request.rawHeaders.join('|'));
+      answerBytes(request, response);
+    },
+  });
+  await untilLane(opened);
+  heads.clear();
+  const before_bytes = opened.pair.socket.bytesRead;
+  const length = await exchange(opened.calls, `/${MEGABYTE}`, ['Host', 'a.test:80', 'X-One', 'b']);
+  expect(length).toBe(MEGABYTE);
+  expect(opened.pair.socket.bytesRead - before_bytes).toBeLessThan(MEGABYTE / 2);
+  expect([...heads]).toEqual(['host|a.test:80|connection|keep-alive|X-One|b']);
+});
+
+test('an answer on a lane may ask for a replay', async () => {
+  const opened = await openCalls({
+    answer(request, response) {
+      response.setHeader('Fly-Replay', 'instance=abc');
+      answerBytes(request, response);
+    },
+  });
+  await untilLane(opened);
+  const before = [...opened.lanes];
+  const asked: string[] = [];
+  const other = await openCalls();
+  const calls = withReplay({
+    first: opened.calls,
+    from: 'one',
+    async find(instance) {
+      asked.push(instance);
+      return other.calls;
+    },
+  });
+  expect(await exchange(calls as Calls, '/7')).toBe(7);
+  expect(asked).toEqual(['abc']);
+  // What is left of the first answer, and of its connection, nobody needs.
+  await eventually(() => before.some((lane) => lane.destroyed));
+});
+
+test('an answer that nobody has asked for closes its lane, and is given to no request', async () => {
+  const { promise: begun, resolve } = Promise.withResolvers<Socket>();
+  const opened = await openCalls({
+    answer(request, response) {
+      answerBytes(request, response);
+      if (request.url === '/1') resolve(request.socket);
+    },
+  });
+  const { calls, lanes } = opened;
+  await untilLane(opened);
+  const before = [...lanes];
+  expect(await get(calls, '/1')).toBe(1);
+  (await begun).write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfalse');
+  await eventually(() => before.some((lane) => lane.destroyed));
+  expect(await get(calls, '/2')).toBe(2);
 });

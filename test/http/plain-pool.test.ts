@@ -363,3 +363,17 @@ it.each<[string, Partial<Dispatcher.DispatchOptions>]>([
   expect(toPlainRequest('h', plain)).toBeDefined();
   expect(toPlainRequest('h', Object.assign(plain, more))).toBeUndefined();
 });
+
+it('may name another host among its headers, once', () => {
+  const options: Dispatcher.DispatchOptions = {
+    path: '/',
+    method: 'GET',
+    headers: ['a', 'b', 'HOST', 'c'],
+    body: null,
+  };
+  expect(toPlainRequest('h', options, true)?.head).toBe(
+    'GET / HTTP/1.1\r\nhost: c\r\nconnection: keep-alive\r\na: b\r\n\r\n',
+  );
+  expect(toPlainRequest('h', { ...options, headers: ['Host', 'b', 'host', 'b'] }, true)).toBeUndefined();
+  expect(toPlainRequest('h', { ...options, headers: ['Host', 'b\r\nc: d'] }, true)).toBeUndefined();
+});

@@ -1,10 +1,11 @@
 // Requests to a port of a machine. Where many come they go over lanes, connections of their own that stay open and carry one request at a
 // time; where no lane is free, over streams of the channel. No request waits for a lane.
 import type { Socket } from 'node:net';
-import type { Client, Dispatcher } from 'undici';
-import { joinAnswerChunks } from '../../http/join-answer-chunks.ts';
-import { Client as HttpClient } from '../../http/undici.ts';
-import { ConnectionsReplaced } from '../../http/upstream-error.ts';
+import type { Dispatcher } from 'undici';
+import { ConnectionDeadlines } from '../../http/connection-deadlines.ts';
+import { PlainCall } from '../../http/plain-call.ts';
+import { type ConnectionOwner, PlainConnection } from '../../http/plain-connection.ts';
+import { toPlainRequest } from '../../http/plain-request.ts';
 import type { PortLanes } from '../channels/lanes.ts';
 import type { LanePlaces } from './lane-places.ts';
 
@@ -23,63 +24,124 @@ export interface LanedCallsOptions {
   readonly now_ms: () => number;
 }
 
-interface Lane {
-  readonly socket: Socket;
-  readonly client: Client;
-  /** Closes it when no request comes at all. */
-  readonly unused: NodeJS.Timeout;
-  requests: number;
+/** A request that waits for the end of the turn in which it came. */
+interface Waiting {
+  readonly options: Dispatcher.DispatchOptions;
+  readonly call: PlainCall;
 }
 
 /** So many requests over the channel, close after each other, ask for one lane: a lane takes more work to open than a request. */
 const REQUESTS_PER_LANE = 8;
 const CLOSE_MS = 1_000;
+/** A lane is given up this long before the program closes its end. */
+const EARLY_MS = 2_000;
+const HOST = 'machine';
 /** One that ended with fewer requests was not worth it: the program may close each connection. */
 const WORTH_REQUESTS = 4;
 const NOT_WORTH_MS = 10_000;
 
-export class LanedCalls implements Pick<Dispatcher, 'dispatch'> {
+export class LanedCalls implements Pick<Dispatcher, 'dispatch'>, ConnectionOwner {
   readonly #given: LanedCallsOptions;
-  readonly #open = new Set<Lane>();
+  readonly #lanes = new Set<PlainConnection>();
+  readonly #deadlines = new ConnectionDeadlines(this.#lanes);
   /** The one that was used last is taken first, so that those that are not needed become idle. */
-  readonly #free: Lane[] = [];
+  readonly #free: PlainConnection[] = [];
+  /** They are free after this turn of the event loop: bytes that nobody asked for are seen before. */
+  #rested: PlainConnection[] = [];
+  #waiting: Waiting[] = [];
+  #isDue = false;
   #overStreams = 0;
   #last_ms = 0;
   #notBefore_ms = 0;
   #isOpening = false;
   #isClosed = false;
+  readonly #ended = Promise.withResolvers<void>();
 
   constructor(given: LanedCallsOptions) {
     this.#given = given;
   }
 
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
-    // A connection that is switched to another protocol may stay open for days.
-    const isSwitched = (options.upgrade ?? false) !== false;
-    const lane = isSwitched ? undefined : this.#take();
-    if (lane !== undefined) return lane.client.dispatch(options, handler);
-    this.#count();
-    return this.#given.streams.dispatch(options, handler);
+    const { streams } = this.#given;
+    // A connection that is switched to another protocol, which is not plain, may stay open for days.
+    const request = this.#isClosed ? undefined : toPlainRequest(HOST, options, true);
+    if (request === undefined) return streams.dispatch(options, handler);
+    if (this.#lanes.size === 0) {
+      this.#count();
+      return streams.dispatch(options, handler);
+    }
+    const { path, headersTimeout, bodyTimeout } = options;
+    const limits = { headersTimeout_ms: headersTimeout ?? 0, bodyTimeout_ms: bodyTimeout ?? 0 };
+    this.#waiting.push({ options, call: new PlainCall(path, request, handler, limits) });
+    this.#arrange();
+    return true;
   }
 
   /** Requests that were taken end as they would. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#free.length = 0;
-    const lanes = [...this.#open].map(({ client, socket }) => client.close().finally(() => socket.destroy()));
-    await Promise.all([this.#given.streams.close(), ...lanes]);
+    this.#onTurn();
+    for (const lane of this.#free.splice(0)) lane.drop();
+    this.#checkEnd();
+    await Promise.all([this.#given.streams.close(), this.#ended.promise]);
   }
 
-  #take(): Lane | undefined {
-    for (let lane = this.#free.pop(); lane !== undefined; lane = this.#free.pop()) {
-      if (!isOver(lane.socket)) {
-        clearTimeout(lane.unused);
-        lane.requests += 1;
-        return lane;
-      }
-      lane.socket.destroy();
+  onRest(lane: PlainConnection, told_ms: number | undefined): void {
+    const { idle_ms } = this.#given;
+    const kept_ms = told_ms === undefined ? idle_ms : Math.min(told_ms - EARLY_MS, idle_ms);
+    if (kept_ms <= 0 || this.#isClosed) {
+      lane.drop();
+      return;
     }
-    return undefined;
+    lane.restFor(kept_ms);
+    this.#rested.push(lane);
+    this.#arrange();
+  }
+
+  onGone(lane: PlainConnection): void {
+    if (!this.#lanes.delete(lane)) return;
+    const { places, now_ms } = this.#given;
+    places.leave();
+    if (lane.calls < WORTH_REQUESTS) this.#notBefore_ms = now_ms() + NOT_WORTH_MS;
+    if (this.#lanes.size === 0) this.#free.length = 0;
+    this.#checkEnd();
+  }
+
+  onFailure(): void {}
+
+  onHead(): void {}
+
+  onDue(due_ms: number): void {
+    this.#deadlines.add(due_ms);
+  }
+
+  #arrange(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    setImmediate(this.#onTurn);
+  }
+
+  readonly #onTurn = (): void => {
+    this.#isDue = false;
+    const waiting = this.#waiting;
+    if (waiting.length > 0) this.#waiting = [];
+    for (const each of waiting) this.#start(each);
+    for (const lane of this.#rested) this.#free.push(lane);
+    this.#rested = [];
+  };
+
+  #start({ options, call }: Waiting): void {
+    const lane = this.#take();
+    if (lane === undefined) {
+      this.#count();
+      this.#given.streams.dispatch(options, call.handler);
+    } else if (!lane.send(call)) this.onRest(lane, undefined);
+  }
+
+  #take(): PlainConnection | undefined {
+    let lane = this.#free.pop();
+    while (lane?.isGone === true) lane = this.#free.pop();
+    return lane;
   }
 
   /** A request that had to go over the channel. */
@@ -112,49 +174,16 @@ export class LanedCalls implements Pick<Dispatcher, 'dispatch'> {
   }
 
   #add(socket: Socket): void {
-    const { idle_ms } = this.#given;
-    const unused = setTimeout(() => socket.destroy(), idle_ms);
-    const lane = { socket, client: openClient(socket, idle_ms), unused: unused.unref(), requests: 0 };
-    this.#open.add(lane);
-    socket.once('close', () => this.#onClose(lane));
-    lane.client.on('drain', () => {
-      if (!this.#isClosed && this.#open.has(lane)) this.#free.push(lane);
-    });
-    this.#free.push(lane);
+    const lane = new PlainConnection(socket, this, 'own');
+    this.#lanes.add(lane);
+    lane.restFor(this.#given.idle_ms);
+    this.#rested.push(lane);
+    this.#arrange();
   }
 
-  #onClose(lane: Lane): void {
-    const { places, now_ms } = this.#given;
-    clearTimeout(lane.unused);
-    this.#open.delete(lane);
-    const at = this.#free.indexOf(lane);
-    if (at >= 0) this.#free.splice(at, 1);
-    places.leave();
-    if (lane.requests < WORTH_REQUESTS) this.#notBefore_ms = now_ms() + NOT_WORTH_MS;
+  #checkEnd(): void {
+    if (!this.#isClosed || this.#lanes.size > 0) return;
+    this.#deadlines.stop();
+    this.#ended.resolve();
   }
-}
-
-/** Closed from inside, or something came that nobody has asked for. */
-function isOver(socket: Socket): boolean {
-  return socket.destroyed || socket.readableEnded || socket.readableLength > 0;
-}
-
-function openClient(socket: Socket, idle_ms: number): Client {
-  let unused: Socket | undefined = socket;
-  return new HttpClient('http://machine', {
-    // undici does not expect a connection before it has asked.
-    connect: joinAnswerChunks((_options, callback) => {
-      const given = unused;
-      unused = undefined;
-      if (given === undefined || given.destroyed) {
-        setImmediate(callback, new ConnectionsReplaced('the lane is gone'), null);
-      } else setImmediate(callback, null, given);
-    }),
-    pipelining: 1,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    keepAliveTimeout: idle_ms,
-    keepAliveMaxTimeout: idle_ms,
-    allowH2: false,
-  });
 }

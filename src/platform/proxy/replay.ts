@@ -1,6 +1,7 @@
 // An answer that asks for its request to be sent to another machine of the app: it is, once, and that machine's answer takes its place.
 import type { Dispatcher } from 'undici';
 import { RemoraError } from '../../core/remora-error.ts';
+import { toTexts } from '../../http/raw-headers.ts';
 import { KEPT_MAX_BYTES, KeptBody } from './kept-body.ts';
 
 type Dispatch = Pick<Dispatcher, 'dispatch'>;
@@ -53,6 +54,18 @@ export function readReplay(headers: Headers): string | undefined {
   return /(?:^|;)\s*instance=([\w-]{1,64})\s*(?:;|$)/.exec(value)?.[1];
 }
 
+/** Of flat headers those that may ask for a replay. */
+function pickReplay(raw: readonly string[]): Headers {
+  const picked: Record<string, string | string[]> = {};
+  for (let index = 0; index + 1 < raw.length; index += 2) {
+    const name = (raw[index] ?? '').toLowerCase();
+    if (name !== 'remora-replay' && name !== 'fly-replay') continue;
+    const [before, value] = [picked[name], raw[index + 1] ?? ''];
+    picked[name] = before === undefined ? value : [before, value].flat();
+  }
+  return picked;
+}
+
 class ReplayHandler implements Handler {
   readonly #handler: Handler;
   readonly #again: (instance: string) => Promise<void>;
@@ -76,7 +89,7 @@ class ReplayHandler implements Handler {
   }
 
   onResponseStart(controller: Controller, ...[status, headers, text]: [number, Headers, string?]): void {
-    const instance = status < 200 ? undefined : readReplay(headers);
+    const instance = status < 200 ? undefined : readReplay(pickReplay(toTexts(controller.rawHeaders)));
     if (instance === undefined) {
       this.#handler.onResponseStart?.(controller, status, headers, text);
       return;
