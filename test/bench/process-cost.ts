@@ -1,5 +1,6 @@
 // What a process costs, as the kernel counts it.
 import { readdirSync, readFileSync } from 'node:fs';
+import { readIfThere } from '../support/read-if-there.ts';
 
 const KILOBYTE = 1_024;
 
@@ -7,7 +8,8 @@ const KILOBYTE = 1_024;
 export function readCpu_ms(pid: number): number {
   let total_ns = 0;
   for (const thread of readdirSync(`/proc/${pid}/task`)) {
-    total_ns += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ')[0]);
+    // One that has just ended counts no more.
+    total_ns += Number((readIfThere(`/proc/${pid}/task/${thread}/schedstat`, 'latin1') ?? '0').split(' ')[0]);
   }
   return total_ns / 1e6;
 }

@@ -41,6 +41,8 @@ export interface GatewayAgentOptions extends Partial<GatewayConfig> {
   readonly gate?: () => Promise<void>;
   readonly identity?: () => Readonly<Record<string, string>>;
   readonly auditLink?: AuditLink;
+  /** Opened before the platform has said anything: it does not answer. */
+  readonly early?: boolean;
 }
 
 export async function openGatewayAgent(
@@ -53,12 +55,16 @@ export async function openGatewayAgent(
     gate,
     identity = () => IDENTITY,
     auditLink,
+    early = gate !== undefined,
     ...config
   } = more;
   const { db } = openDatabase(databasePath, { migrations: storeMigrations });
   const lines: string[] = [];
   const events: { type: string }[] = [];
-  const board = createPartBoard(clock);
+  const settled = Promise.withResolvers<void>();
+  const board = createPartBoard(clock, () => {
+    if (board.statuses().gateway.state !== 'starting') settled.resolve();
+  });
   const hub = createEventHub({
     clock,
     generation: () => 1,
@@ -110,6 +116,8 @@ export async function openGatewayAgent(
     await upstream[Symbol.asyncDispose]();
     db.close();
   });
+  // A call waits for the first policies too, but only for two seconds.
+  if (!early) await settled.promise;
   return {
     path: served.path,
     dir: dirname(databasePath),

@@ -7,6 +7,7 @@ import { type AgentProcess, startAgent } from './agent-process.ts';
 import { MODEL_KEY, type ModelProvider, openModelProvider } from './model-provider.ts';
 import { openTestPlatform } from './open-platform.ts';
 import { tempDir } from './temp-dir.ts';
+import { untilJudged } from './until-judged.ts';
 
 export interface ModelStack {
   readonly provider: ModelProvider;
@@ -54,6 +55,7 @@ export async function openModelStack(env: Readonly<Record<string, string>> = {})
   writeFileSync(tokenFile, (await admin.createToken({ organization, sprite: 'dev-1' })).reveal());
   const settings = { REMORA_BASE_URL: url, REMORA_SPRITE: 'dev-1', REMORA_TOKEN_FILE: tokenFile };
   const agent = await startAgent({ ...settings, REMORA_LISTEN: '127.0.0.1:0', ...env }, dir);
+  await untilJudged(agent);
   const listed = list.parse((await agent.get('/v1/gateway/list')).json);
   return {
     provider,

@@ -6,6 +6,7 @@ import { RemoraError } from '../../../src/core/remora-error.ts';
 import { openDatabase } from '../../../src/sqlite/open.ts';
 import { ask } from '../../support/ask.ts';
 import { openGatewayAgent, SPRITE_TOKEN } from '../../support/gateway-agent.ts';
+import { readGatewayLog } from '../../support/gateway-log.ts';
 import { openRaw } from '../../support/raw-http.ts';
 import { soon } from '../../support/soon.ts';
 import { openStandInPlatform } from '../../support/stand-in-platform.ts';
@@ -167,7 +168,7 @@ describe('the credential', () => {
     for (const path of ['v1/x', 'v1/break', 'v1/admin', 'v1/%2e%2e/x', `v1/x?key=${SPRITE_TOKEN}`]) {
       seen.push((await ask(agent.path, { target: `/v1/gateway/openai/conn_1/${path}` })).text);
     }
-    for (const path of ['list', 'log']) seen.push((await ask(agent.path, { target: `/v1/gateway/${path}` })).text);
+    seen.push((await ask(agent.path, { target: '/v1/gateway/list' })).text, (await readGatewayLog(agent.path)).text);
     seen.push((await ask(agent.path, { target: '/v1/oauth/connections' })).text);
     platform.state.mode = 'refuse';
     await agent.gateway.recover();

@@ -8,6 +8,7 @@ import { startAgent } from '../../support/agent-process.ts';
 import { soon } from '../../support/soon.ts';
 import { openStandInPlatform, type StandInState } from '../../support/stand-in-platform.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { untilJudged } from '../../support/until-judged.ts';
 import { openWebSocket } from '../../support/websocket-caller.ts';
 
 const connectors = [{ id: 'conn_1', provider: 'openai', access_policy: { allow_all: true } }];
@@ -21,6 +22,7 @@ async function openAll(state: Partial<StandInState> = {}, env: Readonly<Record<s
     REMORA_SPRITE: 'dev-1',
     ...env,
   });
+  await untilJudged(agent);
   return { platform, agent };
 }
 

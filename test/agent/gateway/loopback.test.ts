@@ -2,15 +2,14 @@
 // refused; and the commands that lead there.
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { gatewayLog } from '../../../src/contract/local/gateway.ts';
 import { openOnce } from '../../support/at-end.ts';
 import { startChild } from '../../support/child-lines.ts';
+import { readGatewayLog } from '../../support/gateway-log.ts';
 import { words } from '../../support/model-provider.ts';
 import { type ModelStack, openModelStack } from '../../support/model-stack.ts';
 import { openRaw } from '../../support/raw-http.ts';
 import { runHere } from '../../support/run-here.ts';
 import { remoraPath, runRemora } from '../../support/run-remora.ts';
-import { soon } from '../../support/soon.ts';
 
 const target = '/v1/gateway/openai/conn_openai/v1/models';
 
@@ -42,7 +41,7 @@ describe('a token', () => {
     expect(answer.status).toBe(200);
     expect(stack.provider.calls.slice(before).map((sent) => sent.target)).toEqual(['/v1/models?a=%2F&b']);
     expect(stack.agent.log()).not.toContain(token);
-    expect((await stack.agent.get('/v1/gateway/log')).text).not.toContain(token);
+    expect((await readGatewayLog(stack.agent.socket)).text).not.toContain(token);
   });
 
   it('opens its own connector only, and none of the rows that act', async () => {
@@ -89,9 +88,7 @@ describe('a token', () => {
     await call(stack, `${target}?key=sk-mine`);
     await call(stack, target, { authorization: `Bearer ${token}` });
     for (let index = 0; index < 60; index += 1) await call(stack, target);
-    // On a busy machine the log may first say that it is not ready.
-    const read = async () => gatewayLog.parse((await stack.agent.get('/v1/gateway/log?limit=1000')).json);
-    const { records } = await soon(read);
+    const { records } = await readGatewayLog(stack.agent.socket, '?limit=1000');
     expect(records.slice(0, 2)).toMatchObject([
       { decision: 'reject', code: 'unauthorized', status: 401, method: 'GET', path: target },
       { decision: 'reject', code: 'forbidden', status: 403 },
@@ -187,6 +184,8 @@ describe('remora', () => {
     const stack = await openModelStack();
     const env = { REMORA_SOCKET: stack.agent.socket };
     await stack.agent.get(target);
+    // The commands say it, too, where the log is not ready yet.
+    await readGatewayLog(stack.agent.socket);
     const following = startChild(process.execPath, [remoraPath, 'log', '--follow'], env);
     expect(await following.line(/./)).toMatch(/allow +200 +GET openai\/conn_openai \/v1\/models/);
     await stack.agent.get('/v1/gateway/openai/conn_openai/v1/files');

@@ -3,12 +3,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { gatewayLog } from '../../../src/contract/local/gateway.ts';
 import { startAgent } from '../../support/agent-process.ts';
 import { ask } from '../../support/ask.ts';
 import { openGatewayAgent } from '../../support/gateway-agent.ts';
+import { readGatewayLog } from '../../support/gateway-log.ts';
 import { openStandInPlatform, type StandInState } from '../../support/stand-in-platform.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { untilJudged } from '../../support/until-judged.ts';
 
 const access_policy = { allow_all: true, blocked_endpoints: ['/blocked'] };
 const connectors = [{ id: 'conn_1', provider: 'openai', access_policy }];
@@ -43,8 +44,7 @@ describe('the tokens of a call', () => {
     const platform = await openStandInPlatform({ connectors, onGateway });
     const agent = await openGatewayAgent(platform.url);
     await ask(agent.path, { target: `${base}/${path}` }).catch(() => undefined);
-    const { records } = gatewayLog.parse((await ask(agent.path, { target: '/v1/gateway/log' })).json);
-    expect(records).toMatchObject([expected]);
+    expect((await readGatewayLog(agent.path)).records).toMatchObject([expected]);
   });
 });
 
@@ -56,6 +56,7 @@ describe('the metrics', () => {
     writeFileSync(tokenFile, 'secret-token');
     const settings = { REMORA_BASE_URL: platform.url, REMORA_SPRITE: 'dev-1', REMORA_TOKEN_FILE: tokenFile };
     const agent = await startAgent(settings, dir);
+    await untilJudged(agent);
     for (const path of ['json', 'events', 'limit', 'blocked', '%zz']) await agent.get(`${base}/${path}`);
     await agent.get('/v1/gateway/openai/conn_9/"invented\\name');
     await agent.get('/v1/gateway/openai/conn_invented/x');

@@ -4,11 +4,10 @@ import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { Agent, fetch as undiciFetch } from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { gatewayLog } from '../../../src/contract/local/gateway.ts';
 import { startChild } from '../../support/child-lines.ts';
+import { readGatewayLog } from '../../support/gateway-log.ts';
 import { MODEL_KEY, words } from '../../support/model-provider.ts';
 import { type ModelStack, openModelStack } from '../../support/model-stack.ts';
-import { soon } from '../../support/soon.ts';
 
 type Door = 'socket' | 'loopback';
 const doors: readonly Door[] = ['socket', 'loopback'];
@@ -40,9 +39,8 @@ function inStep(stack: ModelStack): () => void {
   };
 }
 
-/** On a busy machine the log may first say that it is not ready. */
 async function lastUsage(stack: ModelStack) {
-  const { records } = await soon(async () => gatewayLog.parse((await stack.agent.get('/v1/gateway/log')).json));
+  const { records } = await readGatewayLog(stack.agent.socket);
   const { usage_known, input_tokens, output_tokens } = records.at(-1) ?? {};
   return { usage_known, input_tokens, output_tokens };
 }
@@ -120,9 +118,7 @@ describe.each(doors)('the Anthropic SDK over the %s', (door) => {
     stack.provider.pace = () => new Promise(() => undefined);
     const stream = client.messages.stream({ model: 'model-1', max_tokens: 100, messages });
     for await (const event of stream) if (event.type === 'content_block_delta') break;
-    await expect
-      .poll(async () => gatewayLog.parse((await stack.agent.get('/v1/gateway/log')).json).records.at(-1)?.ended)
-      .toBe('caller_gone');
+    await expect.poll(async () => (await readGatewayLog(stack.agent.socket)).records.at(-1)?.ended).toBe('caller_gone');
   });
 });
 

@@ -11,6 +11,7 @@ import { startAgent } from '../../support/agent-process.ts';
 import { openRaw } from '../../support/raw-http.ts';
 import { soon } from '../../support/soon.ts';
 import { openStandInPlatform } from '../../support/stand-in-platform.ts';
+import { untilJudged } from '../../support/until-judged.ts';
 
 const OPEN_MAX = 2_048;
 const all = { allow_all: true };
@@ -135,6 +136,7 @@ it('ends the calls of two hundred streams that the agent may not go on with, and
     REMORA_TOKEN: 'canary-token',
     REMORA_SPRITE: 'dev-1',
   });
+  await untilJudged(agent);
   await soon(() => expect(platform.watchers).toBe(1));
   const openStreams = (id: string) =>
     Array.from({ length: 200 }, () =>

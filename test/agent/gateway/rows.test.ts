@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { gatewayLog, gatewayToken } from '../../../src/contract/local/gateway.ts';
+import { gatewayToken } from '../../../src/contract/local/gateway.ts';
 import { systemClock } from '../../../src/core/clock.ts';
 import { ask } from '../../support/ask.ts';
 import { type GatewayAgent, openGatewayAgent } from '../../support/gateway-agent.ts';
 import { gatewayCases } from '../../support/gateway-corpus.ts';
+import { readGatewayLog } from '../../support/gateway-log.ts';
 import { openStandInPlatform } from '../../support/stand-in-platform.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
@@ -51,7 +52,7 @@ describe('GET /v1/gateway/list', () => {
       ],
       available: [{ provider: 'github', display_name: 'GitHub', setup_url: 'https://p.test/s' }],
     });
-    expect(answer.headers.age).toMatch(/^\d$/);
+    expect(answer.headers.age).toMatch(/^\d+$/);
   });
 
   it('is still shown while the platform is away', async () => {
@@ -212,9 +213,9 @@ describe('GET /v1/gateway/log', () => {
     await post(agent, '/v1/gateway/openai/conn_1/v1/chat/a?key=hidden', { secret: 'hidden' });
     await ask(agent.path, { target: '/v1/gateway/openai/conn_1/v1/admin', headers: { 'x-h': 'hidden' } });
     await ask(agent.path, { target: '/v1/gateway/openai/conn_1/v1/%2e' });
-    const answer = await ask(agent.path, { target: '/v1/gateway/log' });
-    expect(answer.text).not.toContain('hidden');
-    expect(answer.json).toMatchObject({
+    const log = await readGatewayLog(agent.path);
+    expect(log.text).not.toContain('hidden');
+    expect(log).toMatchObject({
       records: [
         {
           method: 'POST',
@@ -233,12 +234,11 @@ describe('GET /v1/gateway/log', () => {
       next: 3,
       lost: 0,
     });
-    const page = await ask(agent.path, { target: '/v1/gateway/log?limit=1&after=1' });
-    expect(gatewayLog.parse(page.json).records.map(({ seq }) => seq)).toEqual([2]);
-    const newest = await ask(agent.path, { target: '/v1/gateway/log?limit=2' });
-    expect(gatewayLog.parse(newest.json).records.map(({ seq }) => seq)).toEqual([2, 3]);
-    const empty = await ask(agent.path, { target: '/v1/gateway/log?after=3' });
-    expect(empty.json).toEqual({ records: [], next: null, lost: 0 });
+    const page = await readGatewayLog(agent.path, '?limit=1&after=1');
+    expect(page.records.map(({ seq }) => seq)).toEqual([2]);
+    const newest = await readGatewayLog(agent.path, '?limit=2');
+    expect(newest.records.map(({ seq }) => seq)).toEqual([2, 3]);
+    expect(await readGatewayLog(agent.path, '?after=3')).toMatchObject({ records: [], next: null, lost: 0 });
   });
 });
 

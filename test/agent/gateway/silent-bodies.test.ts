@@ -1,5 +1,7 @@
 // Bodies that were promised and do not come: each holds a place that others wait for.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { eventually } from '../../support/eventually.ts';
 import { openGatewayAgent } from '../../support/gateway-agent.ts';
 import { openPlatformBefore } from '../../support/platform-before.ts';
 import { openRaw, type RawConnection } from '../../support/raw-http.ts';
@@ -7,7 +9,7 @@ import { openRawUpstream } from '../../support/raw-upstream.ts';
 import { openStandInPlatform } from '../../support/stand-in-platform.ts';
 
 const IDLE_MS = 1_200;
-/** The same for bodies that come slowly: far longer than a busy machine lets anything wait. */
+/** The same for bodies that come slowly. */
 const SLOW_MS = 1_600;
 const access_policy = { allow_all: true };
 const inFlight = 2;
@@ -57,10 +59,13 @@ describe.each([
     ['a chunked one', 'Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n'],
   ])('is 408, and its place is free: %s', async (_kind, rest) => {
     const door = await openDoor();
-    const silent = [door.open(rest), door.open(rest)];
-    await expect
-      .poll(async () => (await door.open('Content-Length: 0\r\n\r\n').until(/\r\n\r\n/)).slice(9, 12))
-      .toBe('429');
+    let silent = [door.open(rest), door.open(rest)];
+    await eventually(async () => {
+      // Where the machine stood still they are over before another call was refused.
+      if (silent.every(({ socket }) => socket.destroyed)) silent = [door.open(rest), door.open(rest)];
+      const answer = await door.open('Content-Length: 0\r\n\r\n').until(/\r\n\r\n/);
+      return answer.startsWith('HTTP/1.1 429 ');
+    });
     for (const caller of silent) {
       expect(await caller.ended).toMatch(/^HTTP\/1.1 408 .*remora-error: timeout.*connection: close/is);
     }
@@ -72,12 +77,28 @@ describe.each([
     ['Transfer-Encoding: chunked\r\n\r\n', (letter: string) => `1\r\n${letter}\r\n`, '0\r\n\r\n'],
   ])('is waited for while it comes slowly: %j', async (rest, toPiece, last) => {
     const door = await openDoor(SLOW_MS);
-    const caller = door.open(rest);
-    for (const letter of 'abcde') {
-      await new Promise((resolve) => setTimeout(resolve, SLOW_MS / 4));
-      caller.socket.write(toPiece(letter));
+    /** Its answer, and the longest time that the door had to wait for a piece, or the answer was waited for. */
+    async function send() {
+      const caller = door.open(rest);
+      let [last_ms, longest_ms] = [performance.now(), 0];
+      const look = () => {
+        const now_ms = performance.now();
+        longest_ms = Math.max(longest_ms, now_ms - last_ms);
+        last_ms = now_ms;
+      };
+      for (const letter of 'abcde') {
+        await sleep(SLOW_MS / 4);
+        caller.socket.write(toPiece(letter));
+        look();
+      }
+      caller.socket.write(last);
+      const answer = await caller.until(/done|HTTP\/1.1 408 /);
+      look();
+      return { answer, longest_ms };
     }
-    caller.socket.write(last);
-    expect(await caller.until(/done/)).toMatch(/^HTTP\/1.1 200 /);
+    let sent = await send();
+    // A piece came too late because the machine stood still.
+    for (let times = 1; times < 5 && sent.longest_ms > SLOW_MS / 2; times += 1) sent = await send();
+    expect(sent.answer).toMatch(/^HTTP\/1.1 200 /);
   });
 });

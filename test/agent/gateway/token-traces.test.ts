@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { ask } from '../../support/ask.ts';
 import { SPRITE_TOKEN } from '../../support/gateway-agent.ts';
+import { readGatewayLog } from '../../support/gateway-log.ts';
 import { openModelStack } from '../../support/model-stack.ts';
 import { farEnds, openRawGateway } from '../../support/raw-gateway.ts';
 import { openRaw } from '../../support/raw-http.ts';
@@ -32,7 +33,7 @@ describe.each(farEnds)('on its way to %s', (farEnd) => {
       const answer = await ask(gateway.agent.path, { target: gateway.prefix + path });
       expect(answer).toMatchObject({ status: 400, json: { error: 'invalid_target' } });
       expect(gateway.count).toBe(0);
-      const log = await ask(gateway.agent.path, { target: '/v1/gateway/log' });
+      const log = await readGatewayLog(gateway.agent.path);
       expect(log.text).toContain('[capability token]');
       expect(gateway.agent.written() + log.text).not.toMatch(/cap_Zm9v|%5Fcap%5F|%255Fabc/);
     },

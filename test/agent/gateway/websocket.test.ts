@@ -2,9 +2,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openSampleProvider } from '../../../src/cli/dev/sample-provider.ts';
 import { Secret } from '../../../src/core/secret.ts';
-import { ask } from '../../support/ask.ts';
 import { startChild } from '../../support/child-lines.ts';
 import { openGatewayAgent } from '../../support/gateway-agent.ts';
+import { readGatewayLog } from '../../support/gateway-log.ts';
 import { openTestPlatform } from '../../support/open-platform.ts';
 import { openRaw } from '../../support/raw-http.ts';
 import { soon } from '../../support/soon.ts';
@@ -51,11 +51,8 @@ async function openAll(websocketIdle_ms = 60_000) {
   return { agent, platform, setPolicy };
 }
 
-async function lastRecord(path: string): Promise<unknown> {
-  const { json } = await ask(path, { target: '/v1/gateway/log?limit=1' });
-  return typeof json === 'object' && json !== null && 'records' in json && Array.isArray(json.records)
-    ? json.records[0]
-    : undefined;
+async function lastRecord(path: string) {
+  return (await readGatewayLog(path, '?limit=1')).records[0];
 }
 
 describe('a WebSocket', () => {
