@@ -98,7 +98,7 @@ export interface PlatformAdmin {
   /** Throws `already_exists` for a taken email address. */
   createUser(user: NewMember): Promise<UserWithPassword>;
   findUser(email: string): Promise<User | undefined>;
-  /** By id or email address. */
+  /** `user`: the id or the email address. */
   resetPassword(user: string): Promise<UserWithPassword>;
   createSprite(sprite: NewAdminSprite): Promise<Sprite>;
   /** Replaces the URL settings, and the labels when given. */

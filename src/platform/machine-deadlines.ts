@@ -13,14 +13,14 @@ const CONNECT_SHARE = 0.5;
 
 export type DeadlineOptions = Pick<PlatformOptions, 'qemu' | 'startDeadline_ms'>;
 
-/** Until the first report of its agent. */
+/** How long a start may take until the first report of the agent, in milliseconds. */
 export function toStartDeadline({ qemu, startDeadline_ms }: DeadlineOptions): number {
   if (startDeadline_ms !== undefined) return startDeadline_ms;
   if (qemu === undefined) return START_MS;
   return qemu.accel === 'kvm' ? VIRTUAL_START_MS : EMULATED_START_MS;
 }
 
-/** Until the channel of the agent of a machine that runs, or has just been woken. */
+/** How long the channel of the agent of a machine that runs, or has just been woken, may take, in milliseconds. */
 export function toConnectDeadline(options: DeadlineOptions): number {
   return Math.max(CONNECT_MS, toStartDeadline(options) * CONNECT_SHARE);
 }

@@ -6,7 +6,7 @@ import { isEmptyPolicy, noProgramPolicy } from '../core/program-policy.ts';
 import { PROGRAM_POLICY_VARIABLE } from '../core/supervisor-wire.ts';
 import type { Stores } from './open-stores.ts';
 
-/** By name; none for a policy that restricts nothing. */
+/** The variables by their names; none for a policy that restricts nothing. */
 export async function toPolicyVariables(
   { networkPolicies, programPolicies }: Pick<Stores, 'networkPolicies' | 'programPolicies'>,
   sprite_id: string,

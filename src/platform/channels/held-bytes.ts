@@ -6,7 +6,7 @@ const PIECE_COST_BYTES = 200;
 
 interface Followed {
   readonly stream: Readable;
-  /** Since nothing waited last. */
+  /** The bytes that came since nothing waited last. */
   bytes: number;
   pieces: number;
 }

@@ -16,7 +16,7 @@ type Handler = Dispatcher.DispatchHandler;
 type Controller = Dispatcher.DispatchController;
 type Options = Dispatcher.DispatchOptions;
 
-/** For `composed` of a dispatcher of the channel. @param operation of the calls that come this way. */
+/** An interceptor for a dispatcher of the channel. @param operation of the calls that come this way. */
 export function overLane(lanes: Lanes, operation: LaneOperation): Dispatcher.DispatcherComposeInterceptor {
   return (dispatch) => (options, handler) => {
     const headers = toFlat(options.headers);
@@ -136,7 +136,7 @@ function toFlat(headers: Options['headers']): string[] | undefined {
   return Array.isArray(headers) && headers.every((item) => typeof item === 'string') ? headers : undefined;
 }
 
-/** As it was declared; 0 when it was not. */
+/** The length that the headers declare; 0 when they declare none. */
 function lengthOf(headers: readonly string[]): number {
   const at = headers.findIndex((name, index) => index % 2 === 0 && name.toLowerCase() === 'content-length');
   return at < 0 ? 0 : Number(headers[at + 1]);

@@ -3,7 +3,7 @@
 export interface LaneCount {
   /** Now. */
   open: number;
-  /** Since the start, also those that are over. */
+  /** Those that were opened since the start, also those that are over. */
   opened: number;
   /** How often a machine opened none that it was asked for. */
   failed: number;

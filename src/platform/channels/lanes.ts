@@ -10,7 +10,7 @@ import type { LaneCount, LaneCounts } from './lane-counts.ts';
 
 /** Each holds a little memory at both ends. */
 const MAX_LANES = 8;
-/** Of all ports of the machine. */
+/** Bounds the lanes of all ports of the machine together. */
 export const MAX_PORT_LANES = 32;
 /** How long an agent may take to open one: the call waits meanwhile. */
 const OPEN_MS = 2_000;
@@ -41,7 +41,7 @@ export interface PortLanes {
 export interface LanesOptions {
   /** Opens a stream of the channel; see `ChannelSession.connect`. */
   readonly connect: (authority: string, signal: AbortSignal) => Promise<Duplex>;
-  /** Of all channels, for the metrics. */
+  /** The counts of all channels, for the metrics. */
   readonly counts: LaneCounts;
   /** Monotonic milliseconds. */
   readonly now_ms: () => number;

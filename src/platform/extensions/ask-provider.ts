@@ -102,7 +102,7 @@ function toInvalid(problem: string): StepOutcome {
   return { type: 'refused', code: 'invalid_answer', message: `the answer of the provider cannot be used: ${problem}` };
 }
 
-/** Until the provider has said its own id, ours stands for it. */
+/** Our own id stands for the provider's until the provider has said it. */
 function pathOf({ id, provider_id }: ExtensionRow): string {
   return `${COLLECTION}/${encodeURIComponent(provider_id ?? id)}`;
 }

@@ -20,7 +20,7 @@ export interface CreateExtensionDeps {
   readonly clock: Clock;
 }
 
-/** Of one organization. */
+/** Bounds the extensions of one organization. */
 export const EXTENSIONS_MAX = 20_000;
 
 /** Throws `invalid_request` naming the field, `already_exists`, `limit_reached`, and `not_implemented` for a private address that nobody serves here. */

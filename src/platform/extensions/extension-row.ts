@@ -52,7 +52,7 @@ export interface ExtensionRow {
   readonly told_revision: number;
   /** When the step was begun. */
   readonly begun_at: number;
-  /** Since when the provider cannot be reached. */
+  /** The begin of the time in which the provider cannot be reached; null while it can be. */
   readonly trouble_since: number | null;
   /** The newest time that a webhook of it had, by the clock of the provider. */
   readonly told_at: number;

@@ -17,7 +17,7 @@ import { idle, untroubled } from './settle-step.ts';
 export interface ExtensionService {
   /** Throws `invalid_request` naming the field, `not_found`, `already_exists`, `limit_reached` and `not_implemented`. */
   create(organization: Organization, given: CreateExtensionRequest, user: ProvisioningUser): Promise<ExtensionRow>;
-  /** By id or name. Throws `not_found`, also for one of another organization. */
+  /** `id`: the id or the name. Throws `not_found`, also for one of another organization. */
   find(organization: Organization, id: string): Promise<ExtensionRow>;
   /** Throws `not_found`, `invalid_request`, `invalid_state` and `secret_conflict`. */
   update(organization: Organization, id: string, change: UpdateExtensionRequest): Promise<ExtensionRow>;

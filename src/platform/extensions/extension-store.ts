@@ -20,19 +20,19 @@ export interface ExtensionStore {
   /** False when another extension has the name, or the id at the provider. */
   insert(row: ExtensionRow): Promise<boolean>;
   find(id: string): Promise<ExtensionRow | undefined>;
-  /** By id, or by the name of one that is not deleted. */
+  /** `id`: the id, or the name of one that is not deleted. */
   findOf(organization_id: string, id: string): Promise<ExtensionRow | undefined>;
   findByName(name: string): Promise<ExtensionRow | undefined>;
   /** Whether a provider may give an extension this name: no other one has it, and it cannot be taken for the id of one. */
   isFree(name: string): Promise<boolean>;
-  /** By the id at the provider; by our own where the provider has not said another one. */
+  /** `resource_id`: the id at the provider, or our own where the provider has not said another one. */
   findAtProvider(provider: string, resource_id: string): Promise<ExtensionRow | undefined>;
   /** The same as `findAtProvider`, and locks the row as `lock` does. */
   lockAtProvider(provider: string, resource_id: string): Promise<ExtensionRow | undefined>;
   /** Locks the row until the transaction ends, and reads it. */
   lock(id: string): Promise<ExtensionRow | undefined>;
   update(id: string, change: ExtensionChange, now_ms: number): Promise<void>;
-  /** In the order in which they were made; without those that are deleted. */
+  /** Extensions that are not deleted, in the order in which they were made. */
   page(page: ExtensionPage): Promise<readonly ExtensionRow[]>;
   /** How many the organization has that are not being deleted. */
   countKept(organization_id: string): Promise<number>;

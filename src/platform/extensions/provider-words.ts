@@ -41,7 +41,7 @@ function findWords(value: unknown): string | undefined {
   }
   const listed = fields.get(LIST);
   if (typeof listed !== 'object' || listed === null || Array.isArray(listed)) return findWords(listed);
-  // By the name of the field that is wrong.
+  // A list has the name of each field that is wrong.
   const named = Object.entries(listed).slice(0, LISTED_MAX);
   return join(named.map(([name, words]) => toNamed(name, findWords(words))));
 }

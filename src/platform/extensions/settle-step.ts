@@ -12,7 +12,7 @@ import { type StepTimes, toWait } from './step-times.ts';
 export interface Settling {
   /** The row as it is now, locked. */
   readonly row: ExtensionRow;
-  /** As it was when the step was claimed. */
+  /** The row as it was when the step was claimed. */
   readonly claimed: ExtensionRow;
   readonly outcome: StepOutcome;
   readonly now_ms: number;

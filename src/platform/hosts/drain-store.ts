@@ -6,7 +6,7 @@ export interface DrainStore {
   undrain(host: string): Promise<void>;
   /** Unix milliseconds; undefined when it is not drained. */
   drainedSince(host: string): Promise<number | undefined>;
-  /** By host. */
+  /** When each drained host was drained, in Unix milliseconds, by host. */
   list(): Promise<ReadonlyMap<string, number>>;
 }
 

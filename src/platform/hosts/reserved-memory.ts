@@ -7,7 +7,7 @@ const PAGE = 500;
 const DEFAULT_MB = 256;
 const size = z.object({ guest: z.object({ memory_mb: z.number() }) });
 
-/** By host, in MB. */
+/** The memory that is reserved on each host, in MB. */
 export async function readReservedMemory(sql: Pick<Sql, 'all'>): Promise<ReadonlyMap<string, number>> {
   const reserved = new Map<string, number>();
   const text = `SELECT id, host, config FROM machines WHERE host IS NOT NULL AND id > $1

@@ -12,7 +12,7 @@ import type { Refusals } from './refusals.ts';
 import { findSleepRule, type SleepRule } from './sleep-rule.ts';
 import type { Traffic } from './traffic.ts';
 
-/** For a machine of this host, or of none. */
+/** `row`: a machine of this host, or of none. */
 export type ExplainIdle = (row: MachineRow) => Promise<MachineIdle>;
 
 export interface ExplainIdleDeps extends AppFactsDeps {

@@ -1,11 +1,11 @@
 // How long machines may be without work, on this platform process.
 
 export interface IdleSettings {
-  /** After which a sprite is suspended; undefined: never. */
+  /** How long a sprite is idle before it is suspended; undefined: it never is. */
   readonly sprite_ms: number | undefined;
-  /** After which a suspended sprite is stopped; undefined: never. */
+  /** How long a sprite is suspended before it is stopped; undefined: it never is. */
   readonly cold_ms: number | undefined;
-  /** At most one machine of each app and region is put to sleep in this time, and the last one after it; undefined: never. */
+  /** One machine of each app and region at most is put to sleep in this time, and the last one after it; undefined: never. */
   readonly round_ms: number | undefined;
   /** How long a start waits where no more sprites may run; 0: it is refused at once. */
   readonly startWait_ms: number;

@@ -5,7 +5,7 @@ import type { WakeReason } from '../../contract/machine-idle.ts';
 export interface RunningMachine {
   readonly id: string;
   readonly inFlight: number;
-  /** Of its configuration; see `SleepRule`. */
+  /** What its configuration says; see `SleepRule`. */
   readonly softLimit: number;
   readonly minRunning: number;
 }

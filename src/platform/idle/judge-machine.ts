@@ -40,7 +40,7 @@ export function listAgentReasons(word: AgentWord): readonly WakeReason[] {
   return word.blockers;
 }
 
-/** For messages and events. */
+/** The text of a reason in messages and events. */
 export function toText({ kind, owner, reason }: WakeReason): string {
   const what = kind === owner ? kind : `${kind} ${owner}`;
   return reason === undefined ? what : `${what} (${reason})`;

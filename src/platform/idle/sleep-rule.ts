@@ -9,7 +9,7 @@ import type { IdleSettings } from './idle-settings.ts';
 export interface SleepRule {
   readonly of: 'sprite' | 'app';
   readonly move: 'suspend' | 'stop';
-  /** Without work for this long it sleeps; of an app, the last machine. */
+  /** The machine sleeps after this long without work; of an app, the last one does. */
   readonly after_ms: number;
 }
 

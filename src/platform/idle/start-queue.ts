@@ -53,7 +53,7 @@ interface Waiter extends StartCaller {
   readonly move: () => Promise<void>;
   readonly reject: (error: unknown) => void;
   isTrying: boolean;
-  /** Of the last try. */
+  /** The error of the last try. */
   refusal: RemoraError;
 }
 

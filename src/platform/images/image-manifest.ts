@@ -12,13 +12,13 @@ export const imageName = z
 
 export const imageManifest = z.object({
   name: imageName,
-  /** Of the sorted list of its files, with mode, owner and content of each; of an imported image: of its three files. */
+  /** The hash of the sorted list of its files, with mode, owner and content of each; of an imported image: of its three files. */
   digest: sha256,
   created_at: z.iso.datetime(),
   architecture: z.literal('x86_64'),
   kernel_version: z.string().max(256),
   agent_version: z.string().max(64),
-  /** Of the sorted list of Debian packages with their versions. */
+  /** The hash of the sorted list of Debian packages with their versions. */
   packages_digest: sha256,
   boot: z.object({
     /** The kernel's command line; the driver adds the network and the volumes. */

@@ -16,7 +16,7 @@ export type ListedImage = { readonly name: string; readonly size_bytes: number }
   | { readonly fault: string }
 );
 
-/** In the order of their names. What was left half made is not listed. */
+/** The images in the order of their names. What was left half made is not listed. */
 export async function listImages(imagesDir: string): Promise<readonly ListedImage[]> {
   const entries = await readdir(imagesDir, { withFileTypes: true }).catch(() => []);
   const names = entries.filter((each) => each.isDirectory() && imageName.safeParse(each.name).success);

@@ -9,7 +9,7 @@ const LIMIT_BYTES = 256;
 /** So many bytes of the file hold the header and the text. */
 export const KERNEL_HEAD_BYTES = 0x10_000 + BOOT_SECTOR_BYTES + LIMIT_BYTES;
 
-/** For example `6.1.0-56-cloud-amd64`; undefined for a file that is no such kernel. */
+/** A version such as `6.1.0-56-cloud-amd64`; undefined for a file that is no such kernel. */
 export function readKernelVersion(head: Buffer): string | undefined {
   if (head.length < POINTER_AT + 2 || head.toString('latin1', MAGIC_AT, MAGIC_AT + MAGIC.length) !== MAGIC)
     return undefined;

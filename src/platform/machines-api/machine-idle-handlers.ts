@@ -10,7 +10,7 @@ export interface IdleHandlerDeps {
   readonly access: Pick<MachineAccess, 'find' | 'pass'>;
   /** The id of this platform process. */
   readonly host: string;
-  /** For a machine of this host, or of none. Undefined where the platform does not run. */
+  /** Takes a machine of this host, or of none. Undefined where the platform does not run. */
   readonly explainIdle: ((row: MachineRow) => Promise<MachineIdle>) | undefined;
 }
 

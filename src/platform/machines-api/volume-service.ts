@@ -55,7 +55,7 @@ export function createVolumeService(deps: VolumeServiceDeps): VolumeService {
     return row;
   }
 
-  /** With the usage that ends. */
+  /** Moves a volume, and counts the usage that ends. */
   const move = (id: string, to: VolumeState, size_gb?: number) =>
     storage.transaction((sql) => createVolumeStore(sql).move(id, 'created', to, clock.wall_ms(), size_gb));
 

@@ -7,7 +7,7 @@ const DOMAIN_MAX = 200;
 /** The query of a relay to which nothing goes without TLS. */
 const STARTTLS_REQUIRED = '?starttls=required';
 
-/** In lower case. Throws `not_configured` for what is no domain of a mail address. */
+/** The domain in lower case. Throws `not_configured` for what is no domain of a mail address. */
 export function parseMailDomain(given: string): string {
   const domain = given.toLowerCase();
   const labels = domain.split('.');

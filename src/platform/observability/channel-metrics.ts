@@ -4,7 +4,7 @@ import { Counter, Gauge, type Registry } from 'prom-client';
 export interface ChannelCounts {
   readonly channels: number;
   readonly streams: number;
-  /** By what they are for: how many are open now, and how many of those that were asked for since the start were opened or not. */
+  /** Counts by what lanes are for: how many are open now, and how many of those that were asked for since the start were opened or not. */
   readonly lanes: Readonly<Record<'files' | 'ports', { open: number; opened: number; failed: number }>>;
 }
 

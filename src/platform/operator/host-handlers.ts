@@ -35,7 +35,7 @@ export function createHostHandlers(deps: HostHandlerDeps): Handlers<typeof hostO
   async function list(): Promise<readonly PlatformHost[]> {
     const known = await hosts.list();
     const self = deps.self?.();
-    // On SQLite no host leaves a sign of its life, and a host that runs no platform has none.
+    // No host leaves a sign of its life on SQLite, and a host that runs no platform has none.
     const own = self === undefined ? toOnlyHost(isShared) : { ...self, seen_at: clock.wall_ms() };
     if (own === undefined) return known;
     const found = known.find(({ host }) => host === own.host);

@@ -6,7 +6,7 @@ import type { Sql } from '../storage/storage.ts';
 export interface Organization {
   readonly id: string;
   readonly slug: string;
-  /** As providers of extensions show it; null = the slug. */
+  /** The name that providers of extensions show; null = the slug. */
   readonly display_name: string | null;
   /** How many sprites may be running or warm at once; null = no limit. */
   readonly running_limit: number | null;

@@ -8,7 +8,7 @@ export interface SignedCalls extends AsyncDisposable {
   readonly call: SignedCall;
 }
 
-/** Of one provider. */
+/** Bounds the connections to one provider. */
 const CONNECTIONS_MAX = 16;
 const CONNECT_MS = 5_000;
 
@@ -17,7 +17,7 @@ export function openSignedCalls(providers: Pick<ExtensionProviders, 'openSecrets
 
   async function open(keepsConnection: boolean): Promise<Dispatcher> {
     const { Agent } = await import('../../http/undici.ts');
-    // With none in a pipeline a connection ends with its request.
+    // A connection with none in its pipeline ends with its request.
     const pipelining = keepsConnection ? 1 : 0;
     return new Agent({ connections: CONNECTIONS_MAX, connect: { timeout: CONNECT_MS }, pipelining });
   }

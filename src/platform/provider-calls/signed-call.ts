@@ -17,7 +17,7 @@ interface SharedRequest {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly deadline_ms: number;
-  /** Of the answer; 64 KB when absent. */
+  /** Bounds the answer; 64 KB when absent. */
   readonly cap_bytes?: number;
   readonly signal?: AbortSignal;
   /**

@@ -1,4 +1,4 @@
-// From a request to one of the machines of an app: chosen by what is in flight, started where all are busy, replayed where one asks for it.
+// Leads a request to one of the machines of an app: chosen by what is in flight, started where all are busy, replayed where one asks for it.
 import type { IncomingMessage } from 'node:http';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Exchange } from '../../http/exchange.ts';

@@ -22,7 +22,7 @@ export type Choice =
   | { readonly type: 'wait' }
   | { readonly type: 'none' };
 
-/** For a service that says nothing of its limits. */
+/** The soft limit of a service that says nothing of its limits. */
 const SOFT_LIMIT = 200;
 const STARTABLE: readonly string[] = ['created', 'stopped', 'suspended', 'suspending', 'starting', 'running'];
 

@@ -14,11 +14,11 @@ export interface LanedCallsOptions {
   readonly lanes: PortLanes;
   /** That of a CONNECT to the port. */
   readonly authority: string;
-  /** Over the channel. */
+  /** Sends calls as streams of the channel. */
   readonly streams: Dispatcher;
   /** Shared by all machines. */
   readonly places: Pick<LanePlaces, 'take' | 'leave'>;
-  /** After so long a lane without a request is closed: an open connection keeps the machine awake. */
+  /** How long a lane without a request stays open: an open connection keeps the machine awake. */
   readonly idle_ms: number;
   /** Monotonic milliseconds. */
   readonly now_ms: () => number;

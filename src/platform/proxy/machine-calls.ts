@@ -115,7 +115,7 @@ function toRefusal(error: unknown, { port, isOneOfMany = false }: Way): unknown 
       return new RemoraError('upstream_failed', `nothing listens in the machine where this leads: ${where}`);
     }
     case 'upstream_failed':
-      // Without the name of a service it is the channel that is gone: nothing was sent, and the machine may be back.
+      // An error without the name of a service means that the channel is gone: nothing was sent, and the machine may be back.
       return error.details === undefined ? new ConnectionsReplaced(error.message) : error;
     default:
       return error;

@@ -24,7 +24,7 @@ const QUIET_KEPT = 100_000;
 /** `now_ms`: monotonic. */
 export function createMachineTraffic(now_ms: () => number, quietKept = QUIET_KEPT): MachineTraffic {
   const open = new Map<string, number>();
-  /** By the time of the last end. */
+  /** When the last request of each machine ended, the earliest first. */
   const quiet = new Map<string, number>();
   let total = 0;
 

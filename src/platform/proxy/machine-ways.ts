@@ -44,7 +44,7 @@ const RETRY_MS = 5_000;
 
 export class MachineWays {
   readonly #deps: MachineWaysDeps;
-  /** By machine and port. */
+  /** The keys are machine and port. */
   readonly #openings = new Map<string, Opening>();
   readonly #starts = new Map<string, Promise<void>>();
   /** How many wait, by machine. */

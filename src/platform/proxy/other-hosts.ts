@@ -37,7 +37,7 @@ const RETRY_MS = 5_000;
 
 export class OtherHosts {
   readonly #deps: OtherHostsDeps;
-  /** By process and machine; connections are pooled for each of them. */
+  /** The keys are process and machine; connections are pooled for each of them. */
   readonly #reaches = new Map<string, MachineReach>();
 
   constructor(deps: OtherHostsDeps) {

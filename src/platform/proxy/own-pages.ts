@@ -71,7 +71,7 @@ export class OwnPages {
       sendPage(response, { status: 403, html: toMessagePage('Not signed on', FAILED) });
       return;
     }
-    // Behind the origin every path leads to this name, also one that begins with two slashes.
+    // Every path behind the origin leads to this name, also one that begins with two slashes.
     sendRedirect(response, addresses.toOrigin(name) + way.path, [cookies.toSession(name, signedOn)]);
   }
 

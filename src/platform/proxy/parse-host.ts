@@ -1,4 +1,4 @@
-// From a host name to what it names: a sprite, a port of a sprite, or an app. Names are exact. Pure.
+// Reads what a host name names: a sprite, a port of a sprite, or an app. Names are exact. Pure.
 import { appName } from '../../contract/app-name.ts';
 import { spriteName } from '../../contract/sprites.ts';
 

@@ -14,13 +14,13 @@ export type ProxyHeader =
   | { readonly type: 'whole'; readonly length_bytes: number; readonly from: ProxySource | 'local' | 'unknown' }
   | { readonly type: 'bad'; readonly why: string };
 
-/** With its line end. */
+/** Counts the line end too. */
 const LINE_MAX_BYTES = 107;
 const SIGNATURE = Buffer.from('0d0a0d0a000d0a515549540a', 'hex');
 const HEAD_BYTES = 16;
 /** What follows the head of version 2: addresses, and fields that nothing here reads. */
 export const REST_MAX_BYTES = 4_096;
-/** By the address family and protocol: the length of all addresses and ports, and of one address. Only streams come here. */
+/** The length of all addresses and ports, and of one address, by the address family and protocol. Only streams come here. */
 const lengths: Readonly<Record<number, readonly [all_bytes: number, one_bytes: number]>> = {
   0: [0, 0],
   17: [12, 4],

@@ -28,7 +28,7 @@ export function createPipeHandlers(deps: PipeHandlerDeps): Handlers<typeof pipeO
           'this is for other platform processes only; call GET /v1/sprites/{name}/proxy',
         );
       }
-      // Before the state of the machine is read, see `MachineTraffic`.
+      // The request counts before the state of the machine is read, see `MachineTraffic`.
       using _counted = traffic.begin(params.machine_id);
       const organization = organizationOf(principal);
       const machine = await machines.find(params.machine_id);

@@ -43,14 +43,14 @@ interface Listener {
 
 /** What changes is seen after so long. */
 const LOOK_MS = 2_000;
-/** Of one machine at one address and port. */
+/** Bounds the connections to one machine at one address and port. */
 const CONNECTIONS = 1_024;
 
 export class PrivateServices {
   readonly #deps: PrivateServicesDeps;
-  /** By network, address and port. */
+  /** The keys are network, address and port. */
   readonly #listeners = new Map<string, Listener>();
-  /** By network and address: those that were put there, also without a port, so that a connection is refused and not lost. */
+  /** The keys are network and address: those that were put there, also without a port, so that a connection is refused and not lost. */
   readonly #addresses = new Set<string>();
   /** The organization of each machine, which never changes. */
   readonly #organizations = new Map<string, string>();

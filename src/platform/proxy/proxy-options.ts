@@ -16,7 +16,7 @@ export interface ProxyOptions {
   readonly tls?: TlsFiles;
   /** Where the TCP services of apps are reached; those of other apps are not. */
   readonly tcp?: readonly TcpAddress[];
-  /** Of which share of requests a line is logged, 0 to 1; none when absent. */
+  /** The share of requests of which a line is logged, 0 to 1; none when absent. */
   readonly logShare?: number;
   /** Where browsers reach it, when something else stands before it; the scheme and the port of the listener when absent. */
   readonly origin?: { readonly protocol: 'http:' | 'https:'; readonly port: number };

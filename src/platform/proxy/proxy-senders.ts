@@ -25,7 +25,7 @@ const DEADLINE_MS = 5_000;
 export class ProxySenders {
   readonly #options: ProxySendersOptions;
   readonly #senders = new WeakMap<Socket, ProxySender>();
-  /** By address and port of the balancer, which the socket that speaks TLS over the connection has as well. */
+  /** The keys are address and port of the balancer, which the socket that speaks TLS over the connection has as well. */
   readonly #open = new Map<string, ProxySender>();
   readonly #refusals: BoundedLines;
 

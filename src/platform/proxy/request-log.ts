@@ -7,7 +7,7 @@ import { withoutQuery } from '../../core/without-query.ts';
 import type { HostTarget } from './host-names.ts';
 
 export interface RequestLogOptions {
-  /** Of which share of requests a line is written: 0 to 1. */
+  /** The share of requests of which a line is written: 0 to 1. */
   readonly share: number;
   readonly log: Pick<Log, 'info'>;
   readonly addressOf: (request: IncomingMessage) => string;

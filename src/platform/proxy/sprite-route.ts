@@ -1,4 +1,4 @@
-// From a request that may come in to the machine of its sprite: at once where it runs, else after it was started.
+// Leads a request that may come in to the machine of its sprite: at once where it runs, else after it was started.
 import type { ServerResponse } from 'node:http';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Exchange } from '../../http/exchange.ts';

@@ -5,7 +5,7 @@ import type { ProxyVersion } from './write-proxy-header.ts';
 
 type Service = NonNullable<MachineConfig['services']>[number];
 
-/** With which header a connection begins in the machine; undefined for none. */
+/** `header`: what a connection begins with in the machine; undefined for nothing. */
 export interface TcpPort {
   readonly service: Service;
   readonly header: ProxyVersion | undefined;

@@ -32,7 +32,7 @@ const LOOK_MS = 2_000;
 
 export class TcpServices {
   readonly #deps: TcpServicesDeps;
-  /** By app and port. */
+  /** The keys are app and port. */
   readonly #listeners = new Map<string, Listener>();
   /** Ports that are taken, or may not be listened at: each is tried again, and logged once. */
   readonly #refused = new Set<string>();
@@ -105,7 +105,7 @@ export class TcpServices {
       });
     });
     server.on('error', (error) => {
-      // Of one connection that could not be taken, as where too many files are open.
+      // The error is that of one connection that could not be taken, as where too many files are open.
       if (server.listening) {
         refusals.note({ app, port, why: toErrorMessage(error) });
         return;

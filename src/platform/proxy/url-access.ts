@@ -56,8 +56,8 @@ export class UrlAccess {
   }
 
   /**
-   * At once for everybody who was known a moment ago. Throws `not_found` for a caller who may not open it, `unauthorized` for a token that is
-   * not valid, `forbidden` for what a page elsewhere has sent with the cookie, and `too_many_requests`.
+   * Answers at once for everybody who was known a moment ago. Throws `not_found` for a caller who may not open it, `unauthorized` for a
+   * token that is not valid, `forbidden` for what a page elsewhere has sent with the cookie, and `too_many_requests`.
    */
   judge(request: IncomingMessage, name: string, target: SpriteTarget): AccessVerdict | Promise<AccessVerdict> {
     const { found } = target;

@@ -22,7 +22,7 @@ export interface ReadUrlSession extends UrlSession {
 
 const stored = z.object({ u: z.string(), s: z.string(), e: z.int() });
 
-/** Over plain HTTP a neighbour on the same site can set a second cookie of the same name, so that each value is tried. */
+/** A neighbour on the same site can set a second cookie of the same name over plain HTTP, so that each value is tried. */
 export interface UrlCookies {
   /** The cookies as they came; the same text means the same session. */
   readTexts(request: IncomingMessage): readonly string[];
@@ -46,7 +46,7 @@ export interface UrlWay {
 }
 
 const WAY_MS = 30 * 60_000;
-/** As long as a session at sign-on. */
+/** The length of a session at sign-on. */
 const SESSION_MS = 12 * 3_600_000;
 /** The state must fit into a query. */
 const PATH_MAX = 1_200;

@@ -1,7 +1,7 @@
 // Whether somebody looks at a page: a browser that goes to an address, and no program or script.
 import type { IncomingMessage } from 'node:http';
 
-/** By `Accept`: a browser names HTML first, programs name something else or everything. */
+/** Judges by `Accept`: a browser names HTML first, programs name something else or everything. */
 export function prefersHtml({ headers, method }: IncomingMessage): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false;
   const accept = headers.accept ?? '';

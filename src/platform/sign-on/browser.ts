@@ -12,7 +12,7 @@ import type { SessionStore } from './session-store.ts';
 export interface Browser {
   readonly session: Secret | undefined;
   readonly user: User | undefined;
-  /** For a form of a page that is shown now; `purpose` is everything that the form is bound to. */
+  /** Makes a token for a form of a page that is shown now; `purpose` is everything that the form is bound to. */
   toFormToken(purpose: readonly string[]): string;
   /** Whether the form came from such a page. */
   madeForm(form_token: string, purpose: readonly string[]): boolean;

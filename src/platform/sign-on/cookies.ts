@@ -23,7 +23,7 @@ const values: Readonly<Record<CookieName, RegExp>> = {
   'url-way': /^[\w-]{43}$/,
 };
 
-/** Over https the names have the prefix with which browsers take them from this very host only. */
+/** Gives the names over https the prefix with which browsers take them from this very host only. */
 export function createCookies(platformUrl: () => string): Cookies {
   const isSecure = () => platformUrl().startsWith('https:');
   const toName = (name: CookieName) => `${isSecure() ? '__Host-' : ''}remora-${name}`;

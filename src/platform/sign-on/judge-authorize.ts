@@ -5,7 +5,7 @@ import type { SignOnClient } from './sign-on-client.ts';
 
 export interface SignOnRequest {
   readonly client: SignOnClient;
-  /** Of the platform: RFC 9207 has the provider compare it, so that no other server's answer is taken for this one. */
+  /** The platform's own: RFC 9207 has the provider compare it, so that no other server's answer is taken for this one. */
   readonly issuer: string;
   readonly redirect_uri: string;
   readonly state: string | undefined;

@@ -18,7 +18,7 @@ export interface UrlCodes {
 
 export interface SignedOn {
   readonly user_id: string;
-  /** Of the session at sign-on. */
+  /** The hash of the session at sign-on. */
   readonly session_hash: string;
 }
 

@@ -11,7 +11,7 @@ const END_CAP_BYTES = 4 * 1024;
 const args = z.object({ cmd: z.array(z.string()).min(1) });
 
 export interface ControlledProcess {
-  /** Without its directory; undefined when it could not be read. */
+  /** The name of the program without its directory; undefined when it could not be read. */
   readonly command: string | undefined;
 }
 

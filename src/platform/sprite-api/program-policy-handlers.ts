@@ -72,7 +72,7 @@ export function createProgramPolicyHandlers({
   };
 }
 
-/** In a machine that shares everything with the platform nothing is restricted. */
+/** Nothing is restricted in a machine that shares everything with the platform. */
 function toNotEnforced(error: unknown): unknown {
   if (!(error instanceof RemoraError) || error.code !== 'not_isolated') return error;
   const missing = 'a kernel of its own';

@@ -1,5 +1,5 @@
-// From a sprite's name to the channel of its machine: who may reach in, whether this machine may be reached, waking it, and where its
-// channel is.
+// Finds the channel of the machine of a sprite by its name: who may reach in, whether this machine may be reached, waking it, and where
+// its channel is.
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PASSED_HEADER } from '../../contract/hosts.ts';
@@ -104,7 +104,7 @@ export function createReachMachine(deps: ReachMachineDeps): ReachMachine {
       if (!isUp) await start(machine, principal, { isPassed, gone: toSignal(request) });
       return await find(machine.id, isPassed, isPassed ? AWAY_MS : deps.connect_ms);
     } finally {
-      // By then the agent counts it.
+      // The agent counts it by then.
       setTimeout(() => arriving[Symbol.dispose](), ARRIVAL_MS).unref();
     }
   };

@@ -1,4 +1,4 @@
-// From a sprite's name to its machine, if what is inside may be reached.
+// Finds the machine of a sprite by its name, if what is inside may be reached.
 import { RemoraError } from '../../core/remora-error.ts';
 import type { MachineRow } from '../machines/records/machine-row.ts';
 import type { MachineStore } from '../machines/records/machine-store.ts';

@@ -3,7 +3,7 @@
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Sql } from '../storage/storage.ts';
 
-/** Of an organization that has no limit of its own, where the platform is given none. */
+/** The limit of an organization that has none of its own, where the platform is given none. */
 export const DEFAULT_CREATION_LIMIT = 600;
 const WINDOW_MS = 60_000;
 

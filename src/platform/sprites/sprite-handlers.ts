@@ -48,7 +48,7 @@ export function createSpriteHandlers(deps: SpriteHandlerDeps): Handlers<typeof s
   };
 }
 
-/** At the platform's own socket, for whatever organization. */
+/** Whether the call came at the platform's own socket, for whatever organization. */
 function isOperator(principal: Principal): boolean {
   return isCaller(principal) && principal.token.id === OPERATOR_TOKEN.id;
 }

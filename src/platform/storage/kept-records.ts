@@ -18,7 +18,7 @@ export class KeptRecords<V> {
     this.#kept = new SharedCache(options);
   }
 
-  /** As of the last look of the storage, and of what this process has written since; undefined for what is not kept. */
+  /** What is kept, as of the last look of the storage, and of what this process has written since; undefined for what is not kept. */
   get(key: string): V | undefined {
     return this.#isOfNow() ? this.#kept.get(key) : undefined;
   }

@@ -96,7 +96,7 @@ export function createAuthenticate(
 
   return (request, operation) => {
     const shown = readToken(request, guard);
-    // Before its turn, so that those who wait for an answer of the database do not all go on at once. Nobody has it asked with a wrong token.
+    // The look comes before its turn, so that those who wait for an answer of the database do not all go on at once. A wrong token asks for none.
     const looked = shown?.owner === undefined ? undefined : callers.look();
     return looked === undefined
       ? enter(request, operation, shown)

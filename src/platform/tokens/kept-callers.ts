@@ -26,7 +26,7 @@ export interface KeptCallers extends CallerStore {
 }
 
 export function createKeptCallers(callers: CallerStore, storage: Pick<Storage, 'look' | 'version'>): KeptCallers {
-  /** By the part of the hash that the database has an index of; the rest is compared in constant time here too. */
+  /** The keys are the part of the hash that the database has an index of; the rest is compared in constant time here too. */
   const kept = new KeptRecords<Kept>(storage, { max: KEPT_BYTES, sizeOf });
   return {
     look: () => storage.look(),

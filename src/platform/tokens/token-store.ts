@@ -127,7 +127,7 @@ export function parseTokenAccess(stored: string): TokenAccess {
 }
 
 export function toTokenHash(text: string): Buffer {
-  // As text first: a buffer of its own outside the heap costs more.
+  // The hash is text first: a buffer of its own outside the heap costs more.
   return Buffer.from(hash('sha256', text, 'latin1'), 'latin1');
 }
 

@@ -3,7 +3,7 @@
 export const DAY_MS = 86_400_000;
 
 export interface DaySpan {
-  /** As in `2026-01-31`. */
+  /** A day such as `2026-01-31`. */
   readonly day: string;
   readonly ms: number;
 }

@@ -35,13 +35,13 @@ export interface UsageLedger {
   endState(ended: GoingUse, now_ms: number): Promise<void>;
   /** Adds a size that has ended now. */
   endSize(ended: GoingUse, now_ms: number): Promise<void>;
-  /** By app, day and state. */
+  /** What the machines have used, by day, app and state. */
   listMachines(query: UsageQuery): Promise<readonly MachineUsageRow[]>;
-  /** By app and day. */
+  /** What the volumes have used, by day and app. */
   listVolumes(query: UsageQuery): Promise<readonly VolumeUsageRow[]>;
 }
 
-/** Of a machine or of a volume. */
+/** What a machine or a volume uses now. */
 export interface GoingUse {
   readonly id: string;
   readonly organization_id: string;
@@ -60,7 +60,7 @@ const TAKES_ROOM = "state IN ('created', 'extending')";
 
 /** `sql` is that of a transaction where something ends. */
 export function createUsageLedger(sql: Sql): UsageLedger {
-  /** Of one kind in one organization, with what has ended in these days and what goes on. */
+  /** Sums what of one kind has ended in these days in one organization, and what goes on. */
   async function list({ organization_id, since, until, now_ms }: UsageQuery, ended: string, going: string) {
     const sums = new Map<string, { readonly day: string; readonly app: string; readonly state: string; ms: number }>();
     const add = (day: string, app: string, state: string, ms: number) => {

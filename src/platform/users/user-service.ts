@@ -28,7 +28,7 @@ export interface UserWithPassword {
 export interface UserService {
   /** Throws `already_exists` for a taken email address. */
   create(member: NewMember): Promise<UserWithPassword>;
-  /** By id or email address. */
+  /** `idOrEmail`: the id or the email address. */
   find(idOrEmail: string): Promise<User>;
   delete(idOrEmail: string): Promise<void>;
   resetPassword(idOrEmail: string): Promise<UserWithPassword>;

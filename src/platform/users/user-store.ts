@@ -28,7 +28,7 @@ export interface Membership {
 export interface NewUser {
   readonly name: string;
   readonly email: string;
-  /** As `Passwords.hash` returns it. */
+  /** What `Passwords.hash` returns. */
   readonly password_hash: string;
 }
 

@@ -7,7 +7,7 @@ export type TokenTerm = Pick<ConnectorRow, 'token_expires_at' | 'token_lifetime_
 const MARGIN_MS = 60_000;
 /** A short-lived token is renewed in its last quarter instead: with the whole margin it would be renewed for each call. */
 const PART = 4;
-/** About thirty years: the cap for a provider that sends a meaningless large number. */
+/** The cap for a provider that sends a meaningless large number: about thirty years. */
 const LIFETIME_MAX_MS = 1e12;
 
 /** `expires_in_s` is undefined for a token that does not end. */

@@ -1,7 +1,7 @@
 // Which days a provider is asked for. Pure. Days are of UTC, as the Unix milliseconds of their begin.
 
 export const DAY_MS = 86_400_000;
-/** After a day is over, how long it is asked for: late items come within this time. */
+/** How long a day is asked for after it is over: late items come within this time. */
 const SETTLES_MS = 2 * DAY_MS;
 /** The days before that a provider is asked for that was not asked for long, or never. */
 const DAYS_BACK_MAX = 35;

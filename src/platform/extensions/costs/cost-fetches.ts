@@ -8,7 +8,7 @@ export interface CostFetch {
   readonly next_at: number;
   /** The begin of the first day that is still asked for. */
   readonly unsettled_from: number;
-  /** In a row. */
+  /** How many fetches have failed in a row. */
   readonly failures: number;
   readonly last_error: string | null;
   readonly last_success_at: number | null;

@@ -13,7 +13,7 @@ export function createCostHandlers(storage: Sql): Handlers<typeof extensionCostO
   const reader = createCostReader(storage);
   const fetches = createCostFetches(storage);
 
-  /** By id, also when it is deleted, or by name. */
+  /** `idOrName`: the id, also of one that is deleted, or the name. */
   async function findExtension(organization_id: string, idOrName: string): Promise<string> {
     const text = `SELECT id FROM extensions WHERE organization_id = $1 AND (id = $2 OR (name = $2 AND state <> 'deleted'))
       ORDER BY CASE WHEN id = $2 THEN 0 ELSE 1 END LIMIT 1`;

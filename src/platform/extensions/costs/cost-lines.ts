@@ -29,7 +29,7 @@ const ID = /^[^\p{Cc}]{1,200}$/u;
 const DESCRIPTION_LENGTH_MAX = 200;
 /** How far from the period that was asked for an item may lie: some are billed by the year. */
 const AWAY_MAX_MS = 400 * 86_400_000;
-/** As `mapInTurns` counts it. */
+/** What an item costs beside its text, in the units of `mapInTurns`. */
 const ITEM_COST = 512;
 /** Longer than any item whose texts are not too long. */
 const ITEM_LENGTH_MAX = 16 * 1024;

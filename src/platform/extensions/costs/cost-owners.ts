@@ -10,8 +10,8 @@ interface StoredOwner extends CostOwner {
 const AT_ONCE = 100;
 
 /**
- * By the id at the provider. An extension that is gone is found by its earlier lines: what it cost last comes after its end. An id that
- * was never one of this provider's extensions is absent.
+ * The owners, by the id at the provider. An extension that is gone is found by its earlier lines: what it cost last comes after its end.
+ * An id that was never one of this provider's extensions is absent.
  */
 export async function findCostOwners(
   sql: Sql,

@@ -29,7 +29,7 @@ export interface CostReader {
   listLines(extension_id: string, period: CostPeriod, after: number, limit: number): Promise<readonly StoredCost[]>;
   sumLines(extension_id: string, period: CostPeriod): Promise<readonly Pick<StoredCost, 'currency' | 'amount'>[]>;
   sum(filter: CostFilter): Promise<readonly CostTotal[]>;
-  /** Of all organizations: a line that is held may be nobody's. */
+  /** The held lines of all organizations: such a line may be nobody's. */
   sumHeld(filter: CostFilter): Promise<readonly HeldCost[]>;
 }
 

@@ -29,7 +29,7 @@ export interface FetchCostsDeps {
 
 const BILLING_PATH = '/billing';
 const DEADLINE_MS = 30_000;
-/** Of what stands around the items. */
+/** Bounds what stands around the items. */
 const REST_LENGTH_MAX = 64 * 1024;
 /** Lines of one transaction: others wait for it. */
 const AT_ONCE = 50;

@@ -44,7 +44,7 @@ export function createWebhookHandlers(deps: WebhookHandlerDeps): Handlers<typeof
   const kept = new Map<string, KeptSecrets>();
   const rates = new Map<string, TokenBucket>();
 
-  /** Of a provider that has signed. */
+  /** Call it for a provider that has signed. */
   function checkRate(name: string): void {
     const now_ms = () => deps.clock.mono_ms();
     const bucket = rates.get(name) ?? createTokenBucket({ capacity: burst, refillPerSecond: perSecond, now_ms });

@@ -7,10 +7,10 @@ import type { Sql } from '../../storage/storage.ts';
 
 export interface NewWebhook {
   readonly provider: string;
-  /** Of what was signed. */
+  /** The hash of what was signed. */
   readonly digest: Buffer;
   readonly received_at: number;
-  /** By the clock of the provider, in Unix milliseconds. */
+  /** When it was sent by the clock of the provider, in Unix milliseconds. */
   readonly told_at: number;
   readonly action: string;
   readonly resource_id: string;

@@ -31,7 +31,7 @@ export interface BuildOptions {
   /** A tree like the one that the package installs as /opt/remora. */
   readonly source: string;
   readonly suite: string;
-  /** For example `6.1`. */
+  /** The first two numbers of the version, such as `6.1`. */
   readonly kernel: string;
   readonly size_mb: number;
   readonly packages: readonly string[];
@@ -132,7 +132,7 @@ function toKey({ size_mb }: BuildOptions, { version }: Kernel, digest: string): 
   return sumText(JSON.stringify({ digest, version, size_mb })).slice(0, 24);
 }
 
-/** With this instruction a kernel of the series 6.12 was seen to end at its boot under software emulation. */
+/** A kernel of the series 6.12 was seen to end at its boot with this instruction under software emulation. */
 function toCpu(version: string): string {
   return version.startsWith('6.1.') ? 'max' : 'max,-cx16';
 }

@@ -33,7 +33,7 @@ TimeoutStartSec=10min
 const MACHINE_UNIT = `${SLOW_UNIT}EnvironmentFile=-/run/credentials/@system/remora-env
 `;
 
-/** As `systemctl poweroff`, which asks logind first; the image has none. */
+/** Does what `systemctl poweroff` does, which asks logind first; the image has none. */
 const POWER_OFF = 'systemctl --no-block --job-mode=replace-irreversibly start poweroff.target';
 
 /**
@@ -68,7 +68,7 @@ ForwardToConsole=yes
 MaxLevelConsole=warning
 `;
 
-/** By path. */
+/** The text of each file, by its path. */
 export const guestFiles: Readonly<Record<string, string>> = {
   'etc/hostname': 'sprite\n',
   'etc/hosts': '127.0.0.1 localhost sprite\n::1 localhost\n',

@@ -6,7 +6,7 @@ import type { Kernel } from './kernel.ts';
 import { copyModule, findModules, initialModules, toModuleName } from './modules.ts';
 
 const INIT = new URL('./guest/init.sh', import.meta.url).pathname;
-/** Of Debian's package busybox-static. */
+/** Debian's package busybox-static has it. */
 const BUSYBOX = '/bin/busybox';
 
 /** `dir`: where it works; nothing is left there. */

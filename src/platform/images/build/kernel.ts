@@ -7,7 +7,7 @@ import { runTool } from '../../../linux/processes/run-tool.ts';
 import type { BuildStep } from './build-step.ts';
 
 export interface Kernel {
-  /** For example `6.1.0-56-cloud-amd64`. */
+  /** The whole version, such as `6.1.0-56-cloud-amd64`. */
   readonly version: string;
   /** The unpacked package. */
   readonly dir: string;

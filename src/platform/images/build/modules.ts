@@ -6,7 +6,7 @@ import type { Kernel } from './kernel.ts';
 
 /** Loaded before the root disk is there. `qemu_fw_cfg` brings the credentials. */
 export const initialModules = ['virtio_pci', 'virtio_blk', 'virtio_net', 'qemu_fw_cfg'];
-/** In the machine, loaded when they are needed. */
+/** Loaded in the machine when they are needed. */
 export const laterModules = [
   ...['virtio_blk', 'virtio_net', 'virtio_console', 'virtio_rng', 'inet_diag', 'tcp_diag', 'udp_diag', 'unix_diag'],
   ...[

@@ -32,12 +32,12 @@ export interface CallToOwner {
 export type CallOwner = (host: string, call: CallToOwner, principal: Principal) => Promise<unknown>;
 
 export interface MachineAccess {
-  /** For a call that reads the record. Throws `not_found`, `forbidden` and `too_many_requests`. */
+  /** Serves a call that reads the record. Throws `not_found`, `forbidden` and `too_many_requests`. */
   find(call: MachineCall, operation: Operation): Promise<MachineRow>;
-  /** For a call that changes the record only. Throws what `find` throws, and `conflict` for a lease that another caller holds. */
+  /** Serves a call that changes the record only. Throws what `find` throws, and `conflict` for a lease that another caller holds. */
   findToChange(call: MachineCall, operation: Operation): Promise<MachineRow>;
   /**
-   * For a call that moves the machine: runs `work` here, or has the platform process that has the machine answer. Throws what
+   * Serves a call that moves the machine: runs `work` here, or has the platform process that has the machine answer. Throws what
    * `findToChange` throws.
    */
   move<O extends Operation>(

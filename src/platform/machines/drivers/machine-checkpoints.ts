@@ -35,7 +35,7 @@ export interface PreparedRestore extends AsyncDisposable {
 
 /** Each method throws `storage_full`, and `internal` when the disk fails. The caller has one of them under way at a time for a machine. */
 export interface MachineCheckpoints {
-  /** By number. */
+  /** The checkpoints in the order of their numbers. */
   list(id: string): Promise<readonly DriverCheckpoint[]>;
   /** The one that the files of the machine come from; undefined when there is none. */
   current(id: string): Promise<string | undefined>;

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const POLL_MS = 20;
-/** Of the looks for which there is time, as many are made at least: this process may be the one that stood still. */
+/** This share of the looks for which there is time is made at least: this process may be the one that stood still. */
 const LOOKS_SHARE = 0.25;
 
 /**

@@ -32,7 +32,7 @@ export interface RestoreWork {
  * something throws `conflict` while another one is under way for the machine, and `storage_full`.
  */
 export interface CheckpointMoves extends AsyncDisposable {
-  /** By number. */
+  /** The checkpoints in the order of their numbers. */
   list(id: string): Promise<readonly DriverCheckpoint[]>;
   read(id: string, checkpoint_id: string): Promise<DriverCheckpoint>;
   /** The machine is not woken. Throws `limit_reached`. */
@@ -46,7 +46,7 @@ export interface CheckpointMoves extends AsyncDisposable {
 }
 
 const MOST = 100;
-/** Of the automatic ones. */
+/** Bounds the automatic ones. */
 const AUTOMATIC = 5;
 
 export function createCheckpointMoves(deps: CheckpointsDeps): CheckpointMoves {

@@ -132,7 +132,7 @@ export const transitions: readonly Transition[] = [
   ...rows(idle, 'started', 'it is run here', undefined),
   ...rows(['suspending', 'suspended', 'destroyed'], 'started', 'always', undefined),
 
-  // From `starting`: it could not go on from its snapshot, which is as it was.
+  // A machine that is `starting` could not go on from its snapshot, which is as it was.
   ...rows(['starting', 'suspending', 'suspended'], 'frozen', 'always', 'suspended'),
   ...rows([...idle, 'running', 'destroyed'], 'frozen', 'always', undefined),
 

@@ -3,7 +3,7 @@ import type { MachineConfig, RestartPolicy } from '../../../contract/machine-con
 import type { MachineExit } from '../../../contract/machines.ts';
 
 export const DEFAULT_RESTART: RestartPolicy = 'on-failure';
-/** Of the policy `on-failure`; under `always` a machine is started again for ever. */
+/** The retries of the policy `on-failure`; under `always` a machine is started again for ever. */
 const DEFAULT_RETRIES = 10;
 /** A machine that ran this long counts as healthy: it is as if it had never been started again. */
 export const HEALTHY_AFTER_MS = 60_000;

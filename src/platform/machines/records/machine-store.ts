@@ -56,7 +56,7 @@ export interface MachineStore {
 const KNOWN_STATES = machineStates.map((state) => `'${state}'`).join(', ');
 const IDLE_STATES = "'created', 'stopped', 'failed'";
 
-/** For `parseRow`: `m` is the machine and `s` its sprite. */
+/** Selects what `parseRow` reads: `m` is the machine and `s` its sprite. */
 export const selectMachines =
   'SELECT m.*, s.name AS sprite, s.machine_only FROM machines m JOIN sprites s ON s.id = m.sprite_id';
 

@@ -7,7 +7,7 @@ import { isLoopback } from '../../../http/is-loopback.ts';
 import type { ProviderFetch } from '../../upstream/provider-fetch.ts';
 
 export interface OpenIdSettings {
-  /** As its tokens name it. https, or http on this machine itself. */
+  /** The name that its tokens have for it. https, or http on this machine itself. */
   readonly issuer: string;
   readonly client_id: string;
   readonly client_secret: Secret;

@@ -99,7 +99,7 @@ export function createSpriteWatch(deps: SpriteWatchDeps): SpriteWatch {
     }
   }
 
-  /** In pieces, at the pace of its reader: an organization may have more sprites than may wait for one. */
+  /** Sends in pieces, at the pace of the reader: an organization may have more sprites than may wait for one. */
   async function sendFirst({ board }: Watched, { prefix, sink }: Watcher, most: number | undefined): Promise<void> {
     const ids = board.list(prefix).slice(0, most);
     for (let from = 0; from < ids.length && !sink.closed; from += PAGE) {

@@ -15,7 +15,7 @@ export interface SpriteState {
 }
 
 export class StateBoard {
-  /** As its watchers know it: its limits may change. */
+  /** The organization as its watchers know it: its limits may change. */
   organization: Organization;
   readonly #states = new Map<string, SpriteState>();
   readonly #counts: Record<SpriteStatus, number> = { running: 0, warm: 0, cold: 0 };

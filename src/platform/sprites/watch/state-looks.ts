@@ -26,7 +26,7 @@ const LOOK_SHARE = 0.1;
 
 export class StateLooks {
   readonly #deps: StateLooksDeps;
-  /** By the id of the organization. */
+  /** The keys are the ids of organizations. */
   readonly #open: ReadonlyMap<string, Watched>;
   readonly #moved = new Set<string>();
   /** Organizations all of whose sprites are due. */

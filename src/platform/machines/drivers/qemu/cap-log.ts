@@ -2,12 +2,12 @@
 import { open, rename, truncate } from 'node:fs/promises';
 import { errorCode } from '../../../../core/error-code.ts';
 
-/** Of each of the two files; a log that grew while no platform ran is cut to it. */
+/** Bounds each of the two files; a log that grew while no platform ran is cut to it. */
 const CAP_BYTES = 4 * 1024 * 1024;
 
 const olderOf = (path: string) => `${path}.1`;
 
-/** With a cap of 0 it begins a new log. Does nothing for a log that is small or not there. The writer must append: it goes on at the new end. */
+/** Begins a new log with a cap of 0. Does nothing for a log that is small or not there. The writer must append: it goes on at the new end. */
 export async function capLog(path: string, cap_bytes = CAP_BYTES): Promise<void> {
   try {
     await using log = await open(path, 'r');

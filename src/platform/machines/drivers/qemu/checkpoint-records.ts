@@ -26,7 +26,7 @@ export const recordOf = (files: MachineFiles, id: string) => join(files.checkpoi
 const copiedOf = (files: MachineFiles) => join(files.checkpoints, 'copied.json');
 const counterOf = (files: MachineFiles) => join(files.checkpoints, 'next.json');
 
-/** By number. One without its disk, or without a record that can be read, is not healthy. */
+/** The checkpoints in the order of their numbers. One without its disk, or without a record that can be read, is not healthy. */
 export async function listCheckpoints(files: MachineFiles): Promise<DriverCheckpoint[]> {
   const numbers = await listNumbers(files);
   return await Promise.all(

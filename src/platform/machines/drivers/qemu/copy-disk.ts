@@ -17,7 +17,7 @@ import type { QmpClient } from './qmp/qmp-client.ts';
 const COPY = 'copy';
 const FILE = 'copy.qcow2';
 const MB = 1024 * 1024;
-/** Besides the copy itself: what the machine writes meanwhile, and the records. */
+/** Room for what the machine writes during the copy, and for the records. */
 const SPARE_BYTES = 64 * MB;
 const LOOK_MS = 20;
 const LOOK_MAX_MS = 500;

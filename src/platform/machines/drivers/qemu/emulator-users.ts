@@ -1,7 +1,7 @@
 // The users that emulators run as: each machine has one of its own, so that a guest that gets out of its emulator reaches no other machine.
 import { RemoraError } from '../../../../core/remora-error.ts';
 
-/** Above the users of the system, of people and of containers; in no file of users. */
+/** Lies above the users of the system, of people and of containers; in no file of users. */
 export const FIRST_USER = 0x7000_0000;
 const USERS = 65_536;
 

@@ -12,7 +12,7 @@ const BLOCKS_HIGH = 0x150;
 /** The kernel takes blocks of at most 64 KB. */
 const LOG_BLOCK_SIZE_MAX = 6;
 
-/** As many bytes of a volume as `toFileSystemBytes` reads. */
+/** `toFileSystemBytes` reads so many bytes of a volume at most. */
 export const SUPERBLOCK_END = 2_048;
 
 /** Undefined when there is no ext4. */

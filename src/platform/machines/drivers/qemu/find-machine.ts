@@ -45,7 +45,7 @@ export async function findMachine(id: string, note: MachineNote, finding: Findin
   await rm(join(files.dir, RESTORED), { force: true });
   if (await finishFreeze(files)) await renewDiskStamps(files);
   if (hasSnapshot || note.phase === 'suspended') {
-    // Without the description it is `lost`, which its next start says.
+    // A snapshot without its description is `lost`, which the next start says.
     const suspended: MachineNote = { ...note, pid: undefined, start_ticks: undefined, phase: 'suspended' };
     renewNote(files.dir, note, suspended);
     instances.addSuspended(id, suspended);

@@ -13,9 +13,9 @@ export interface MachineImage extends ImageManifest {
 }
 
 export interface WantedImage {
-  /** By the configuration of a machine. */
+  /** The image that the configuration of a machine names. */
   readonly named: string | undefined;
-  /** By the settings of the platform; the only one there is, or `default`, when absent. */
+  /** The image that the settings of the platform name; when absent, the only one there is, or `default`. */
   readonly usual: string | undefined;
 }
 

@@ -15,7 +15,7 @@ export interface NetworkPlace {
   readonly start_ticks: number;
 }
 
-/** Of machines that were booted with an address; nothing on a host that gives them no way out. */
+/** The networks of machines that were booted with an address; nothing on a host that gives them no way out. */
 export function toPrivateNetworks(
   { network }: Pick<QemuSettings, 'network'>,
   instances: Pick<Instances, 'list'>,

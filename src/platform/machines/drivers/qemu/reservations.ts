@@ -5,7 +5,7 @@ import { RemoraError } from '../../../../core/remora-error.ts';
 export interface Reservations {
   /** Throws `insufficient_memory` with what is free. A machine that has memory already gets the new amount in its place. */
   reserve(id: string, memory_mb: number): void;
-  /** For a machine that was found: it has the memory, whatever is free. */
+  /** Call it for a machine that was found: it has the memory, whatever is free. */
   take(id: string, memory_mb: number): void;
   release(id: string): void;
   readonly reserved_mb: number;

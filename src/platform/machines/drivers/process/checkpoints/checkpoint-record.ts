@@ -41,7 +41,7 @@ export async function writeState(places: CheckpointPlaces, value: CheckpointStat
   await writeDurably(places.state, JSON.stringify(value));
 }
 
-/** Without one that can be read, the numbers go on after the highest one. */
+/** The numbers go on after the highest one where no state can be read. */
 export async function readState(places: CheckpointPlaces): Promise<CheckpointState> {
   const stored = await readJson(places.state, state);
   const highest = (await listIds(places)).at(-1);
@@ -49,7 +49,7 @@ export async function readState(places: CheckpointPlaces): Promise<CheckpointSta
   return { ...stored, next: Math.max(next, stored?.next ?? 0) };
 }
 
-/** By number. */
+/** The ids in the order of their numbers. */
 export async function listIds(places: CheckpointPlaces): Promise<readonly string[]> {
   const names = await readdir(places.all).catch(() => []);
   return names.filter((name) => NAME.test(name)).toSorted((a, b) => toNumber(a) - toNumber(b));

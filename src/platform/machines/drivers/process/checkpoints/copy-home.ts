@@ -21,7 +21,7 @@ export interface CopiedMachine {
   readonly removeLater: (path: string) => void;
 }
 
-/** Of clocks that differ by a tick of the kernel. */
+/** Longer than a tick of the kernel, by which its clocks differ. */
 const TICK_MS = 100;
 
 /**

@@ -5,7 +5,7 @@ import { PRIVATE_RANGE } from '../../../../../core/private-address.ts';
 import { GUEST_ADDRESS, HOST_ADDRESS, PLATFORM_PORT } from '../guest/guest-network.ts';
 import { CABLES, LINK_RANGE, TAP, UPLINK } from './egress-addresses.ts';
 
-/** Of one machine: more would fill the host's table of connections. */
+/** Bounds the connections of one machine: more would fill the host's table of connections. */
 const CONNECTIONS = 4_096;
 
 /**

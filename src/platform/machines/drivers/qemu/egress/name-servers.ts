@@ -4,7 +4,7 @@ import { parseNameServers } from '../../../../../core/dns/name-servers.ts';
 import { toAddressBytes } from '../../../../../core/network-policy/address-ranges.ts';
 import { isBlockedAddress } from '../../../../../core/network-policy/blocked-addresses.ts';
 
-/** As many as a resolver asks. */
+/** A resolver asks no more. */
 const MOST = 3;
 
 /** `text`: the host's resolv.conf. Empty when the host asks only servers that are its own or of its network. */

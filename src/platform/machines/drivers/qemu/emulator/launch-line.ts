@@ -24,7 +24,7 @@ export interface LaunchLine {
 const NICENESS = 5;
 const FEW_FILES = 1_024;
 
-/** Without a user the emulator has a user namespace in which it is nobody else. The process that runs the command becomes the emulator. */
+/** An emulator that gets no user has a user namespace in which it is nobody else. The process that runs the command becomes the emulator. */
 export function toLaunchLine({ emulator, args, uid, egressRules }: Launch): LaunchLine {
   const user = uid === undefined ? [] : [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'];
   const rights = ['setpriv', ...user, '--no-new-privs', '--bounding-set=-all', '--inh-caps=-all', '--'];

@@ -13,7 +13,7 @@ export interface GuestIdentity {
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** By the names that the image's units read. Throws `invalid_request` for a variable that systemd cannot read from a file. */
+/** The credentials by the names that the image's units read. Throws `invalid_request` for a variable that systemd cannot read from a file. */
 export function toCredentials({ spec, token, hasNode }: GuestIdentity): ReadonlyMap<string, Secret> {
   const platform = `http://${HOST_ADDRESS}:${PLATFORM_PORT}`;
   const variables = {

@@ -20,7 +20,7 @@ export interface GuestListenerOptions {
   readonly ways: readonly { readonly port: number; readonly to: () => Place }[];
 }
 
-/** Of one machine, for each port. */
+/** Bounds the connections of one machine to each port. */
 const CONNECTIONS = 1_024;
 
 /** Resolves when the machine reaches the places. Throws `internal`. */

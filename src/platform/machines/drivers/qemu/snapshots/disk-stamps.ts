@@ -7,7 +7,7 @@ import { readSnapshotManifest, type SnapshotManifest, writeSnapshotManifest } fr
 
 type DiskStamp = SnapshotManifest['disks'][number];
 
-/** Of a machine whose emulator writes no more. */
+/** Call it for a machine whose emulator writes no more. */
 export async function readDiskStamps(files: MachineFiles, plan: EmulatorPlan): Promise<DiskStamp[]> {
   const paths = [files.disk, ...plan.volumes.map(({ file }) => join(files.dir, file))];
   return await Promise.all(paths.map(readStamp));
@@ -23,7 +23,7 @@ async function readStamp(path: string): Promise<DiskStamp> {
   return { file: path, size_bytes: Number(size), mtime_ns: String(mtimeNs) };
 }
 
-/** For a suspended machine whose disk has got another file of the same content. Does nothing for any other machine. */
+/** Call it when the disk of a suspended machine has got another file of the same content. Does nothing for any other machine. */
 export async function renewDiskStamps(files: MachineFiles): Promise<void> {
   const manifest = await readSnapshotManifest(files);
   if (manifest === undefined || manifest === 'damaged') return;

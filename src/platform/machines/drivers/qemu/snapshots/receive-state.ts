@@ -9,7 +9,7 @@ import { RemoraError } from '../../../../../core/remora-error.ts';
 import { type MachineFiles, STATE_SOCKET } from '../machine-files.ts';
 import { openShortPath } from '../short-path.ts';
 
-/** Without the memory it has less than a megabyte; a broken emulator could send for ever. */
+/** A state without the memory has less than a megabyte; a broken emulator could send for ever. */
 const CAP_BYTES = 256 * 1024 * 1024;
 
 export interface StateReceiver extends AsyncDisposable {

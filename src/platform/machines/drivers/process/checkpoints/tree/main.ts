@@ -73,7 +73,7 @@ function copy({ base, index, ...job }: CopyJob): TreeCounts {
   return { files, copied_bytes, left_out };
 }
 
-/** Without it every file is copied. */
+/** An index that cannot be read is empty: every file is copied. */
 function readIndex(path: string): ReturnType<typeof parseIndex> {
   try {
     return parseIndex(readFileSync(path));

@@ -20,7 +20,7 @@ export interface TreeVisitor<D> {
   fail(error: unknown, relative: string): void;
 }
 
-/** Below the longest path that the kernel takes, with room for a name. */
+/** Leaves room for a name below the longest path that the kernel takes. */
 const LONG_PATH_BYTES = 2_000;
 const SLASH = Buffer.from('/');
 const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
