@@ -6,9 +6,9 @@ import { UpstreamError } from './upstream-error.ts';
 export interface RefusalWords {
   /** Codes that mean the same to the caller. Their details are passed on. */
   readonly passedOn: readonly ErrorCode[];
-  /** For people, where the other process may be of a version without the operation, and what it would have to be. */
+  /** Says to people that the other process may be of a version without the operation, and what it would have to be. */
   readonly tooOld?: { readonly message: string; readonly missing: string };
-  /** For people: it does not answer as it should. The reason follows. */
+  /** Says to people that it does not answer as it should. The reason follows. */
   readonly failed: string;
 }
 

@@ -7,7 +7,7 @@ export interface JsonLimits {
   readonly depth: number;
 }
 
-/** As many as a network policy of 10,000 rules has, and more than any other caller has reason to send. */
+/** Holds a network policy of 10,000 rules, and more than any other caller has reason to send. */
 export const BODY_LIMITS: JsonLimits = { values: 32_000, depth: 64 };
 /** Fits a list with everything that a large organization has. */
 export const ANSWER_LIMITS: JsonLimits = { values: 500_000, depth: 64 };

@@ -25,7 +25,7 @@ export function hmacSha256(key: string, content: string | Uint8Array): Buffer {
   return toDigest(outer);
 }
 
-/** As text first: a buffer of its own outside the heap costs more. */
+/** Reads the digest as text first: a buffer of its own outside the heap costs more. */
 function toDigest(bytes: Uint8Array): Buffer {
   return Buffer.from(hash('sha256', bytes, 'latin1'), 'latin1');
 }

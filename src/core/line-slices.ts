@@ -3,7 +3,7 @@
 
 /** Each of up to a hundred readers gets a copy of a slice. */
 const SLICE_BYTES = 32 * 1024;
-/** About a millisecond of parsing and recording. */
+/** So many lines take about a millisecond to parse and record. */
 const SLICE_LINES = 256;
 const LF = 0x0a;
 

@@ -1,6 +1,6 @@
 // What the agent and the process that enforces the network policy have to agree on beside the operations: neither imports the other. Pure.
 
-/** In the state directory of that process, there while something is restricted. */
+/** A file in the state directory of that process, there while something is restricted. */
 export const NETWORK_STATE_FILE = 'network.json';
 
 /** Its state directory below that of the agent that starts it. */

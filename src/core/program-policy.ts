@@ -5,7 +5,7 @@ import type { PrivilegesPolicy, ResourcesPolicy } from '../contract/sprite-polic
 /** What holds while nothing was set. */
 export const noProgramPolicy: ProgramPolicy = { privileges: {}, resources: {} };
 
-/** Without the fields that say nothing, so that two policies that say the same are equal. */
+/** Leaves out the fields that say nothing, so that two policies that say the same are equal. */
 export function toProgramPolicy({ privileges, resources }: ProgramPolicy): ProgramPolicy {
   return { privileges: toPrivileges(privileges), resources: toResources(resources) };
 }

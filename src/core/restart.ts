@@ -3,5 +3,5 @@
 /** EX_TEMPFAIL of sysexits(3). The unit of the agent counts it as a success. */
 export const RESTART_EXIT_CODE = 75;
 
-/** In its state directory: what it leaves to the next process, which takes it. There is none while it runs. */
+/** A file in its state directory: what it leaves to the next process, which takes it. There is none while it runs. */
 export const RESTART_FILE = 'restart.json';

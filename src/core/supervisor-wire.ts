@@ -4,22 +4,22 @@
 export const AS_ROOT_HEADER = 'remora-as-root';
 export const AS_ROOT_ALLOWED = 'allowed';
 
-/** Below the state directory: the definitions of the services, there while any is defined. */
+/** The definitions of the services, below the state directory; there while any is defined. */
 export const SERVICES_FILE = 'supervisor/services.json';
 
 /**
- * Below the state directory: empty while no process of a caller runs, else with the pid of the supervisor. It is written with each begin
+ * A file below the state directory: empty while no process of a caller runs, else with the pid of the supervisor. Written with each begin
  * and end of such a process.
  */
 export const SESSIONS_FILE = 'supervisor/sessions';
 
 /**
- * Below the state directory, there while the agent sends the secrets of the app to the supervisor: whether the app had some when the
+ * A file below the state directory, there while the agent sends the secrets of the app to the supervisor: whether the app had some when the
  * platform said so last. Neither names nor values are in it.
  */
 export const APP_SECRETS_FILE = 'supervisor/app-secrets';
 
-/** Below the state directory, there while something is restricted: what holds for the programs that the supervisor starts, as JSON. */
+/** What holds for the programs that the supervisor starts, as JSON below the state directory; there while something is restricted. */
 export const PROGRAM_POLICY_FILE = 'supervisor/program-policy.json';
 
 /** The variable with which a machine boots whose sprite has policies of privileges or resources: their digest. */
@@ -33,7 +33,7 @@ export function isAppSecretsNote(text: string): text is AppSecretsNote {
   return (appSecretsNotes as readonly string[]).includes(text);
 }
 
-/** Below the state directory: which supervisor runs. */
+/** A file below the state directory: which supervisor runs. */
 export const SUPERVISOR_FILE = 'supervisor/running.json';
 
 /** What that file says, as JSON. */

@@ -2,7 +2,7 @@
 // the same turns on any machine.
 import { nextSlice } from './next-slice.ts';
 
-/** About a millisecond of work on most machines, where one is the work on one character of text. */
+/** The work of about a millisecond on most machines, where one is the work on one character of text. */
 const TURN_COST = 32 * 1024;
 
 export interface Turns {

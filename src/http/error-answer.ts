@@ -61,7 +61,7 @@ export function toKnownError(error: unknown, mapError?: MapError): KnownError | 
   return { status: errorStatus[code], code, message, details, fields, retryAfter_ms, rate };
 }
 
-/** As the clients of the ecosystem read them: the reset is a time in Unix seconds. */
+/** The headers as the clients of the ecosystem read them: the reset is a time in Unix seconds. */
 function toRateHeaders({ limit, reset_ms }: UsedUpRate): Record<string, string> {
   const reset = String(Math.ceil(reset_ms / 1_000));
   return { 'x-ratelimit-limit': String(limit), 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': reset };

@@ -8,7 +8,7 @@ import { Pieces } from '../core/http/pieces.ts';
 /** The longest chunk: with its size and line ends it fills one record of TLS, which arrives as a whole. */
 const CHUNK_BYTES = 16 * 1024 - 8;
 const GAP_MS = 2;
-/** Before the last chunk: without it the client would miss the exit code. */
+/** The pause before the last chunk: without it the client would miss the exit code. */
 const LAST_GAP_MS = 20;
 /** How much may wait, and in how many frames of another kind than the one before. */
 const AHEAD_BYTES = 64 * 1024;

@@ -19,7 +19,7 @@ export interface ExecUpstream {
   /** A connection to the server that has the operation. */
   readonly connect: () => Promise<Duplex>;
   readonly path: string;
-  /** Of the handshake; made for the target that it is sent to. */
+  /** The headers of the handshake, made for the target that it is sent to. */
   readonly toHeaders?: (target: string) => Readonly<Record<string, string>>;
   readonly from: UpstreamKind;
 }
@@ -73,7 +73,7 @@ export async function execOverWebSocket(
   });
   socket.once('close', () => {
     if (!isOpen) return;
-    // Without an exit code the answer must not look like a whole one.
+    // An answer without an exit code must not look like a whole one.
     if (exit_code === undefined) response.destroy();
     else chunks.end();
     resolve(exit_code);

@@ -2,5 +2,5 @@
 // paused before the parser.
 import type { AnswerSource } from './answer-writer.ts';
 
-/** By the raw headers of the head, as undici gives them to the handler of the request. */
+/** The sources by the raw headers of the head, as undici gives them to the handler of the request. */
 export const informationalSources = new WeakMap<object, AnswerSource>();

@@ -40,7 +40,7 @@ function passOn(from: Duplex, to: Duplex, mayHurry: () => boolean): void {
   });
   to.on('drain', () => from.resume());
   from.once('end', () => to.end());
-  // Without an end it broke off, and what it has sent must not look whole.
+  // One that has no end broke off, and what it has sent must not look whole.
   from.once('close', () => {
     if (!from.readableEnded || from.errored !== null) breakOff(to);
     else if (to.writableFinished) to.destroy();

@@ -11,9 +11,9 @@ export interface CallCarrier {
 }
 
 export interface CallLimits {
-  /** Of the head of the answer; 0 = none. */
+  /** How long the head of the answer may take; 0 = no limit. */
   readonly headersTimeout_ms: number;
-  /** Of a pause within the body; 0 = none. */
+  /** How long a pause within the body may take; 0 = no limit. */
   readonly bodyTimeout_ms: number;
 }
 
@@ -22,7 +22,7 @@ export class PlainCall implements Dispatcher.DispatchController {
   readonly request: PlainRequest;
   readonly handler: Dispatcher.DispatchHandler;
   readonly limits: CallLimits;
-  /** From the sending to the end of the call. */
+  /** Set from the sending to the end of the call. */
   carrier: CallCarrier | undefined;
   rawHeaders: string[] = [];
   rawTrailers: string[] = [];

@@ -44,7 +44,7 @@ export class PlainConnection implements AnswerEvents, CallCarrier {
   isGone = false;
   /** How many calls it has carried. */
   calls = 0;
-  /** On the clock of `performance.now`; infinite for none. */
+  /** The deadline on the clock of `performance.now`; infinite for none. */
   due_ms = Number.POSITIVE_INFINITY;
 
   constructor(socket: Socket, owner: ConnectionOwner, memory: ReadMemory = 'shared') {

@@ -64,7 +64,7 @@ export class Shutdown {
     if (this.#phase === 'handing_over') setTimeout(() => connections.closeIdle('used'), USED_LINGER_MS);
   }
 
-  /** As `drain` of the edge. */
+  /** Does what `drain` of the edge says. */
   async drain(deadline_ms: number): Promise<void> {
     this.#phase = 'draining';
     const closed = this.#close(STOPPING);
@@ -73,7 +73,7 @@ export class Shutdown {
     clearTimeout(cut);
   }
 
-  /** As `handOver` of the edge. */
+  /** Does what `handOver` of the edge says. */
   async handOver(deadline_ms: number, { onDeadline, error = STARTED_AGAIN }: HandOverOptions = {}): Promise<void> {
     this.#phase = 'handing_over';
     this.#each((connections) => connections.bePatient());

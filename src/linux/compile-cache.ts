@@ -2,7 +2,7 @@
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 
-/** For the environment of a child; empty where this process keeps nothing. Without it a child strips and compiles its sources at each start. */
+/** What the environment of a child gets; empty where this process keeps nothing. Without it a child strips and compiles its sources at each start. */
 export function toCompileCacheVariable(): { readonly NODE_COMPILE_CACHE?: string } {
   const own = getCompileCacheDir();
   // Each version of Node has a directory of its own there.

@@ -1,7 +1,7 @@
 // Replaces a file in one step: a crash at any moment leaves the old text or the new one.
 import { closeSync, fchmodSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 
-/** With exactly this mode, whatever the mask of this process. Throws the error of the file system. */
+/** Writes a file with exactly this mode, whatever the mask of this process. Throws the error of the file system. */
 export function replaceFile(path: string, text: string, mode: number): void {
   const early = `${path}~`;
   rmSync(early, { force: true });

@@ -2,7 +2,7 @@
 // that ended. It keeps them for later, which in a machine with little memory, saved whole when it is suspended, costs more than it saves.
 import { isBuiltin } from 'node:module';
 
-/** Without it Node writes to the log that calls of the C library are new, and that is worth more than memory. */
+/** Node writes to the log without it that calls of the C library are new, and a log without that is worth more than memory. */
 const QUIET_FLAG = '--disable-warning=ExperimentalWarning';
 
 export type ReturnMemory = () => void;

@@ -6,18 +6,18 @@ export interface DnsRecord {
   readonly name: WireName;
   readonly type: number;
   readonly class: number;
-  /** In seconds. What is above 2^31 counts as none (RFC 2181). */
+  /** How long it may be kept, in seconds. What is above 2^31 counts as none (RFC 2181). */
   readonly ttl_s: number;
-  /** Without compression: it can stand in any message. */
+  /** Names in it are not compressed, so that it can stand in any message. */
   readonly data: Uint8Array;
-  /** Of a CNAME or DNAME: the name that it leads to, as `WireName` has it. */
+  /** The name that a CNAME or DNAME leads to, as `WireName` has it. */
   readonly target: string | undefined;
 }
 
 export interface DnsAnswer {
   readonly id: number;
   readonly flags: number;
-  /** Of the header and of the OPT record together. */
+  /** The code of the header and of the OPT record together. */
   readonly rcode: number;
   /** Undefined when there is no question in it. */
   readonly question: { readonly key: string; readonly type: number; readonly class: number } | undefined;

@@ -3,7 +3,7 @@ import { DNSSEC_OK, flags, HEADER_BYTES, rcodes, types } from './dns-codes.ts';
 import type { DnsRecord } from './read-answer.ts';
 import type { DnsQuery } from './read-query.ts';
 
-/** Of a whole message over TCP, whose length stands in two bytes. */
+/** The length of a whole message over TCP at the most: it stands in two bytes. */
 export const TCP_BYTES = 65_535;
 /** What is offered to the other end over UDP: it passes every network in one piece. */
 const OFFERED_UDP_BYTES = 1_232;
@@ -76,7 +76,7 @@ export function writeQuery(query: DnsQuery, id: number, form: 'extended' | 'plai
   return join(toHeader(id, query.flags, [1, 0, 0, isExtended ? 1 : 0]), name, query.question.subarray(-4), opt);
 }
 
-/** Without compression. */
+/** The size of a record without compression. */
 function toSize(name: Uint8Array, data: Uint8Array): number {
   return name.length + RECORD_BYTES + data.length;
 }

@@ -25,7 +25,7 @@ export interface CallLimits {
 
 interface User {
   bucket: TokenBucket;
-  /** Of the bucket. */
+  /** The rate of the bucket. */
   perSecond: number;
   /** Calls in flight. */
   open: number;

@@ -41,7 +41,7 @@ export class AnswerHead {
   #connection = '';
   #keepAlive = '';
 
-  /** Of a body that ends by its length. */
+  /** The length of a body that ends by its length. */
   get length_bytes(): number {
     return this.#length_bytes ?? 0;
   }

@@ -1,7 +1,7 @@
 // Whether an address is in one of several ranges, by its bytes. Pure.
 import ipaddr from 'ipaddr.js';
 
-/** Of an IPv4 address four bytes, of an IPv6 address sixteen: the form in which answers of name servers hold them. */
+/** Four bytes of an IPv4 address, sixteen of an IPv6 address: the form in which answers of name servers hold them. */
 export type AddressBytes = Uint8Array;
 
 /** Undefined for text that is no address, and for one with a zone. */

@@ -25,7 +25,7 @@ const ipv6 = [
   ...['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20', '4000::/2', '8000::/1'],
 ];
 
-/** As CIDRs, none of which overlaps another. */
+/** The ranges as CIDRs, none of which overlaps another. */
 export const blockedRanges: { readonly ipv4: readonly string[]; readonly ipv6: readonly string[] } = { ipv4, ipv6 };
 
 /** True also for what has neither four nor sixteen bytes. */

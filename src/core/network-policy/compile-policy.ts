@@ -18,7 +18,7 @@ export interface DecidingRule {
   readonly include?: string;
 }
 
-/** Without a rule it is `allow` when nothing is restricted, and `deny` when no rule covers the name. */
+/** The verdict without a rule is `allow` when nothing is restricted, and `deny` when no rule covers the name. */
 export interface NameJudgement {
   readonly verdict: 'allow' | 'deny';
   readonly rule?: DecidingRule;
@@ -66,11 +66,11 @@ export async function compilePolicy(
   };
 }
 
-/** At most one rule for each pattern. */
+/** Holds at most one rule for each pattern. */
 class PatternTable {
   readonly #rules = {
     exact: new Map<string, DecidingRule>(),
-    /** By the parent; the empty one is that of every name. */
+    /** The rules by the parent; the empty one is that of every name. */
     below: new Map<string, DecidingRule>(),
   };
 
@@ -91,7 +91,7 @@ class PatternTable {
   }
 }
 
-/** Of two rules with one pattern: what the owner wrote beats what a preset brought, then `deny` beats `allow`. */
+/** Whether a rule beats one with the same pattern: what the owner wrote beats what a preset brought, then `deny` beats `allow`. */
 function takesPrecedence(rule: DecidingRule, present: DecidingRule): boolean {
   const isOwn = rule.include === undefined;
   if (isOwn !== (present.include === undefined)) return isOwn;

@@ -1,7 +1,7 @@
 // The one form in which names of hosts are compared: lower case, every label in ASCII, no dot at the end. Pure.
 import { domainToASCII } from 'node:url';
 
-/** In characters, without the dot at the end. In the script of its country a name is shorter than in ASCII. */
+/** The characters of a name at the most, without the dot at the end. In the script of its country a name is shorter than in ASCII. */
 const NAME_MAX = 253;
 const NAME = /^[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
 const OF_NO_NAME = /[\0-,/:-@[-^`{-\x7f]/;

@@ -21,7 +21,7 @@ export type RuleReading =
 const OTHER_SCRIPT_COST = 8;
 const RULE_COST = 32;
 
-/** In several turns of the event loop when they are many. */
+/** Reads them in several turns of the event loop when they are many. */
 export function readRules(
   rules: readonly NetworkPolicyRule[],
   presets: NetworkPresets,

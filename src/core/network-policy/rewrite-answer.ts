@@ -10,7 +10,7 @@ import { type AddressBytes, toAddressText } from './address-ranges.ts';
 export interface OpenedAddress {
   readonly address: string;
   readonly family: 'ipv4' | 'ipv6';
-  /** For so long, in seconds. */
+  /** How long it is open, in seconds. */
   readonly open_s: number;
 }
 
@@ -35,7 +35,7 @@ export type AnswerRewrite =
 
 export interface AskedUpstream {
   readonly query: DnsQuery;
-  /** Of the message that was sent upstream. */
+  /** The id of the message that was sent upstream. */
   readonly id: number;
   readonly isBlocked: (address: AddressBytes) => boolean;
   /** The longest that the message for the caller may be: `query.udp_bytes`, or `TCP_BYTES` over TCP. */
@@ -128,7 +128,7 @@ function isAskedFor(
   return type === types.RRSIG && at !== -1 && query.edns?.isDnssecOk === true;
 }
 
-/** Without any address left there is no answer; with some, its signatures hold no more. */
+/** There is no answer without any address left; with some, its signatures hold no more. */
 function withoutBlocked(kept: readonly DnsRecord[], blocked: readonly DnsRecord[], type: number): readonly DnsRecord[] {
   const gone = new Set(blocked);
   const rest = kept.filter((record) => !gone.has(record) && record.type !== types.RRSIG);

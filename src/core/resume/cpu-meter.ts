@@ -6,11 +6,11 @@ import type { CpuTimes } from './resume-sources.ts';
 export interface CpuLoad {
   /** Time that is in no account, on the CPU that misses most, by what was accounted for before the gap. */
   readonly missing_ms: number;
-  /** Of all CPUs. */
+  /** The busy time of all CPUs. */
   readonly busy_ms: number;
-  /** Of the CPU that was busy for longest. */
+  /** The busy time of the CPU that was busy for longest. */
   readonly busiest_ms: number;
-  /** Of the CPU that lost most to others. */
+  /** The stolen time of the CPU that lost most to others. */
   readonly stolen_ms: number;
   /** Busy time of all CPUs that is taken to have come before the gap. */
   readonly busyBefore_ms: number;

@@ -40,7 +40,7 @@ export interface ResumeDetector {
   signals(): { live: SourceName[]; missing: SourceName[]; blind_spots: string[] };
 }
 
-/** Within this time after a resume, in which signs are about that one, the ticks read the generation and the clocks only. */
+/** How long after a resume the ticks read the generation and the clocks only: signs are about that resume. */
 const CALLERS_FIRST_MS = 1_000;
 
 const nothing: readonly Finding[] = [];

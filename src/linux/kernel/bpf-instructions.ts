@@ -12,7 +12,7 @@ export const opcodes = {
   MOVE_64: 0x18,
   ADD: 0x07,
   AND: 0x57,
-  /** With another register. */
+  /** Its second operand is another register. */
   OR: 0x4f,
   SHIFT_LEFT: 0x67,
   SHIFT_RIGHT: 0x77,
@@ -25,7 +25,7 @@ export const opcodes = {
 } as const;
 
 const INSTRUCTION_BYTES = 8;
-/** In place of the second register of `MOVE_64`: the value is the descriptor of a map. */
+/** Stands in place of the second register of `MOVE_64`: the value is the descriptor of a map. */
 const MAP = 1;
 
 /** Registers are 0 to 9, and 10 for the end of the stack. */

@@ -31,7 +31,7 @@ export interface Bpf {
   lookUp(map: number, key: Buffer, value: Buffer): boolean;
   /** Throws BpfError. */
   load(program: BpfProgram): number;
-  /** From now on the kernel runs it for the group and all groups inside it, for as long as there is the group. Throws BpfError. */
+  /** Has the kernel run it for the group and all groups inside it from now on, for as long as there is the group. Throws BpfError. */
   attach(program: number, attach_type: number, cgroup: string): void;
   /** Does what `attach` does, for as long as the descriptor is open. Throws BpfError. */
   link(program: number, attach_type: number, cgroup: string): number;
@@ -54,7 +54,7 @@ export async function openBpf(): Promise<Bpf> {
     syscall: { arguments: ['i64', 'i64', 'buffer', 'i64'], return: 'i64' },
   });
 
-  /** Below zero when the kernel refuses it. */
+  /** Returns a number below zero when the kernel refuses it. */
   function call(command: keyof typeof commands, fill: (attribute: Buffer) => void): number {
     const attribute = Buffer.alloc(ATTRIBUTE_BYTES);
     fill(attribute);

@@ -13,7 +13,7 @@ export interface Device {
   readonly minor: number | undefined;
 }
 
-/** Without these hardly a program runs: null, zero, full, random, urandom, tty, ptmx, and the terminals themselves. */
+/** Hardly a program runs without these: null, zero, full, random, urandom, tty, ptmx, and the terminals themselves. */
 export const usualDevices: readonly Device[] = [
   ...[3, 5, 7, 8, 9].map((minor) => ({ kind: 'character' as const, major: 1, minor })),
   { kind: 'character', major: 5, minor: 0 },
@@ -37,7 +37,7 @@ const ATTACH_TYPE = 6;
 
 export interface DeviceFilters {
   /**
-   * From now on the processes of the group, and of all groups inside it, may open and make these devices and no others. What is open stays
+   * The processes of the group, and of all groups inside it, may open and make these devices and no others from now on. What is open stays
    * open. The kernel keeps the filter as long as the group. Throws BpfError.
    */
   set(cgroup: string, devices: readonly Device[]): void;

@@ -7,7 +7,7 @@ import type { TcpConnection } from '../../core/connections/tcp-connection.ts';
 import { errorCode } from '../../core/error-code.ts';
 
 const CHUNK_BYTES = 64 * 1024;
-/** About a hundred thousand sockets. */
+/** Holds about a hundred thousand sockets. */
 const TABLE_CAP_BYTES = 16 * 1024 * 1024;
 
 /** The connections, IPv4 first. Throws the error of the file system, and an Error for a table that is too large. */

@@ -1,7 +1,7 @@
 // Writes lines of a log so that systemd's journal takes them with their priority (sd-daemon(3)).
 import { fstatSync } from 'node:fs';
 
-/** From the levels of the log to those of syslog: debug, info, warning, error, critical. */
+/** The levels of the log as those of syslog: debug, info, warning, error, critical. */
 const PRIORITIES: readonly (readonly [level: number, priority: number])[] = [
   [60, 2],
   [50, 3],

@@ -14,7 +14,7 @@ export interface ServiceManager {
    * is sent has been sent when this returns its promise, unless systemd was busy.
    */
   tell(notice: Notice): Promise<string | undefined>;
-  /** Within how long it wants to hear that this process is well; undefined when it does not watch. */
+  /** How long it waits to hear that this process is well; undefined when it does not watch. */
   readonly watchdog_ms: number | undefined;
 }
 

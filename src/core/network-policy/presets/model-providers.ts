@@ -1,7 +1,7 @@
 // The APIs of providers of language models, and where people log in to use them with a tool.
 import type { NetworkPreset } from './network-preset.ts';
 
-/** Of these providers each region has a name of its own. */
+/** Each region of these providers has a name of its own. */
 const bedrockRegions = [
   ...['us-east-1', 'us-east-2', 'us-west-2', 'ca-central-1', 'sa-east-1'],
   ...['eu-central-1', 'eu-north-1', 'eu-west-1', 'eu-west-2', 'eu-west-3'],
