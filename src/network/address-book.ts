@@ -10,9 +10,9 @@ export interface LearntDestination {
 /** An address is open for a quarter longer than its answer lives: programs use answers to their end, and a name that is asked again and again is told to the kernel rarely. */
 const LONGER_SHARE = 0.25;
 const LONGER_MAX_S = 30;
-/** Of one destination: a content network has more, and the last ones count. */
+/** The most names of one destination: a content network has more, and the last ones count. */
 const NAMES_MAX = 16;
-/** Of all names together: who owns a name can make a new one up for each question. */
+/** The most characters of all names together: who owns a name can make a new one up for each question. */
 const CHARACTERS_MAX = 16_000_000;
 /** A name has none of it. */
 const SEPARATOR = ' ';
@@ -23,7 +23,7 @@ export interface Learnt {
 }
 
 interface Known {
-  /** From which name, and over which aliases of it. The last one learnt is the last one here. */
+  /** The names that lead to it, each with the aliases on the way. The last one learnt is the last one here. */
   readonly names: Map<string, readonly string[]>;
   open_until_ms: number;
 }
@@ -107,7 +107,7 @@ export class AddressBook {
     return { closed, kept: this.destinations() };
   }
 
-  /** For the process that comes after this one: a destination, until when it is open, and each name with its aliases behind it. */
+  /** What the process that comes after this one needs: a destination, until when it is open, and each name with its aliases behind it. */
   toJSON(): [string, number, string[]][] {
     return [...this.#known].map(([destination, { names, open_until_ms }]) => [
       destination,

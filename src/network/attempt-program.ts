@@ -125,7 +125,7 @@ function copyTwo(first: number, second: number, to: number): Buffer[] {
   return [toInstruction(LOAD_32, FIRST, ASKED, first), toInstruction(LOAD_32, SECOND, ASKED, second), ...storeBoth(to)];
 }
 
-/** In one step: older kernels, such as 6.1, do not let a program without CAP_PERFMON write half of what a register was written to. */
+/** Stores both in one step: older kernels, such as 6.1, do not let a program without CAP_PERFMON write half of what a register was written to. */
 function storeBoth(to: number): Buffer[] {
   return [
     toInstruction(SHIFT_LEFT, SECOND, 0, 0, 32),

@@ -12,11 +12,11 @@ import { readNetworkCookie } from '../linux/sockets/network-cookie.ts';
 import { KEY_BYTES, readValue, toAttemptProgram, toKey, VALUE_BYTES } from './attempt-program.ts';
 
 export interface Attempts extends Disposable {
-  /** From now on attempts are noted. Where that cannot be had the log says what is missing, once. */
+  /** Notes attempts from now on. Where that cannot be had the log says what is missing, once. */
   begin(): Promise<void>;
-  /** They are not any more, and those that were are forgotten. */
+  /** Notes no more attempts, and forgets those that were noted. */
   end(): void;
-  /** Of the last attempt. Undefined where it is not noted, or among the last ones no more. */
+  /** The process of the last attempt. Undefined where it is not noted, or among the last ones no more. */
   find(refusal: NetworkRefusal): NetworkRefusal['process'];
 }
 

@@ -136,7 +136,7 @@ export class Enforcement {
     return this.#exempt.has(normalizeName(name) ?? name);
   }
 
-  /** Of the names that `name` leads to, the one that must not be reached. The exempt ones lead anywhere. */
+  /** The one that must not be reached among the names that `name` leads to. The exempt ones lead anywhere. */
   findDeniedAlias(name: string, aliases: readonly string[]): string | undefined {
     if (this.#policy === undefined || this.isExempt(name)) return undefined;
     return findDeniedAlias(aliases, this.namePolicy);

@@ -32,7 +32,7 @@ export function readKeptState(directory: string): KeptState | undefined {
   return keptState.parse(JSON.parse(text));
 }
 
-/** Of the last policy, also while nothing is restricted: the next one is another. 0 where there was none, or nobody can tell. */
+/** The generation of the last policy, also while nothing is restricted: the next one is another. 0 where there was none, or nobody can tell. */
 export function readLastGeneration(directory: string): number {
   try {
     const read = generation.safeParse(Number(readFileSync(join(directory, GENERATION_FILE), 'utf8')));
@@ -49,7 +49,7 @@ export function writeLastGeneration(directory: string, last: number): void {
   renameSync(`${path}.new`, path);
 }
 
-/** In one step. The file is there only while something is restricted. Throws the error of the file system. */
+/** Writes it in one step. The file is there only while something is restricted. Throws the error of the file system. */
 export function writeKeptState(directory: string, state: KeptState): void {
   const path = join(directory, NETWORK_STATE_FILE);
   if (state.generation === 0) {

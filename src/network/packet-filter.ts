@@ -33,9 +33,9 @@ export type FilterFacts = Omit<RulesetFacts, 'generation'>;
 export class PacketFilter {
   readonly #netfilter: Netfilter;
   #facts: RulesetFacts | undefined;
-  /** Of the last policy. It grows on when nothing is restricted for a while: older connections still carry theirs. */
+  /** That of the last policy. It grows on when nothing is restricted for a while: older connections still carry theirs. */
   #generation: number;
-  /** As the kernel shows them: the chains, which cost nothing, and the whole table. */
+  /** What the kernel shows: the chains, which cost nothing, and the whole table. */
   #shown = { chains: '', table: '' };
   /** When the whole table is looked at again, by `performance.now`. */
   #again_ms = 0;

@@ -40,7 +40,7 @@ export interface OpenDestination {
 }
 
 export interface RulesetFacts {
-  /** From 1 on, another one for each policy. A connection that was allowed carries it. */
+  /** Another number for each policy, from 1 on. A connection that was allowed carries it. */
   readonly generation: number;
   /** Whom the questions to name servers belong to that are not led back: the user of the resolver. */
   readonly uid: number;

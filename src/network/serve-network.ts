@@ -6,7 +6,7 @@ import { type AgentListen, listenForAgent } from '../http/listen-for-agent.ts';
 import type { PolicyHandlers } from './unable-handlers.ts';
 
 export interface ServeOptions extends AgentListen {
-  /** Of this program. */
+  /** The version of this program. */
   readonly version: string;
   readonly log: Log;
   readonly idle_ms: number;
@@ -24,7 +24,7 @@ export interface Served {
   readonly handlers: PolicyHandlers;
   /** Whether this process has to run although nobody asks. */
   readonly isNeeded: () => boolean;
-  /** From then on it changes nothing any more. Resolves with the port that its resolver leaves, undefined while nothing is restricted. */
+  /** Ends all changes by this process. Resolves with the port that its resolver leaves, undefined while nothing is restricted. */
   readonly leave: () => Promise<number | undefined>;
 }
 

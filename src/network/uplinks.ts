@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const NO_ADDRESS = /^0+$/;
-/** Of /proc/net/ipv6_route: the route of the loopback that stands for "nowhere". */
+/** The interface of the route in /proc/net/ipv6_route that stands for "nowhere": the loopback. */
 const NOWHERE = 'lo';
 
 /** Pure. `route` is /proc/net/route, `route6` /proc/net/ipv6_route. */

@@ -4,7 +4,7 @@ import { BlockList, isIP, isIPv6 } from 'node:net';
 import { parseNameServers } from '../core/dns/name-servers.ts';
 
 const FILES = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf'] as const;
-/** As the resolver of the C library. */
+/** The resolver of the C library takes as many. */
 const SERVERS_MAX = 3;
 
 const loopback = new BlockList();

@@ -21,7 +21,7 @@ import { type SupervisorCaller, toSupervisorCaller } from './supervisor-caller.t
 export interface SupervisorOptions extends AgentListen {
   /** Definitions and logs are kept there. */
   readonly stateDir: string;
-  /** As whom programs run and files are read and written. */
+  /** Who runs the programs, and reads and writes the files. */
   readonly user: UnixUser;
   /** What every program gets of the environment, before its own variables. */
   readonly baseEnv: Readonly<Record<string, string>>;

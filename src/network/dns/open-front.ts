@@ -6,7 +6,7 @@ import { type DnsFront, openDnsFront, type Resolve } from '../../dns/dns-front.t
 const POLL_MS = 10;
 
 /**
- * At another port where a program holds the wanted one for `patience_ms`. Rejects with the error of the system when there is no free one.
+ * Opens the front, at another port where a program holds the wanted one for `patience_ms`. Rejects with the error of the system when there is no free one.
  *
  * @param wanted 0 for any.
  */

@@ -12,7 +12,7 @@ import { askUpstream, type Reading, type Upstream } from './ask-upstream.ts';
 
 /** Questions that wait for a server, of all programs together; beyond that a question fails at once. */
 const OPEN_MAX = 512;
-/** Of extended errors (RFC 8914): the text says it. */
+/** An extended error (RFC 8914) that its text explains. */
 const OTHER_ERROR = 0;
 /** What a server answers that knows no OPT record (RFC 6891, fallback). */
 const NOT_UNDERSTOOD: ReadonlySet<number> = new Set([rcodes.FORMERR, rcodes.NOTIMP, rcodes.BADVERS]);
@@ -23,7 +23,7 @@ export interface ResolverOptions {
   /** Which addresses a name must not lead to. */
   readonly isBlockedFor: (name: string) => (address: AddressBytes) => boolean;
   readonly servers: () => readonly Upstream[];
-  /** Of the names that an allowed one leads to, the one that must not be reached. */
+  /** The one that must not be reached among the names that an allowed one leads to. */
   readonly findDeniedAlias: (name: string, aliases: readonly string[]) => string | undefined;
   /** The addresses are open when it returns. Throws when the kernel refuses that. */
   readonly learn: (

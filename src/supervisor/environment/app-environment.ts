@@ -7,7 +7,7 @@ import { RemoraError } from '../../core/remora-error.ts';
 import { Secret } from '../../core/secret.ts';
 import { APP_SECRETS_FILE, type AppSecretsNote, isAppSecretsNote } from '../../core/supervisor-wire.ts';
 
-/** By name. A map is never changed, so that one which a program was started with says what that program has. */
+/** The variables by name. A map is never changed, so that one which a program was started with says what that program has. */
 export type AppVariables = ReadonlyMap<string, Secret>;
 
 export interface AppEnvironmentOptions {

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { RemoraError } from '../../core/remora-error.ts';
 import { readCallerBody } from '../../http/caller-body.ts';
 
-/** As long as a file may be. */
+/** No file is longer. */
 const NO_CAP = Number.MAX_SAFE_INTEGER;
 
 /** Throws `timeout` when the caller goes silent, and an error of no known kind when it goes away. */

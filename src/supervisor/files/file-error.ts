@@ -62,7 +62,7 @@ export async function named<T>(path: string, work: Promise<T>): Promise<T> {
   }
 }
 
-/** For an edge that serves file operations. `code` and `path` stand beside `error`, where clients of the Sprites API read them. */
+/** Maps errors for an edge that serves file operations. `code` and `path` stand beside `error`, where clients of the Sprites API read them. */
 export const mapFileError: MapError = (error) => {
   if (!(error instanceof FileError)) return undefined;
   const { message, path } = error;

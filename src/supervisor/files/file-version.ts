@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 export interface FileVersion {
   /** Changes with every write: a write makes a new file, and an append another size. */
   readonly etag: string;
-  /** In whole seconds. */
+  /** The time of the last change, in whole seconds. */
   readonly modified_ms: number;
 }
 

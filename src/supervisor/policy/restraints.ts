@@ -29,7 +29,7 @@ export class Restraints {
     this.#user = user;
   }
 
-  /** For a program that starts now. Rejects with a message for people where the policy cannot be kept to: the program must not start then. */
+  /** What holds for a program that starts now. Rejects with a message for people where the policy cannot be kept to: the program must not start then. */
   async current(): Promise<Restraint> {
     return await toRestraint(this.#read(), this.#user);
   }

@@ -9,9 +9,9 @@ import type { Upgrade } from '../../http/upgrade.ts';
 
 /** One frame of a caller is held as a whole. */
 const FRAME_CAP_BYTES = 32 * 1024 * 1024;
-/** With more than this waiting, the process is held back. */
+/** The process is held back while more than this waits. */
 const AHEAD_BYTES = 256 * 1024;
-/** With more than this waiting, notes are left out: a caller that takes nothing must not gather them for ever. */
+/** Notes are left out while more than this waits: a caller that takes nothing must not gather them for ever. */
 const NOTES_AHEAD_BYTES = 1024 * 1024;
 const PING_MS = 15_000;
 /** Who has not been heard for this long is gone. */
@@ -94,7 +94,7 @@ export class Connection {
     return this.#isBlocked && this.isOpen;
   }
 
-  /** For how long it has taken nothing although something waits. */
+  /** How long it has taken nothing although something waits. */
   get stalled_ms(): number {
     return this.isBlocked ? performance.now() - this.#taken_ms : 0;
   }

@@ -31,7 +31,7 @@ export class OutputRing {
     while (this.#bytes > this.#cap_bytes || this.#parts.length > PARTS_MAX) this.#dropFirst();
   }
 
-  /** In the order in which they came, neighbours of one kind as one. */
+  /** What is kept, in the order in which it came, neighbours of one kind as one. */
   read(): readonly Output[] {
     const runs: { readonly kind: OutputKind; readonly parts: Buffer[] }[] = [];
     for (const { kind, bytes } of this.#parts) {

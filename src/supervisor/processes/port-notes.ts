@@ -22,7 +22,7 @@ export class PortNotes {
   #open: Map<number, PortNotification> | undefined;
   #end: (() => void) | undefined;
 
-  /** Without the socket nobody is told of anything. */
+  /** Nobody is told of anything where there is no socket. */
   constructor(agentSocket: string | undefined) {
     this.#agentSocket = agentSocket;
   }

@@ -1,4 +1,4 @@
-// As whom, where and with which variables a command runs.
+// The user, the directory and the variables with which a command runs.
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { UnixUser } from '../../linux/users.ts';

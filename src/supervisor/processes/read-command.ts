@@ -11,7 +11,7 @@ export interface Command {
   readonly env: Readonly<Record<string, string>>;
   /** Relative to the home of the user; undefined for that itself. */
   readonly dir: string | undefined;
-  /** Without it the standard input is empty. */
+  /** Whether there is a standard input; it is empty otherwise. */
   readonly hasStdin: boolean;
   /** The size of the terminal; undefined when it runs without one. */
   readonly terminal: { readonly cols: number; readonly rows: number } | undefined;

@@ -71,7 +71,7 @@ export class TerminalStream {
   /** Call it when the process has ended. Resolves when all that it printed is passed on, and closes the terminal. */
   async finish(): Promise<void> {
     this.#isFinishing = true;
-    // From here on only the reads below take bytes.
+    // Only the reads below take bytes from here on.
     this.#socket.pause();
     while (this.isOpen && (this.#isPaused || this.#read() === 'bytes')) {
       if (this.#isPaused) await sleep(POLL_MS);

@@ -5,7 +5,7 @@ import { isAbsolute, join, resolve } from 'node:path';
 export interface StartFault {
   /** What a shell would exit with: 127 for a program that is not found, 126 for one that cannot be run. */
   readonly exit_code: 126 | 127;
-  /** For people. */
+  /** What is wrong, for people. */
   readonly message: string;
 }
 

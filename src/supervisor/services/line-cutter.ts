@@ -9,7 +9,7 @@ const AFTER = 0x80;
 const CHARACTER_BYTES = 4;
 
 export interface LinePiece {
-  /** Without the newline. */
+  /** The line or piece, without the newline. */
   readonly bytes: Buffer;
   /** The line goes on in the next piece. */
   readonly goesOn: boolean;

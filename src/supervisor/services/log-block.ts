@@ -21,7 +21,7 @@ export class LogBlock {
     this.#buffer = buffer;
   }
 
-  /** With room for these lines, or for many. */
+  /** A block with room for these lines, or for many. */
   static open(prefix: string, lines: Buffer): LogBlock {
     if (lines.length > SMALL_BYTES) return new LogBlock(kept.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES));
     return new LogBlock(Buffer.allocUnsafe(lines.length + countLines([lines], lines.length) * prefix.length));

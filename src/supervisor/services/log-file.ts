@@ -9,7 +9,7 @@ import { toLogBytes } from './log-line.ts';
 import { LogQueue, type Waiting } from './log-queue.ts';
 
 export const LOG_MAX_BYTES = 10 * 1024 * 1024;
-/** With more than this waiting, the service should not be read. */
+/** The service should not be read while more than this waits. */
 const AHEAD_BYTES = 1024 * 1024;
 /** A disk that takes nothing for this long stands still. */
 const STILL_MS = 1_000;

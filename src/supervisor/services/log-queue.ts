@@ -1,7 +1,7 @@
 // What waits for the disk, in its order.
 import { LogBlock } from './log-block.ts';
 
-/** After about as much a batch is over, so that a file is not far over its limit. */
+/** A batch is over after about as much, so that a file is not far over its limit. */
 const BATCH_BYTES = 1024 * 1024;
 
 export interface Waiting {
@@ -44,7 +44,7 @@ export class LogQueue {
     }
   }
 
-  /** Up to the first one that somebody waits for, and not much at once. */
+  /** Takes what waits up to the first one that somebody waits for, and not much at once. */
   takeBatch(): Waiting[] {
     this.#seal();
     let taken_bytes = 0;

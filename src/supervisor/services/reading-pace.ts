@@ -1,7 +1,7 @@
 // How fast the output of one service is read: it gets a share of one core, so that one that prints without end takes from nobody. What is
 // not read waits in its pipe, and then the service waits. Pure.
 
-/** Of the time of this thread; the writes to the disk come on top. */
+/** The share of the time of this thread; the writes to the disk come on top. */
 const SHARE = 0.2;
 /** What a read costs besides the work on its bytes. */
 const READ_MS = 0.02;
@@ -12,7 +12,7 @@ export class ReadingPace {
   #owed_ms = 0;
   #end_ms = Number.NEGATIVE_INFINITY;
 
-  /** For how many milliseconds nothing should be read, after a read whose work ran from `begin_ms` to `end_ms`. */
+  /** How many milliseconds nothing should be read, after a read whose work ran from `begin_ms` to `end_ms`. */
   take(begin_ms: number, end_ms: number): number {
     const rested_ms = begin_ms - this.#end_ms;
     const worked_ms = end_ms - begin_ms + READ_MS;

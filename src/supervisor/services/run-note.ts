@@ -13,7 +13,7 @@ const note = z.object({
   cgroup: z.string().optional(),
 });
 
-/** On a kernel that shows no id of its boot all boots count as one. */
+/** All boots count as one on a kernel that shows no id of its boot. */
 const UNKNOWN_BOOT = '';
 
 /** What the processes of a service are found by, besides their mark. */
@@ -42,7 +42,7 @@ export class RunNotes {
     }
   }
 
-  /** By service. Notes of another boot, and those that cannot be read, are left out. */
+  /** The runs by service. Notes of another boot, and those that cannot be read, are left out. */
   list(): ReadonlyMap<string, KnownRun> {
     const boot_id = readBootId() ?? UNKNOWN_BOOT;
     const found = new Map<string, KnownRun>();

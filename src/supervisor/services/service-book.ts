@@ -46,7 +46,7 @@ export class ServiceBook implements AsyncDisposable {
     return this.#definitions.size === 0 && this.#keepers.size === 0;
   }
 
-  /** By name. */
+  /** The services, ordered by name. */
   list(): readonly ServiceKeeper[] {
     return [...this.#keepers.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
   }

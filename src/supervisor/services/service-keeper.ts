@@ -194,7 +194,7 @@ export class ServiceKeeper {
     }
   }
 
-  /** From the start to the end of one process. */
+  /** Runs one process, from its start to its end. */
   async #run(): Promise<void> {
     const { untilNeedsRun, start, timing, log, wall_ms } = this.#options;
     const attempt = new AbortController();

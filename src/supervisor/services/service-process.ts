@@ -30,7 +30,7 @@ export interface ProcessOptions {
   readonly stateDir: string;
   readonly user: UnixUser;
   readonly baseEnv: Readonly<Record<string, string>>;
-  /** Of the app; the variables of the definition override them. */
+  /** The app's secrets; the variables of the definition override them. */
   readonly secrets: Readonly<Record<string, string>>;
   /** What holds for it. */
   readonly restraint: Restraint;

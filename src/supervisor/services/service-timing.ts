@@ -6,7 +6,7 @@ export interface ServiceTiming {
   readonly needs_ms: number;
   /** How long a service may take to end before it is killed. */
   readonly stop_ms: number;
-  /** After this time up, the next crash is treated as the first one. */
+  /** The next crash is treated as the first one when the service was up for this long. */
   readonly steady_ms: number;
   /** How long a signal waits for the process of a service that is starting. */
   readonly signal_ms: number;

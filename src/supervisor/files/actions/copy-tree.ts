@@ -138,7 +138,7 @@ export class TreeCopy {
     await named(dest.path, symlink(target, early.at));
     try {
       if (rights.isCareful) await giveLink(early, owner);
-      // As far as the rights go.
+      // The owner is given as far as the rights go.
       else if (keepsAttributes) await giveLink(early, owner).catch(() => undefined);
       await named(dest.path, rename(early.at, dest.at));
     } catch (error) {

@@ -8,7 +8,7 @@ import type { Spot } from '../tree/spot.ts';
 import { sweepTemporaries } from './sweep-temporaries.ts';
 import { createTemporaryName } from './temporary-names.ts';
 
-/** Until its owner and mode are set, nobody else opens it. */
+/** Nobody else opens a file until its owner and mode are set. */
 const EARLY_MODE = 0o600;
 const SET_ID_BITS = 0o6000;
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_DIRECTORY } = constants;

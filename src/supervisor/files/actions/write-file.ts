@@ -103,7 +103,7 @@ async function writeWhole(handle: FileHandle, pieces: readonly Buffer[], path: s
   for (const piece of pieces) freeBytes(piece);
 }
 
-/** Without as many bytes, and without pieces that are empty. */
+/** The pieces without as many bytes at their start, and without pieces that are empty. */
 function dropFirst(pieces: readonly Buffer[], bytes: number): Buffer[] {
   let left = bytes;
   return pieces.flatMap((piece) => {

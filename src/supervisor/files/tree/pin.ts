@@ -9,7 +9,7 @@ import { Spot } from './spot.ts';
 export class Pin implements AsyncDisposable {
   readonly handle: FileHandle;
   readonly stat: Stats;
-  /** As the caller knows it. */
+  /** The path as the caller knows it. */
   readonly path: string;
 
   constructor(handle: FileHandle, stat: Stats, path: string) {

@@ -5,7 +5,7 @@ import { pathBelow } from './descriptor-path.ts';
 export class Spot {
   readonly directory: FileHandle;
   readonly name: Buffer;
-  /** As the caller knows it, for answers and errors. */
+  /** The path as the caller knows it, for answers and errors. */
   readonly path: string;
 
   /** Does not take over the directory. */
@@ -15,7 +15,7 @@ export class Spot {
     this.path = path;
   }
 
-  /** For calls of the system that do not follow a link in the last part. */
+  /** The path for calls of the system that do not follow a link in the last part. */
   get at(): Buffer {
     return pathBelow(this.directory, this.name);
   }

@@ -1,4 +1,4 @@
-// From a path to a spot, part by part through descriptors: each directory that was checked is the one that is entered, and `..` goes back
+// Finds the spot of a path, part by part through descriptors: each directory that was checked is the one that is entered, and `..` goes back
 // to the directory that was left.
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, readlink } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { O_PATH, pathBelow } from './descriptor-path.ts';
 import { mayFollow, type Rights } from './rights.ts';
 import { Spot } from './spot.ts';
 
-/** As the kernel has it. */
+/** The limit of the kernel. */
 const LINKS_MAX = 40;
 const SLASH = 0x2f;
 const DOT = Buffer.from('.');
@@ -37,7 +37,7 @@ export async function walk(path: string, options: WalkOptions): Promise<Place> {
 
 interface Step {
   readonly directory: FileHandle;
-  /** In the directory of the step before; `.` for the root. */
+  /** The name in the directory of the step before; `.` for the root. */
   readonly name: Buffer;
 }
 

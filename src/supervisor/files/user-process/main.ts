@@ -44,7 +44,7 @@ function createParentLog(): Log {
 }
 
 function send(message: UserProcessMessage): void {
-  // Without a function for the outcome, a supervisor that is gone would be an error of this process.
+  // A supervisor that is gone would be an error of this process if no function took the outcome.
   if (process.connected) process.send?.(message, () => undefined);
 }
 

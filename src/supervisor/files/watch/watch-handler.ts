@@ -22,7 +22,7 @@ const PING_MS = 15_000;
 const PINGS_MISSED = 3;
 /** What may wait for a caller that does not read. */
 const WAITING_MAX_BYTES = 1024 * 1024;
-/** Above it nothing more is looked at, for at most so long. */
+/** Nothing more is looked at while more than this waits, for at most so long. */
 const WAITING_BYTES = 256 * 1024;
 const STALL_MS = 5_000;
 const STALL_LOOK_MS = 20;
