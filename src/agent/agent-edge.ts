@@ -39,13 +39,13 @@ export interface AgentEdgeOptions {
 
 export interface AgentEdge {
   readonly edge: Edge;
-  /** From here on every operation is served, with these parts. */
+  /** Serves every operation from here on, with these parts. */
   open(base: AgentBase, parts: AgentParts): void;
   /** Refuses what waits for the parts, which will not be opened. */
   giveUp(reason: Error): void;
 }
 
-/** Until it is opened it answers `health`, which needs no part; every other request waits. */
+/** Answers `health`, which needs no part, until it is opened; every other request waits. */
 export function createAgentEdge(options: AgentEdgeOptions): AgentEdge {
   const { loop, log } = options;
   // Those that are not there yet are asked for by requests that wait until they are.

@@ -151,7 +151,7 @@ async function answerEarly(): Promise<void> {
   for (let turn = 0; turn < TURNS; turn += 1) await nextTurn();
 }
 
-/** After a resume that may have cloned the machine none begins in a process that is about to end for that. */
+/** Whether a handshake may begin: none does after a resume that may have cloned the machine, in a process that is about to end for that. */
 function mayHandshake({ resume }: AgentParts): boolean {
   resume.check();
   return resume.gate.closed !== 'resuming';

@@ -17,7 +17,7 @@ export interface EndOptions {
   readonly log: Log;
   /** Aborts when the daemon is to stop: then it is not started again. */
   readonly signal: AbortSignal;
-  /** To systemd, where it wants to be told. */
+  /** The link to systemd, where it wants to be told. */
   readonly link?: ServiceLink | undefined;
 }
 

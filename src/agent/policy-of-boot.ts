@@ -14,9 +14,9 @@ export interface PolicyOfBoot<Policy> {
 }
 
 export interface PolicyOfBootOptions<Policy> {
-  /** Of the policy that is to hold, as of the boot; undefined where there is none. */
+  /** The digest of the policy that is to hold, as of the boot; undefined where there is none. */
   readonly digest: string | undefined;
-  /** Of a file that is gone after the next boot, by which an agent that is started again knows that the policy was confirmed. */
+  /** A file that is gone after the next boot, by which an agent that is started again knows that the policy was confirmed. */
   readonly path: string;
   /** Loaded where there is something to compare. */
   readonly toDigest: () => Promise<(policy: Policy) => string>;

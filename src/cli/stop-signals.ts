@@ -1,6 +1,6 @@
 // Ends a command on a signal: the first one asks it to end, a second one ends it at once.
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-/** Under systemd SIGHUP asks for the settings to be read again. */
+/** SIGHUP is not among them: under systemd it asks for the settings to be read again. */
 const signalsOfService = ['SIGINT', 'SIGTERM'] as const;
 /** How long after the first signal the process exits, whatever is still open. */
 const DEADLINE_MS = 20_000;

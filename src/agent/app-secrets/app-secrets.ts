@@ -58,7 +58,7 @@ export class SuppliedSecrets implements AppSecrets {
   readonly #options: AppSecretsOptions;
   #held: Held | undefined;
   #problem = NOT_ANSWERED;
-  /** Since when the platform has not answered; undefined while it does. */
+  /** The time since which the platform has not answered; undefined while it does. */
   #failing_ms: number | undefined;
   #nap = new AbortController();
   #isStale = false;

@@ -123,7 +123,7 @@ export function createForwarder(options: ForwarderOptions): Forward {
   return async (request, response, upgrade, until) => {
     const started_ms = options.clock.mono_ms();
     const entry = toEmptyEntry(request);
-    // With `using`, each of these would cost a call as much as a look at its policy does.
+    // Each of these would cost a call as much as a look at its policy does if `using` held it.
     const held = options.heldCalls.begin();
     let admitted: Disposable | undefined;
     let call: OpenCall | undefined;

@@ -112,7 +112,7 @@ export function createSleepConsent(options: SleepConsentOptions): SleepConsent {
   return {
     handlers: { consentToSleep: ({ body }, sink) => consentTo(body, sink) },
     async beforeHold(name) {
-      // Before it is agreed, the last look at the work sees the hold.
+      // The last look at the work, before it is agreed, sees the hold.
       if (current?.sink === undefined) return;
       withdraw(current, `the hold ${name}`);
       await current.over.promise;

@@ -55,9 +55,9 @@ export type LastSuspend = z.infer<typeof lastSuspend>;
 export interface AttemptSteps {
   /** Runs when all is prepared, just before the platform is asked; the suspend is dropped when it rejects. */
   readonly recheck?: () => Promise<void>;
-  /** In place of `SuspenderOptions.mayStart`. */
+  /** Runs in place of `SuspenderOptions.mayStart`. */
   readonly mayStart?: () => Promise<void>;
-  /** In place of `SuspenderOptions.ask`. */
+  /** Runs in place of `SuspenderOptions.ask`. */
   readonly ask?: () => Promise<void>;
 }
 

@@ -32,7 +32,7 @@ export interface NetworkPartOptions {
   readonly env: NodeJS.ProcessEnv;
   /** The user of the agent. */
   readonly uid: number;
-  /** Of the agent. */
+  /** The version of the agent. */
   readonly version: string;
   readonly log: Log;
   readonly part: Part;

@@ -8,10 +8,10 @@ import type { ResolverWatch } from './resolver-watch.ts';
 
 export interface NetworkProcessOptions {
   readonly config: { readonly stateDir: string; readonly logLevel: string; readonly networkPolicy: boolean };
-  /** Of its socket. */
+  /** The path of its socket. */
   readonly path: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Of the agent. */
+  /** The version of the agent. */
   readonly version: string;
   readonly log: Log;
   readonly part: Part;

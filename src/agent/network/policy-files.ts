@@ -16,7 +16,7 @@ export function readPolicy(path: string): NetworkPolicyRequest | undefined {
   return networkPolicyRequest.parse(JSON.parse(text));
 }
 
-/** In one step, whatever the mask of this process. Throws the error of the file system. */
+/** Writes the file in one step, whatever the mask of this process. Throws the error of the file system. */
 export function writePolicy(path: string, policy: NetworkPolicyRequest, mode: number): void {
   replaceFile(path, `${JSON.stringify(policy)}\n`, mode);
 }

@@ -1,4 +1,4 @@
-// After an upgrade: the process that enforces the network policy is still the one before, which makes way for that of this version.
+// Renews the process that enforces the network policy: after an upgrade it is still the one before, which makes way for that of this version.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toErrorMessage } from '../../core/error-message.ts';
 import type { Log } from '../../core/log.ts';

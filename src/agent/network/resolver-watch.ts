@@ -13,7 +13,7 @@ export interface ResolverWatchOptions {
 }
 
 export interface ResolverWatch extends AsyncDisposable {
-  /** From now on, for as long as something is restricted. */
+  /** Watches from now on, for as long as something is restricted. */
   begin(): void;
   /** Does what `begin` does, for a resolver that has just left this port. */
   beginWithout(port: number): void;

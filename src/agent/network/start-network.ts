@@ -20,7 +20,7 @@ const NOBODYS_UID = 64_242;
  * who has CAP_PERFMON only.
  */
 const FOR_NAMES = ['CAP_SYS_PTRACE', 'CAP_BPF', 'CAP_PERFMON'] as const;
-/** By their numbers: older versions of the library behind `setpriv` know no names for these. */
+/** The rights by their numbers: older versions of the library behind `setpriv` know no names for these. */
 const numbers = { CAP_BPF: 'cap_39', CAP_PERFMON: 'cap_38', CAP_SYS_PTRACE: 'cap_19' } as const;
 const toWord = (right: keyof typeof numbers): string => numbers[right];
 

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { type Capability, findMissing } from '../../linux/processes/capabilities.ts';
 
 const ROOT = 0;
-/** To change the packet filter, to read its program and its own directory, and to become a user of its own with nothing else. */
+/** The rights to change the packet filter, to read its program and its own directory, and to become a user of its own with nothing else. */
 const NEEDED: readonly Capability[] = [
   'CAP_NET_ADMIN',
   'CAP_DAC_READ_SEARCH',

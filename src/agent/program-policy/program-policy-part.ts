@@ -40,7 +40,7 @@ export interface ProgramPolicyPart {
   mayRun(): Promise<void>;
   /** Headers with which a channel is asked for: the platform looks at a machine whose programs are restricted. */
   toHeaders(): Readonly<Record<string, string>>;
-  /** For `/v1/status`: what holds for programs that start now, or why it is not known. */
+  /** What `/v1/status` shows: what holds for programs that start now, or why it is not known. */
   describe(): ProgramPolicy | { readonly error: string };
 }
 

@@ -21,7 +21,7 @@ export function checkRestartFile(stateDir: string): void {
   rmSync(early, { force: true });
 }
 
-/** On the disk when it returns. Throws when it cannot be written. */
+/** Writes the state, which is on the disk when it returns. Throws when it cannot be written. */
 export function leaveRestartState(stateDir: string, state: RestartState): void {
   const path = join(stateDir, RESTART_FILE);
   write(`${path}~`, JSON.stringify(state));

@@ -22,7 +22,7 @@ export interface RestartRequestOptions {
 
 export function createRestartRequest({ isStartedAgain, onRestart }: RestartRequestOptions): RestartRequest {
   let begun = Promise.withResolvers<never>();
-  // Without a caller who waits, a refusal is the state of a part and nothing else.
+  // A refusal that no caller waits for is the state of a part and nothing else.
   begun.promise.catch(() => undefined);
   return {
     whyNot() {

@@ -21,7 +21,7 @@ export interface FormerProcess extends RestartResume {
 const NAME = 'restart';
 /** Callers are answered, and everything ends. */
 const LIMIT_MS = 30_000;
-/** Of the steps before the gate opens, those that are over at once: `gate`, `identity` and `sockets`. */
+/** The steps before the gate opens that are over at once: `gate`, `identity` and `sockets`. */
 const STEPS_BEFORE = 3;
 
 /** Empty where the process is kept. `endCalls` ends the calls on the former connections: the process waits for its callers. */

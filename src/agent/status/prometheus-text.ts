@@ -1,6 +1,6 @@
 // One metric as Prometheus text, format 0.0.4. Pure.
 export interface Sample {
-  /** After the name of the metric, such as `_bucket`. */
+  /** What follows the name of the metric, such as `_bucket`. */
   readonly suffix?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly value: number;

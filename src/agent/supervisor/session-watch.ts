@@ -31,7 +31,7 @@ export class SessionWatch {
     this.#path = join(options.stateDir, SESSIONS_FILE);
   }
 
-  /** As of the last `look`. */
+  /** What the last `look` found. */
   get reading(): SessionReading {
     return this.#reading;
   }

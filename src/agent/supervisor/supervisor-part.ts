@@ -132,7 +132,7 @@ export function createSupervisorPart(options: SupervisorPartOptions): Supervisor
     return counted;
   }
 
-  /** Over the channel comes who has full access to the organization; at the socket its mode says who comes. */
+  /** Callers over the channel have full access to the organization; at the socket its mode says who comes. */
   function mayActAsRoot({ listener }: Caller): boolean {
     if (listener === 'channel') return true;
     return config.socketRoot || (uid === ROOT && config.socketMode === OWNER_ONLY);
@@ -188,7 +188,7 @@ export function createSupervisorPart(options: SupervisorPartOptions): Supervisor
     handlers: handlers as unknown as SupervisorPart['handlers'],
     start() {
       const off = why();
-      // Without services nobody misses anything.
+      // Nobody misses anything where there are no services.
       if (off === undefined) part.set('ok');
       else part.set(config.user === undefined && !hasServices() ? 'off' : 'degraded', off);
       if (!hasServices()) return;
@@ -203,7 +203,7 @@ export function createSupervisorPart(options: SupervisorPartOptions): Supervisor
   };
 }
 
-/** In its own unit the agent cannot start a supervisor that is of any use. */
+/** An agent in its own unit cannot start a supervisor that is of any use. */
 function noRights(path: string): RemoraError {
   const message = `nothing serves at ${path}, and the agent has no right to run programs as other users`;
   return new RemoraError('start_failed', `${message}; run \`systemctl enable --now remora-supervisor.socket\``);

@@ -63,7 +63,7 @@ function readFlags(invocation: Invocation): Given {
   };
 }
 
-/** Under systemd nobody says what the agent is set to: it is read where the agent reads it. */
+/** Nobody says under systemd what the agent is set to: it is read where the agent reads it. */
 async function readUnitSettings({ env, text }: Invocation): Promise<Given> {
   const { readSettings } = await import('../../agent/config/read-settings.ts');
   const flags = { state_dir: text('state-dir'), user: text('user'), home: text('home'), log_level: text('log-level') };
@@ -76,7 +76,7 @@ function toPath({ text }: Invocation, flag: string): string {
   return resolve(given);
 }
 
-/** Under root a user must be named, so that programs do not run as root by an oversight. */
+/** Root must name a user, so that programs do not run as root by an oversight. */
 function toUser(given: string | undefined, env: NodeJS.ProcessEnv): UnixUser {
   const uid = process.getuid?.() ?? ROOT;
   if (given === undefined || given === '') {

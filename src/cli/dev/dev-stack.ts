@@ -35,7 +35,7 @@ export interface DevOptions {
   readonly interval_ms: number;
   /** The machine is a virtual one, as these settings say; a process of this host when absent. */
   readonly qemu?: QemuSettings | undefined;
-  /** After how long without work a sprite is suspended; never when absent: the machine of the tour stays as it is. */
+  /** How long a sprite is without work until it is suspended; never when absent: the machine of the tour stays as it is. */
   readonly spriteIdle_ms?: number | undefined;
   /** The program that a machine runs. */
   readonly agentCommand: { readonly command: string; readonly args: readonly string[] };

@@ -6,7 +6,7 @@ import { toMarkdownTable } from './markdown-table.ts';
 
 const paths = /^\/(?:v1\/extension|oauth\/|\.well-known\/oauth|api\/hooks\/|v1\/apps\/\{app_name\}\/secrets|v1\/users)/;
 
-/** By its path: those of sign-on and of users are beside those of extensions. */
+/** Decides by the path: those of sign-on and of users are beside those of extensions. */
 export function isOfExtensions({ path }: Operation): boolean {
   return paths.test(path);
 }

@@ -29,7 +29,7 @@ const operations = {
 
 export interface RawRequest {
   readonly method: Dispatcher.HttpMethod;
-  /** Below the sprite, such as `/fs/read`. */
+  /** The path below the sprite, such as `/fs/read`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;

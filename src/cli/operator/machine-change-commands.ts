@@ -25,7 +25,7 @@ export async function createMachine(invocation: Invocation): Promise<number> {
   return print(invocation, machine, [[machine.id, machine.name ?? '-', machine.state]]);
 }
 
-/** Without JSON the configuration that the machine has, with what the flags change. */
+/** Takes the configuration that the machine has where no JSON is given, with what the flags change. */
 export async function updateMachine(invocation: Invocation): Promise<number> {
   const [, given] = invocation.operands;
   const parsed = given === undefined ? undefined : parseConfig(given);

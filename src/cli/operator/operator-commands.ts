@@ -27,7 +27,7 @@ const words: readonly Word[] = [
   ...costCommands,
 ];
 
-/** Below `remora platform` these take no ORGANIZATION: `--organization` says whose. */
+/** These take no ORGANIZATION below `remora platform`: `--organization` says whose. */
 const pinnedWords: readonly Word[] = [...secretCommands, ...extensionCommands, ...extensionCostCommands];
 
 /** The first words, for the overview; `remora sprite --help` lists what follows. */

@@ -40,7 +40,7 @@ async function readAll(client: PlatformClient, organization: string | undefined)
   return { users: all, organization_alias };
 }
 
-/** Without --json only the password goes to standard output, so that it can be redirected to a file. */
+/** Prints nothing but the password to standard output when there is no --json, so that it can be redirected to a file. */
 export async function createUser(invocation: Invocation): Promise<number> {
   const [email = ''] = invocation.operands;
   const name = invocation.text('name') ?? email.split('@')[0] ?? email;

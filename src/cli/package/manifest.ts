@@ -61,7 +61,7 @@ function putIn(): void {
       './package.json': './package.json',
     },
     files: ['dist', '!dist/**/*.map', 'src/provider/README.md'],
-    // With them the next `npm pack` puts right what one that was killed has left.
+    // These let the next `npm pack` put right what one that was killed has left.
     scripts: { build, prepack, postpack },
     dependencies: toDependencies(source),
   };

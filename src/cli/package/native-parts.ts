@@ -3,7 +3,7 @@ import { type Architecture, architectures } from './architecture.ts';
 
 /** A directory of the tree, and what of it is copied. */
 export interface NativePart {
-  /** Below `node_modules`, in the tree that is made. */
+  /** A directory below `node_modules`, in the tree that is made. */
   readonly name: string;
   /** The package in the registry that has the files, where it is another one. */
   readonly from: string;
@@ -26,7 +26,7 @@ export function toNativeParts(architecture: Architecture): NativePart[] {
       paths: ['LICENSE', 'package.json', 'lib', `prebuilds/linux-${cpu}.node`],
       isBound: false,
     },
-    // Of this one only the part is used that finds the code for the processor.
+    // The part of this one that finds the code for the processor is all that is used.
     {
       name: '@lydell/node-pty',
       from: '@lydell/node-pty',

@@ -7,7 +7,7 @@ import { readCredential } from './credential.ts';
 const CREDENTIAL = 'remora-database-url';
 
 /**
- * From the flag, REMORA_DATABASE_URL or a credential of systemd; undefined when none is given: the database is then SQLite. Deletes REMORA_DATABASE_URL from `env`, so that no child inherits it.
+ * Reads the flag, REMORA_DATABASE_URL or a credential of systemd; undefined when none is given: the database is then SQLite. Deletes REMORA_DATABASE_URL from `env`, so that no child inherits it.
  */
 export function readDatabaseUrl(flag: string | undefined, env: NodeJS.ProcessEnv): Secret | undefined {
   const variable = takeVariable(env, 'REMORA_DATABASE_URL').value;

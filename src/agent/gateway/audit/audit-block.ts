@@ -4,7 +4,7 @@ import { type AuditRow, budgetOfRow, timeOfRow } from './audit-request.ts';
 
 export interface AuditBlock {
   readonly calls: number;
-  /** Of the last call, in Unix milliseconds. */
+  /** The time of the last call, in Unix milliseconds. */
   readonly time: number;
   /** Made by `toBlockText`. */
   readonly text: string;
@@ -15,7 +15,7 @@ export type AuditPart = AuditRow | AuditBlock;
 
 /** A few calls stay rows, which the tools of the database can read. */
 const BLOCK_MIN = 32;
-/** To read one call of a block, all of it is parsed. */
+/** The most calls of a block, all of which is parsed to read one of them. */
 export const BLOCK_MAX = 128;
 
 /** The same calls in the same order. */

@@ -6,7 +6,7 @@ import type { CacheWriter } from '../cache/cache-writer.ts';
 import { toCursorLine, toTrimmedLine } from './cursor-lines.ts';
 
 const PAGE_ROWS = 1_000;
-/** To write a line takes about two microseconds, which `Turns` counts as 64. */
+/** The cost of writing a line: about two microseconds, which `Turns` counts as 64. */
 const LINE_COST = 64;
 
 export interface CursorPage {

@@ -14,7 +14,7 @@ export interface Charge {
 export interface Charges {
   /** Charges every day that is over at `now_ms`. */
   settle(now_ms: number): void;
-  /** Of days that lie within the period. */
+  /** The charges of days that lie within the period. */
   list(from_ms: number, to_ms: number): readonly Charge[];
 }
 

@@ -8,7 +8,7 @@ export const planLimits: Readonly<Record<KvPlan, { readonly keys: number; readon
   free: { keys: 100, bytes: 256 * 1024 },
   large: { keys: 1_000, bytes: 4 * 1024 * 1024 },
 };
-/** Of a whole day, in the smallest units of `CURRENCY`. */
+/** The price of a whole day, in the smallest units of `CURRENCY`. */
 export const centsADay: Readonly<Record<KvPlan, number>> = { free: 0, large: 5 };
 export const CURRENCY = 'EUR';
 

@@ -32,10 +32,10 @@ export interface KvStores extends Disposable {
   rename(id: string, name: string): void;
   setPlan(id: string, plan: KvPlan): void;
   remove(id: string): void;
-  /** In constant time. */
+  /** Whether the key opens the store, found out in constant time. */
   opens(id: string, accessKey: string): boolean;
   usage(id: string): { readonly keys: number; readonly bytes: number };
-  /** By key, at most `limit` after `after`. */
+  /** The entries, ordered by key, at most `limit` after `after`. */
   list(id: string, after: string, limit: number): readonly KvEntry[];
   get(id: string, key: string): Buffer | undefined;
   /** Throws `invalid_request`, `payload_too_large`, and `limit_reached` when the plan has no room. */

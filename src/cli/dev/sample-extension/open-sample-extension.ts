@@ -32,7 +32,7 @@ export interface SampleSettings {
 }
 
 export interface SampleExtension extends AsyncDisposable {
-  /** For the platform. */
+  /** Where the platform finds it. */
   readonly baseUrl: string;
   readonly redirectUri: string;
   /** Serves from now on. Before it every request is answered 503. */

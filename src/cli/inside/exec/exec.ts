@@ -43,7 +43,7 @@ function tell({ out, has }: Invocation, session: Session, end: SessionEnd): numb
   }
 }
 
-/** With a terminal on both ends of this process there is one for the program too. */
+/** A terminal on both ends of this process means one for the program too. */
 function wantsTerminal({ has }: Invocation, hasInput: boolean): boolean {
   if (has('tty') && has('no-tty')) throw new UsageError('exec: --tty and --no-tty exclude each other');
   if (has('tty')) return true;

@@ -5,7 +5,7 @@ import { execFrame } from '../../../contract/processes.ts';
 import { createLeaveKey } from './leave-key.ts';
 import { openRawTerminal } from './raw-terminal.ts';
 
-/** With more than this waiting, nothing more is read. */
+/** Nothing more is read while more than this waits. */
 const AHEAD_BYTES = 256 * 1024;
 const STDIN = Buffer.from([execFrame.stdin]);
 const END_OF_STDIN = Buffer.from([execFrame.endOfStdin]);

@@ -48,7 +48,7 @@ export class Session {
     this.#output = new SessionOutput(options.socket, options.leavesAtOnce ? { stdout: held, stderr: held } : process);
   }
 
-  /** By which it can be attached to; undefined for one that cannot. */
+  /** The id by which it can be attached to; undefined for one that cannot. */
   get id(): string | undefined {
     return this.#id;
   }

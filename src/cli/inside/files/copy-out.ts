@@ -74,7 +74,7 @@ function isPlainName(name: string): boolean {
   return name !== '' && name !== '.' && name !== '..' && !/[/\0]/.test(name);
 }
 
-/** Without the bits that let a program run as its owner. */
+/** The mode without the bits that let a program run as its owner. */
 function toMode({ mode }: FileEntry): number {
   return Number.parseInt(mode, 8) & PERMISSIONS;
 }

@@ -16,7 +16,7 @@ export class ProgressBar implements Disposable {
   #done_bytes = 0;
   #total_bytes: number | undefined = 0;
 
-  /** Without a terminal nothing is shown. */
+  /** Nothing is shown where there is no terminal. */
   constructor(terminal: WriteStream | undefined) {
     this.#terminal = terminal;
     this.#drawing = terminal === undefined ? undefined : setInterval(() => this.#draw(), EVERY_MS);

@@ -46,7 +46,7 @@ async function connect(socket: WebSocket, local: Socket, port: number, gone: Abo
   socket.send(JSON.stringify({ port } satisfies ProxyRequest));
   socket.resume();
   const value: unknown = JSON.parse(await answer);
-  // From here on a client that is gone does not take back what it has sent.
+  // A client that is gone from here on does not take back what it has sent.
   gone.removeEventListener('abort', giveUp);
   if (proxyResponse.safeParse(value).success) return;
   socket.terminate();

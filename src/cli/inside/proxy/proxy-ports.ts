@@ -4,7 +4,7 @@ import { UsageError } from '../../exit-code.ts';
 export interface ProxyPorts {
   /** Here; 0 for a free one. */
   readonly local: number;
-  /** In the sprite. */
+  /** The port in the sprite. */
   readonly remote: number;
 }
 

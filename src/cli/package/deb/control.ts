@@ -5,7 +5,7 @@ export interface ControlFields {
   readonly version: string;
   readonly architecture: Architecture;
   readonly description: string;
-  /** Of its files when they are installed. */
+  /** The size of its files when they are installed. */
   readonly size_bytes: number;
 }
 
@@ -24,7 +24,7 @@ const RECOMMENDS = ['systemd', 'libnftables1', 'iproute2'];
 const VERSION = /^\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?$/;
 const KB = 1_024;
 
-/** As Debian orders them: what leads to a version comes before it. Throws for what is no version of npm. */
+/** The version as Debian orders them: what leads to a version comes before it. Throws for what is no version of npm. */
 export function toDebianVersion(version: string): string {
   if (!VERSION.test(version)) throw new Error(`${JSON.stringify(version)} is no version`);
   const [plain = '', ...before] = version.split('-');

@@ -11,7 +11,7 @@ const PLATFORM = `# Flags of the Remora platform, for \`systemctl enable --now r
 #REMORA_PLATFORM_FLAGS="--organization acme --token-file /var/lib/remora-platform/acme.token"
 `;
 
-/** By path, each with its text. */
+/** The files by path, each with its text. */
 export function toDefaultSettings(settings: Readonly<Record<string, Setting>>): Record<string, string> {
   const entries = Object.values(settings).map(({ env, key, summary, fallback = '', isLive }) => {
     const mark = isLive === true ? '; taken at a reload' : '';
@@ -20,7 +20,7 @@ export function toDefaultSettings(settings: Readonly<Record<string, Setting>>): 
   return { 'etc/remora/agent.env': `${AGENT_HEAD}${entries.join('')}`, 'etc/remora/platform.env': PLATFORM };
 }
 
-/** As systemd reads it: quoted where there is more than one word. */
+/** The value as systemd reads it: quoted where there is more than one word. */
 function toValue(text: string): string {
   return /^[\w./:,@%+-]*$/.test(text) ? text : `"${text.replaceAll(/["\\]/g, '\\$&')}"`;
 }

@@ -33,7 +33,7 @@ const inStopOrder = [
   ...all.filter((unit) => unit.endsWith('.service')),
 ];
 
-/** By the name of the file. */
+/** The scripts by the names of their files. */
 export const maintainerScripts: Readonly<Record<'postinst' | 'prerm' | 'postrm', string>> = {
   postinst: `#!/bin/sh
 set -e
