@@ -94,7 +94,7 @@ export const rotateSecretRequest = z.object({
   overlap: lifeDuration(0, OVERLAP_MAX_MS, '30 days').default(86_400_000),
 });
 
-/** Of the three secrets the new one only; `previous_expires_at` says until when the previous one is good too. */
+/** Has only the new one of the three secrets; `previous_expires_at` says until when the previous one is good too. */
 export const rotatedSecret = z.object({
   name: z.string(),
   kind: extensionSecretKind,

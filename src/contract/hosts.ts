@@ -4,7 +4,7 @@ import { definePlatformOperation } from './operation.ts';
 import { dateTime } from './time.ts';
 
 /**
- * With a call that one platform process passes on to another: who calls, signed. A call with it needs no token, and is never passed on
+ * Says who calls, signed, where one platform process passes a call on to another. A call with it needs no token, and is never passed on
  * again.
  */
 export const PASSED_HEADER = 'remora-passed';
@@ -19,7 +19,7 @@ export const platformHost = z.object({
   address: z.string().nullable(),
   version: z.string().nullable(),
   seen_at: dateTime.nullable(),
-  /** Since when it starts no machine and keeps none running; absent when it is not drained. */
+  /** When it was drained: it starts no machine and keeps none running; absent when it is not drained. */
   drained_at: dateTime.optional(),
   /** The memory of its machines that run or are suspended: a suspended machine keeps its reservation. */
   reserved_mb: z.int().nonnegative(),

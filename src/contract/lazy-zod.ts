@@ -78,7 +78,7 @@ function later<F extends (...args: never[]) => unknown>(make: F): F {
   return ((...args: readonly unknown[]) => toStandIn(() => making(...args.map(withSchemas)))) as unknown as F;
 }
 
-/** As `later`, for what has a shape. */
+/** Does the same as `later`, for what has a shape. */
 function laterObject<F extends (shape: never) => unknown>(make: F): F {
   const making = make as unknown as (shape: unknown, ...more: readonly unknown[]) => zod.ZodType;
   return ((shape: Shape, ...more: readonly unknown[]) =>

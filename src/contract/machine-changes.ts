@@ -16,7 +16,7 @@ const machineName = z
   );
 
 const LEASE_MAX_S = 3_600;
-/** In seconds. */
+/** How long a lease lasts, in seconds. */
 export const leaseTtl = z.int().min(1).max(LEASE_MAX_S);
 
 /**

@@ -13,13 +13,13 @@ export type NetworkQuestion = z.infer<typeof networkQuestion>;
 /** What would happen to a connection. */
 export const networkExplanation = z.object({
   decision: z.enum(['allow', 'deny']),
-  /** In plain words. */
+  /** The reason in plain words. */
   reason: z.string(),
   /** The rule that decided, and where it stands in the list; absent when none covers the name. */
   rule: z
     .object({ index: z.int(), action: z.enum(['allow', 'deny']), domain: z.string(), include: z.string().optional() })
     .optional(),
-  /** Of a name: the addresses that it has led to. Of an address: the names that have led there, the last one first. */
+  /** `addresses`: those that a name has led to. `names`: those that have led to an address, the last one first. */
   addresses: z.array(z.string()),
   names: z.array(z.string()),
 });
@@ -31,7 +31,7 @@ export const networkRefusal = z.object({
   address: z.string().optional(),
   port: port.optional(),
   protocol: z.string().optional(),
-  /** Of a name one that was seen asking for it; of an address the last one that tried it, with the name of its thread. Absent where the machine cannot tell. */
+  /** One that was seen asking for the name, or the last that tried the address, named by its thread. Absent where the machine cannot tell. */
   process: z.object({ pid: z.int(), command: z.string() }).optional(),
   uid: z.int().optional(),
   count: z.int(),

@@ -22,7 +22,7 @@ const limit = z.int().min(0).max(1_000_000).nullable();
  */
 export const organizationRecord = z.object({
   name: z.string(),
-  /** As providers of extensions show it; null = the name. */
+  /** What providers of extensions show it as; null = the name. */
   display_name: z.string().nullable(),
   running_limit: limit,
   warm_limit: limit,

@@ -35,7 +35,7 @@ export const execRequest = z.object({
 });
 export type ExecRequest = z.infer<typeof execRequest>;
 
-/** At most as many bytes as one argument of a process may have under Linux. */
+/** Holds at most as many bytes as one argument of a process may have under Linux. */
 const word = z
   .string()
   .max(131_072)
@@ -75,7 +75,7 @@ export const execExit = z.object({ type: z.literal('exit'), exit_code: z.int() }
 export type ExecExit = z.infer<typeof execExit>;
 export const TERMINAL_FAILED = 4000;
 
-/** Before the JSON of a text frame that steers a control connection. */
+/** Stands before the JSON of a text frame that steers a control connection. */
 export const CONTROL_PREFIX = 'control:';
 
 export const controlStart = z.object({ type: z.literal('op.start'), op: z.string(), args: z.unknown() });

@@ -36,7 +36,7 @@ export function queryBoolean() {
   return givenBoolean;
 }
 
-/** As `queryBoolean`, and true for a name without a value. */
+/** Reads what `queryBoolean` reads, and a name without a value as true. */
 export function queryFlag() {
   return givenFlag;
 }

@@ -38,7 +38,7 @@ export const serviceName = z
     'expected 1 to 63 letters, digits, dots, dashes and underscores, beginning with a letter or a digit',
   );
 
-/** At most as many bytes as one argument of a process may have under Linux. */
+/** Holds at most as many bytes as one argument of a process may have under Linux. */
 const word = z
   .string()
   .max(131_072)

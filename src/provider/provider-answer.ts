@@ -4,7 +4,7 @@ import type { RemoraError } from '../core/remora-error.ts';
 
 export interface ProviderAnswer {
   readonly status: number;
-  /** In lower case; one name may come more than once. */
+  /** Names are in lower case; one may come more than once. */
   readonly headers: readonly (readonly [string, string])[];
   readonly body: string;
 }

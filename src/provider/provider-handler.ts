@@ -39,7 +39,7 @@ export interface ProviderOptions extends ProviderFunctions {
 }
 
 export interface ProviderHandler {
-  /** For servers in the shapes of the web. Never rejects. */
+  /** Answers in the shapes of the web. Never rejects. */
   (request: Request): Promise<Response>;
   /** The same for other adapters. Never rejects. */
   serve(request: ReceivedRequest): Promise<ProviderAnswer>;

@@ -3,7 +3,7 @@ import { withoutLastSlashes } from '../core/without-last-slashes.ts';
 import { isServed } from './route.ts';
 
 export interface ProviderPaths {
-  /** Without a slash at its end. */
+  /** The base URL without a slash at its end. */
   readonly baseUrl: string;
   readonly origin: string;
   /** Browsers send cookies over TLS only. */

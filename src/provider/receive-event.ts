@@ -9,7 +9,7 @@ import type { EventAttributes, ProviderFunctions } from './functions.ts';
 import { parseSent } from './parse-sent.ts';
 import type { ReceivedRequest } from './received-request.ts';
 
-/** Of every type, also of one that is not known here. */
+/** The headers of every type, also of one that is not known here. */
 const headers = cloudEventHeaders.extend({ 'ce-type': z.string().min(1).max(256), 'ce-time': dateTime });
 
 /** Throws `invalid_request` for what is not in the form of its type. */

@@ -15,7 +15,7 @@ import type { ProviderFunctions, Provisioning } from './functions.ts';
 import { inTime, notReady } from './in-time.ts';
 import type { Claim, Found, ResourceBook } from './store/resource-book.ts';
 
-/** After it a call is taken for one whose process was killed: a call that runs renews its claim. */
+/** A call that has not renewed its claim for so long is taken for one whose process was killed. */
 const LEASE_MS = 30_000;
 const RENEW_EVERY_MS = 10_000;
 const CLAIM_EVERY_MS = 50;

@@ -99,7 +99,7 @@ function readFields({ method }: SignedRequest, content: string | Uint8Array): un
     : readBoundedJson(text);
 }
 
-/** Without a copy of the bytes. */
+/** Shares the memory of `bytes`. */
 function toBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

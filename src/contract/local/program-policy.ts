@@ -50,7 +50,7 @@ export const ownProgramPolicyOperations = {
   }),
 } as const;
 
-/** At the supervisor's own socket only, which nobody but the agent can open. */
+/** Served at the supervisor's own socket only, which nobody but the agent can open. */
 export const supervisorPolicyOperations = {
   setProgramPolicy: defineLocalOperation({
     method: 'PUT',

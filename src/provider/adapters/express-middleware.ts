@@ -12,7 +12,7 @@ export type ExpressMiddleware = (
 ) => void;
 
 /**
- * For `app.use(…)`, before any middleware that reads bodies, because a signature is over the bytes; `express.raw()` may come before it.
+ * A middleware for `app.use(…)`, before any that reads bodies, because a signature is over the bytes; `express.raw()` may come before it.
  * Paths that are not the handler's go on to the next one.
  */
 export function toExpressMiddleware(handler: ProviderHandler): ExpressMiddleware {

@@ -9,7 +9,7 @@ const LINGER_MS = 2_000;
 
 export type NodeListener = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** For `createServer(…)`. Path and query reach the handler byte for byte. */
+/** A listener for `createServer(…)`. Path and query reach the handler byte for byte. */
 export function toNodeListener(handler: ProviderHandler): NodeListener {
   return (request, response) => void serveNode(handler, toReceived(request, request.url ?? ''), response);
 }

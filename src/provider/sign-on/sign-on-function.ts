@@ -8,7 +8,7 @@ export interface SignedOnUser {
   readonly name: string;
   /** An alias that reaches the person and never changes. */
   readonly email: string;
-  /** In the organization that the resource belongs to. */
+  /** The role in the organization that the resource belongs to. */
   readonly role: UserRole;
 }
 
@@ -30,7 +30,7 @@ export interface BrowserAnswer {
 }
 
 /**
- * Without `visit.user`: where a browser goes whose session may see the resource; undefined = it has no such session and is sent to the
- * platform. With it: begins a session.
+ * Says where a browser goes whose session may see the resource; undefined = it has no such session and is sent to the platform. Begins a
+ * session where `visit.user` is given.
  */
 export type SignOnFunction = (visit: BrowserVisit) => Awaitable<BrowserAnswer | undefined>;

@@ -27,7 +27,7 @@ export interface SignOnSettings {
   readonly platformAuthUrl: string;
   readonly clientId: string;
   readonly clientSecret: () => Secret;
-  /** As registered at the platform, on the host of the base URL; `<baseUrl>/oauth/callback` when absent. */
+  /** The URL that is registered at the platform, on the host of the base URL; `<baseUrl>/oauth/callback` when absent. */
   readonly redirectUri?: string;
 }
 

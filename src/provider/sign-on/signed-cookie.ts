@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../../core/clock.ts';
 import type { Secret } from '../../core/secret.ts';
 
 export interface SignedCookieOptions {
-  /** At least 16 characters that nobody can guess; two while it is changed, the newest first. */
+  /** Each has at least 16 characters that nobody can guess; there are two while it is changed, the newest first. */
   readonly secrets: () => readonly Secret[];
   /** Keeps cookies for one thing from being taken for another. */
   readonly purpose: string;

@@ -32,9 +32,9 @@ export interface ResourceBook {
   claim(claim: Claim): Awaitable<boolean>;
   /** Ends a claim; nothing when that holder has it no more. */
   release(claim: Claim): Awaitable<void>;
-  /** By the id that the platform made, and by no other. */
+  /** `extension_id`: the id that the platform made; no other finds it. */
   read(extension_id: string): Awaitable<Found>;
-  /** By the id that the provider made; else by that of the platform, which knows no other after a lost answer. */
+  /** `id`: the id that the provider made; else that of the platform, which knows no other after a lost answer. */
   find(id: string): Awaitable<Found>;
   write(resource: KnownResource): Awaitable<void>;
   /** Forgets the answer, and remembers both ids as gone. The extension may never have been known. */

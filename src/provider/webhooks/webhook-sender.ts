@@ -30,7 +30,7 @@ export interface WebhookSender extends AsyncDisposable {
 
 const AT_ONCE = 8;
 const CALL_LIMIT_MS = 10_000;
-/** After it a try is taken for one whose process was killed. */
+/** A try that lasts longer is taken for one whose process was killed. */
 const LEASE_MS = 60_000;
 /** How often an outbox is looked at that another process may have filled. */
 const LOOK_EVERY_MS = 10_000;
