@@ -16,7 +16,7 @@ import { type Subject, starts, waitFor } from './gateway/subjects.ts';
 const BASE = '/v1/gateway/openai/conn_1/v1';
 const IDLE_STREAMS = 1_000;
 const EVENTS = 100;
-/** By then V8 has compiled what each subject runs often. A shorter time flatters the small ones. */
+/** V8 has compiled by then what each subject runs often. A shorter time flatters the small ones. */
 const WARM_MS = 8_000;
 
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '3' }, only: { type: 'string' } } });
@@ -82,7 +82,7 @@ async function measure(subject: Subject): Promise<void> {
   note(subject, 'sse99', at(delays_us, 0.99));
 }
 
-/** In a process of its own that has done nothing yet but warm up, so that what is measured is not garbage of what came before. */
+/** Takes a process of its own that has done nothing yet but warm up, so that what is measured is not garbage of what came before. */
 async function measureIdle(subject: Subject): Promise<void> {
   const { pid, socketPath } = subject;
   if (pid === undefined) return;

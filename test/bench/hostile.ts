@@ -59,7 +59,7 @@ function measure(name: string, work: () => unknown): Cost {
   return { name, best_ms: Math.min(...thread_ms), median_ms: percentile(thread_ms, 0.5), wall_ms };
 }
 
-/** To refuse costs as well. */
+/** Returns the error: to refuse costs as well. */
 function tried(work: () => unknown): unknown {
   try {
     return work();

@@ -59,7 +59,7 @@ const own: Frame = async (chunks, onLine, drained) => {
   }
 };
 
-/** As a stream that others read: the way in which the package is meant to be used. */
+/** A stream that others read is the way in which the package is meant to be used. */
 const streamed: Frame = async (chunks, onLine, drained) => {
   const source = new PassThrough({ highWaterMark: 2 * CHUNK_BYTES });
   const lines = source.pipe(split2({ maxLength: LINE_LIMIT_BYTES }));
@@ -77,7 +77,7 @@ const streamed: Frame = async (chunks, onLine, drained) => {
   }
 };
 
-/** Without a stream behind it: each line goes to its mapper, which keeps none. */
+/** No stream stands behind it: each line goes to its mapper, which keeps none. */
 const mapped: Frame = async (chunks, onLine, drained) => {
   const lines = split2((line: string) => onLine(line), { maxLength: LINE_LIMIT_BYTES });
   let turn_ms = performance.now();
@@ -108,7 +108,7 @@ async function frameOnly(chunks: readonly Buffer[], frame: Frame): Promise<numbe
   return lines;
 }
 
-/** Into the replica and the cache, with the cache's back-pressure, until all is on disk. */
+/** Fills the replica and the cache, with the cache's back-pressure, until all is on disk. */
 async function record(chunks: readonly Buffer[], frame: Frame): Promise<number> {
   const dir = mkdtempSync(join(tmpdir(), 'rem-framing-'));
   const replica = createReplica(0);

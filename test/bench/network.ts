@@ -72,7 +72,7 @@ async function open() {
   const ask = (some: readonly string[], count: number) =>
     time({ type: 'questions', server: NAME_SERVER, names: some, count });
 
-  /** Under `rules`, or nothing when there are none. */
+  /** Measures with `rules`, which may be none. */
   async function measure(rules: readonly object[], into: Times): Promise<number> {
     // What was known is forgotten.
     await network.enforce([{ action: 'deny', domain: '*' }]);

@@ -11,7 +11,7 @@ import { type Figure, percentile, printTable } from './table.ts';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 60);
 const IDLE_MS = Number(process.env.BENCH_IDLE_MS ?? 60_000);
-/** After a start the runtime gives memory back for a while. */
+/** The runtime gives memory back for a while after a start. */
 const SETTLE_MS = Number(process.env.BENCH_SETTLE_MS ?? 30_000);
 const BAR_MS = 1_000;
 const BAR_SHARE = 0.005;

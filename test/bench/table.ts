@@ -1,7 +1,7 @@
 // What the benchmarks print: figures with their bar and whether it is met.
 export interface Figure {
   readonly what: string;
-  /** As people read it, with its unit. */
+  /** The text that people read, with its unit. */
   readonly value: string;
   /** Absent = only told. */
   readonly bar?: string;

@@ -51,9 +51,9 @@ function toQuestion(kind: Kind, { ports }: Guest): Question {
 interface Restore {
   /** The sums of its files, which the driver checks while the emulator starts. */
   readonly check_ms: number;
-  /** From the start of the emulator, and of the check, until the machine runs. */
+  /** How long it takes from the start of the emulator, and of the check, until the machine runs. */
   readonly load_ms: number;
-  /** From then until the answer. */
+  /** How long it takes from then until the answer. */
   readonly answer_ms: number;
 }
 

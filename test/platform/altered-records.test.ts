@@ -1,4 +1,4 @@
-// Whoever can write the database, but has no vault key, cannot have a credential sent elsewhere, or by somebody else.
+// Somebody who can write the database, but has no vault key, cannot have a credential sent elsewhere, or by somebody else.
 import { copyFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -127,7 +127,7 @@ describe('a policy that is changed by the platform', () => {
   });
 });
 
-/** As a version wrote it that bound a credential to its row alone; see fixtures/schema-1. */
+/** Copies what a version wrote that bound a credential to its row alone; see fixtures/schema-1. */
 function copyOld(): string {
   const dir = tempDir();
   mkdirSync(dir, { recursive: true });

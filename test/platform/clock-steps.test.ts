@@ -28,7 +28,7 @@ test.each([DAY_MS, -DAY_MS])('a list goes on over a step of %s ms, and shows eac
   expect(put.status).toBe(200);
 });
 
-test('an authorization that was begun is over after its ten minutes by the clock of now, and used once before', async () => {
+test('an authorization that was begun is over after its ten minutes by the present clock, and used once before', async () => {
   const provider = await startOAuthProvider();
   const { clock, platform } = await openStepped({
     catalogue: [provider.entry('hub')],

@@ -1,4 +1,4 @@
-// Of all the copies of a machine, one incarnation is served: reports and every other call of a sprite, over the real door.
+// One incarnation of all the copies of a machine is served: reports and every other call of a sprite, over the real door.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -36,7 +36,7 @@ async function open(options: TestPlatformOptions = {}, sprite = 'dev-1', externa
   const token = await platform.admin.createToken(owner);
   const { id } = await platform.admin.readMachine(owner);
   const path = `/v1/apps/acme/machines/${id}`;
-  /** As the agent sends it: the incarnation in the headers and in the body. */
+  /** Sends what the agent sends: the incarnation in the headers and in the body. */
   const report = (generation: number, incarnation: string, headers = toHeaders(generation, incarnation)) =>
     platform.call({
       method: 'POST',

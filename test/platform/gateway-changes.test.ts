@@ -27,7 +27,7 @@ const policy = (access_policy: unknown) => ({
   body: { access_policy },
 });
 
-test('it begins with the version of now, which is the same for the same state, also after a restart', async () => {
+test('it begins with the present version, which is the same for the same state, also after a restart', async () => {
   const platform = await openTestPlatform();
   const { watch, token } = await openAll(platform);
   const [first] = versions(await watch().until(/hello.*\n/));
@@ -59,7 +59,7 @@ test('it tells of a change of a policy and of the own labels, and not of those o
   expect(new Set(told.map(({ version }) => version)).size).toBe(4);
 });
 
-test('it says at once that another version than `since` is the one of now', async () => {
+test('it says at once that another version than `since` is the present one', async () => {
   const platform = await openTestPlatform();
   const { watch } = await openAll(platform);
   const reader = watch('?since=old');

@@ -36,7 +36,7 @@ async function openGateway() {
   onTestFinished(() => {
     db.close();
   });
-  // Past the checks of the door: what is stored may be malformed, and must deny all the same.
+  // The checks of the door are passed by: what is stored may be malformed, and must deny all the same.
   const setPolicy = toPolicySetter(platform.dir, ['conn_other_org']);
   const setName = db.prepare<[string, string]>('UPDATE sprites SET name = ? WHERE name = ?');
   const tokens = new Map<string, Secret>();

@@ -33,7 +33,7 @@ const document = z.object({ paths: z.record(z.string(), z.record(z.string(), ope
 
 const components = z.looseObject({ components: z.object({ schemas: z.record(z.string(), z.unknown()) }) });
 
-/** In the place of a path parameter; most of them are told apart from what is there by the router or the store. */
+/** Values of a path parameter; most of them are told apart from what is there by the router or the store. */
 const words = ['none', '%00', '%2e%2e', '%ED%A0%80', '__proto__', '1'.repeat(300), '%F0%9F%98%80', '%2F', "'", '*'];
 
 async function openFixture() {
@@ -114,7 +114,7 @@ const known: Readonly<Record<string, unknown>> = {
   signal: 'SIGTERM',
 };
 
-/** By the names of parameters. */
+/** What is made first, under the names of parameters. */
 interface Made {
   readonly machine_id: string;
   readonly token_id: string;
@@ -163,7 +163,7 @@ function toCalls(
           .filter((word) => word !== '%2e%2e' || '200' in of.responses)
           .map((word) => ({ target: target(place({ ...named, [name]: word }), plain), body: sample })),
       ),
-    // Without a state that is already so, a wait waits; its limit stays at a second.
+    // A wait waits where no state is already so; its limit stays at a second.
     ...queries.flatMap(({ name }) =>
       oddities
         .filter((odd) => name !== 'timeout' || typeof odd !== 'number' || odd <= 1)

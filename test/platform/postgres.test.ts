@@ -100,7 +100,7 @@ describe.skipIf(isWithoutPostgres())('PostgreSQL', () => {
     await expect(open(url)).rejects.toMatchObject({ code: 'not_configured' });
   });
 
-  test('takes no text with NUL, which is the fault of whoever sent it', async () => {
+  test('takes no text with NUL, which is the fault of its sender', async () => {
     const storage = await open(await server.createDatabase());
     const found = storage.one('SELECT id FROM sprites WHERE name = $1', ['a\0b']);
     await expect(found).rejects.toMatchObject({ code: 'invalid_request' });
@@ -135,7 +135,7 @@ describe.skipIf(isWithoutPostgres())('PostgreSQL', () => {
     expect(await organizations.list()).toHaveLength(1);
   });
 
-  test('that is silent is given up by whoever waits, and serves again when it goes on', async () => {
+  test('that is silent is given up by the caller that waits, and serves again when it goes on', async () => {
     const url = await server.createDatabase();
     const session = createPostgresSession({ url, statement_ms: 5_000, answer_ms: 1_500 });
     const row = await session.one<{ pid: number }>('SELECT pg_backend_pid() AS pid');

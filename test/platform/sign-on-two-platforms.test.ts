@@ -35,7 +35,7 @@ describe.skipIf(isWithoutPostgres())('two platforms on one database', () => {
     const tokens = (await exchange(one, { code: back.query.code ?? '' })).json;
     expect((await readTokenInfo(other, tokens.access_token)).json.user_id).toBe(one.user.user_id);
 
-    // Of many uses at once, at both, at most one gets tokens, and those have ended.
+    // One of many uses at once, at both, gets tokens at most, and those have ended.
     const code = (await browser.get(path)).query.code ?? '';
     const uses = await Promise.all(
       Array.from({ length: 8 }, (_, at) => exchange(at % 2 === 0 ? one : other, { code })),

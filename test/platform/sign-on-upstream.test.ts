@@ -32,7 +32,7 @@ beforeEach(() => {
 
 const start = () => toAuthorizePath(platform, { state: 'a&b', organization_id: platform.organization_id });
 
-/** From the page to sign in to where the issuer sends the browser; the target of the way back. */
+/** Goes from the page to sign in to where the issuer sends the browser; resolves with the target of the way back. */
 async function goThere(browser: TestBrowser, email = platform.user.email): Promise<string> {
   const page = await browser.get(start());
   const path = /href="(\/oauth\/sign-in\?[^"]+)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&') ?? '';

@@ -50,7 +50,7 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
     return storage;
   }
 
-  /** With an organization and, for each name, a sprite with its machine. */
+  /** Opens a storage with an organization and, for each name, a sprite with its machine. */
   async function openWith(...names: readonly string[]) {
     const storage = await open();
     const organization = await createOrganizationStore(storage).create('acme', 1);
@@ -395,7 +395,7 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
         await during.promise;
       });
       const found = kept.find(token.text, 5);
-      // On SQLite there is one connection, and what is asked beside the transaction waits for its end.
+      // SQLite has one connection, and what is asked beside the transaction waits for its end.
       if (name === 'SQLite') expect(kept.known(toTokenHash(token.text), 5)).toBeUndefined();
       else expect((await found)?.token.id).toBe(token.id);
       during.resolve();
@@ -546,7 +546,7 @@ describe.each(toTestStorages())('on $name', ({ name, skip, start, end, create })
       expect(await machines.claim(id, 'h9')).toBe(true);
     });
 
-    test('of an organization do not pass its limit, whoever starts them', async () => {
+    test('of an organization do not pass its limit, however many are started at once', async () => {
       const { storage, organization, machines, machineOf } = await openWith('a', 'b', 'c', 'd', 'e');
       await createOrganizationStore(storage).setLimits(organization.id, { running_limit: 2, warm_limit: 1 });
       const rows = await Promise.all(['a', 'b', 'c', 'd', 'e'].map(machineOf));

@@ -56,7 +56,7 @@ describe.skipIf(isWithoutPostgres())('two platforms on one database', () => {
     });
   });
 
-  /** With a connector by OAuth whose token is about to end, and the token of a sprite that may use it. */
+  /** Opens a pair with a connector by OAuth whose token is about to end, and the token of a sprite that may use it. */
   async function openConnected() {
     const provider = await startOAuthProvider();
     const pair = await openPlatformPair(await server.createDatabase(), [provider.entry('hub')]);

@@ -1,4 +1,4 @@
-// Bodies that a provider is sent: within a cap and a time, whoever sends them.
+// Bodies that a provider is sent: within a cap and a time, from any sender.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { readCapped } from '../../src/provider/received-request.ts';

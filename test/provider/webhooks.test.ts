@@ -1,4 +1,4 @@
-// Webhooks of a provider to a platform that is slow, refuses, is down or comes back: in order, signed anew, until they are heard.
+// Webhooks of a provider to a platform that is slow, refuses, is down or comes back: in order, signed again each time, until they are heard.
 
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

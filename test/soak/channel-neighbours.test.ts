@@ -19,7 +19,7 @@ const attacks = [
   'header blocks without end',
 ] as const;
 
-/** Of their own for each round of each attack: a machine whose channel was cut gets the next one later. */
+/** Each round of each attack has its own: a machine whose channel was cut gets the next one later. */
 const MACHINES = 10;
 /** Enough that a single delay of the machine is not the 99th percentile. */
 const CALLS = 300;

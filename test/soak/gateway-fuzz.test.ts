@@ -1,6 +1,6 @@
 // A minute of odd targets, headers and bodies through agent and platform, and through each of them alone. Whatever reaches the
 // provider is what the policy of its connector allows in every form of its path, byte for byte as it was sent, without a header
-// that is not the caller's to send; and whoever was refused reached nobody.
+// that is not the caller's to send; and a caller that was refused reached nobody.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { randomHex } from '../../src/core/urandom.ts';

@@ -1,4 +1,4 @@
-// A stream of policy changes whose other end has fallen silent without a word: no keep-alive for 45 s, and it is asked for anew.
+// A stream of policy changes whose other end has fallen silent without a word: no keep-alive for 45 s, and it is asked for again.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';

@@ -17,7 +17,7 @@ import { isWithoutMachines, type KernelSeries, makeTestImage } from '../support/
 const BOOT_LIMIT_MS = 300_000;
 const LIMIT_MS = 180_000;
 const SETTLE_MS = 10_000;
-/** Of each copy. */
+/** How many handshakes each copy makes. */
 const HANDSHAKES = 6;
 const PAIRS = 3;
 

@@ -8,7 +8,7 @@ import { awaitResumed, ofType } from '../support/vm/watch-restores.ts';
 
 const BOOT_LIMIT_MS = 600_000;
 const LIMIT_MS = 120_000;
-/** As systemd rates it, from 0 to 10: below 3 is called OK, and what the agent has to see of other processes costs the rest. */
+/** The rating of systemd, from 0 to 10: below 3 is called OK, and what the agent has to see of other processes costs the rest. */
 const MOST_EXPOSED = 2.6;
 const CALLERS = 10;
 

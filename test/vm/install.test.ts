@@ -39,7 +39,7 @@ describe.skipIf(isWithoutDebian())('the install lines, in a minimal Debian', () 
   const readStatus = async () => JSON.parse(await ask('/v1/status'));
   const findRng = async () =>
     (await readStatus()).details.resume.blind_spots.find((text: string) => text.startsWith('rng: '));
-  /** Of two resumes in a row the second counts only when the first is over. */
+  /** The second of two resumes in a row counts only when the first is over. */
   const resume = () =>
     eventually(async () => {
       const answer = JSON.parse(await ask('/v1/machine/resumed', '-X POST'));
@@ -225,7 +225,7 @@ describe.skipIf(isWithoutDebian())('the install lines, in a minimal Debian', () 
   });
 
   it('give the kernel new seeds after a resume, with one right', async () => {
-    // As on a kernel without the driver, in a machine that can be restored.
+    // The machine, which can be restored, looks like one whose kernel lacks the driver.
     await machine.run(
       'for driver in /sys/bus/*/drivers/vmgenid; do [ ! -d $driver ] || mount -t tmpfs tmpfs $driver; done; sed "s/^flags.*/& hypervisor/" /proc/cpuinfo > cpuinfo && mount --bind cpuinfo /proc/cpuinfo && systemctl restart remora',
     );

@@ -13,7 +13,7 @@ const isSkipped =
   isWithoutMachines() ||
   loudly(missing.length > 0, `no policy is tried in a machine, for want of ${missing.join(', ')}`);
 
-/** As curl says it: a name that is not resolved, and a connection that is refused at once. */
+/** Exit codes of curl: a name that is not resolved, and a connection that is refused at once. */
 const [OPEN, NOT_RESOLVED, REFUSED] = ['0', '6', '7'];
 const gateway = 'known /hello';
 /** Two boots, and perhaps an image. */

@@ -118,7 +118,7 @@ describe.skipIf(isWithoutDebian())('the package', () => {
     expect(await run('remora upgrade && remora --version')).toContain('0.1.1');
     expect((await status()).version).toBe('0.1.1');
 
-    // At a quiet time the installation itself has the agent replaced, here by the version before.
+    // The installation itself has the agent replaced at a quiet time, here by the version before.
     const quiet = await installUnderCalls(first);
     expect(quiet.said).not.toContain('the agent runs on as it is');
     expect(quiet.answers).toEqual(new Set(['200']));
@@ -153,7 +153,7 @@ describe.skipIf(isWithoutDebian())('the package', () => {
   });
 });
 
-/** With the libraries that it needs and `tree` has not. */
+/** Copies the libraries too that it needs and `tree` has not. */
 function copyProgram(name: string, tree: string): void {
   const path = execFileSync('which', [name], { encoding: 'utf8' }).trim();
   const said = execFileSync('ldd', [path], { encoding: 'utf8' });

@@ -9,7 +9,7 @@ import { isWithoutMachines } from '../support/vm/vm-image.ts';
 
 const BOOT_LIMIT_MS = 600_000;
 const LIMIT_MS = 240_000;
-/** For a supervisor that starts in an emulated machine. */
+/** How long a supervisor may take to start in an emulated machine. */
 const START_MS = 150_000;
 const SPRITE = '/v1/sprites/web';
 const UNIT = '/sys/fs/cgroup/system.slice/remora-supervisor.service';
@@ -61,7 +61,7 @@ describe.skipIf(isWithoutMachines())('the policies of programs in a virtual mach
     const rights = "grep -E '^(NoNewPrivs|CapBnd):' /proc/self/status | tr -s '\\t\\n' ' '";
     expect(await run(platform, rights)).toContain('CapBnd: 0000000000000000 NoNewPrivs: 1');
     expect(await limit()).toBe(String(memory.limit_mb * 1024 * 1024));
-    // No driver has this number: whoever may open it learns just that.
+    // No driver has this number: a program that may open it learns just that.
     await guest.run('mknod -m 666 /var/tmp/device c 10 1');
     const open = '(: < /var/tmp/device) 2>&1; : < /dev/zero && echo opens';
     expect(await run(platform, open)).toMatch(/Operation not permitted[\s\S]*opens/);

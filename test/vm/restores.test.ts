@@ -143,7 +143,7 @@ describe.skipIf(isWithoutMachines()).each(['6.12', '6.1'] as const)('kernel %s',
     });
   });
 
-  it('serves once whoever waits at the gate', async () => {
+  it('serves each caller that waits at the gate once', async () => {
     const restored = await golden().restore();
     restored.node.onRequest((stream) => stream.open());
     const count = async ({ guest }: RunningGuest) => Number(await guest.run(`cat ${CALLS} 2> /dev/null | wc -l`));

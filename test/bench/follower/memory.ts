@@ -12,7 +12,7 @@ const SAMPLES = 6;
 
 export interface MemorySample {
   readonly memory: Memory;
-  /** After a collection, of the main thread: objects, and buffers beside them. */
+  /** What the main thread has after a collection: objects, and buffers beside them. */
   readonly heap_bytes: number;
   readonly buffers_bytes: number;
   /** All files of the cache. */

@@ -1,5 +1,5 @@
-// From the moment a node writes a transaction to the answer of a caller that waits for it, in milliseconds. The node is in this
-// process, so that both ends have one clock.
+// Measures the time from the moment a node writes a transaction to the answer of a caller that waits for it, in milliseconds. The node is
+// in this process, so that both ends have one clock.
 import { createServer, type ServerResponse } from 'node:http';
 import type { Client } from 'undici';
 

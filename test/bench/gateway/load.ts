@@ -11,7 +11,7 @@ export interface Load {
 }
 
 export interface LoadOptions {
-  /** Of a Unix socket, or a port of this machine. */
+  /** The path of a Unix socket, or a port of this machine. */
   readonly socketPath: string | number;
   readonly target: string;
   /** `bench` when absent. */

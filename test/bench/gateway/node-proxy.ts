@@ -8,7 +8,7 @@ const agent = new Agent({ keepAlive: true, maxSockets: 4_096 });
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** Of one connection: the next one has its own. */
+/** Headers of one connection: the next one has its own. */
 const ofConnection = new Set(['connection', 'host', 'keep-alive', 'transfer-encoding']);
 
 function withoutConnection(headers: readonly string[]): string[] {

@@ -70,7 +70,7 @@ function measureCommand(source: string, command: string): number {
   return (user + system) * 1_000;
 }
 
-/** With one service that prints without end: what it takes of a core, and how soon the lines of another one come. */
+/** Measures one service that prints without end: what it takes of a core, and how soon the lines of another one come. */
 async function measureShare(sprite: BenchSprite): Promise<Figure[]> {
   const pid = sprite.pids().get('supervisor') ?? 0;
   await put(sprite, `exec yes ${LINES.long}`);

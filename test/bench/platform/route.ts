@@ -4,13 +4,13 @@ import { readCpu_ms } from '../process-cost.ts';
 
 export interface Route {
   readonly name: string;
-  /** Of a Unix socket, or a port. */
+  /** The path of a Unix socket, or a port. */
   readonly place: string | number;
   readonly target: string;
   readonly headers?: readonly string[];
-  /** As in `LoadOptions`. */
+  /** See `LoadOptions`. */
   readonly turns?: readonly (readonly string[])[];
-  /** By name. */
+  /** The ids of processes by their names. */
   readonly processes: Readonly<Record<string, number>>;
 }
 

@@ -6,7 +6,7 @@ import type { Sql, SqlValue, Storage } from '../../../src/platform/storage/stora
 /** How many rows go into one statement. */
 const ROWS = 500;
 
-/** From `sprite-000000` on, in two families, so that a prefix has half of them. */
+/** Makes two families of names, `api-000000` and `web-000001`, so that a prefix has half of them. */
 export function toSpriteName(index: number): string {
   return `${index % 2 === 0 ? 'api' : 'web'}-${String(index).padStart(6, '0')}`;
 }

@@ -9,7 +9,7 @@ const TICK_MS = 10;
 const END = '--';
 
 export interface SsLoop extends AsyncDisposable {
-  /** Of the shell and of everything it ran. */
+  /** The time of the shell and of everything it ran. */
   cpu_ms(): number;
 }
 

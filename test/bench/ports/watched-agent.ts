@@ -13,7 +13,7 @@ const remoraPath = new URL('../../../src/cli/remora.js', import.meta.url).pathna
 
 export interface WatchedAgent extends AsyncDisposable {
   cpu_ms(): number;
-  /** Of the ports in `/v1/status`. */
+  /** What `/v1/status` says of the ports. */
   scans(): Promise<unknown>;
 }
 

@@ -19,7 +19,7 @@ export interface Door extends Site, AsyncDisposable {
 }
 
 export interface SiteOptions {
-  /** Of the platform, which has a sprite `bench`. */
+  /** The origin of the platform, which has a sprite `bench`. */
   readonly origin: string;
   readonly token: string;
   /** The HTTP service of the sprite. */

@@ -13,7 +13,7 @@ import type { Door } from './door.ts';
 /** Added to what the upstream takes by itself, a call answers later by this much in the middle. */
 interface Cost {
   readonly cpu_us: number;
-  /** Of the agent beside it. */
+  /** What the agent beside it takes. */
   readonly inside_us: number;
   readonly median_us: number;
 }

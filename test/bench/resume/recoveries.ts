@@ -23,13 +23,13 @@ const APART_MS = 3_000;
 const STEP_MS = 1_000;
 
 export interface Recoveries {
-  /** From the first signal to the answer of a caller that waited for the gate, in milliseconds. */
+  /** The time from the first signal to the answer of a caller that waited for the gate, in milliseconds. */
   readonly gate_ms: readonly number[];
-  /** To the answer of the platform over a new connection. */
+  /** The time to the answer of the platform over a new connection. */
   readonly answer_ms: readonly number[];
   /** What the steps before the gate report. */
   readonly steps_ms: readonly number[];
-  /** From the first signal to `resumed`, with every step done. */
+  /** The time from the first signal to `resumed`, with every step done. */
   readonly all_ms: readonly number[];
   /** Connections to the platform that were open just before the resume, the fewest and the most. */
   readonly pooled: readonly [number, number];

@@ -9,7 +9,7 @@ const LIMIT_MS = 30_000;
 
 export interface FirstAnswer {
   readonly pid: number;
-  /** From the start of the process. */
+  /** The time from the start of the process. */
   readonly ms: number;
   /** CPU time until then. */
   readonly cpu_ms: number;

@@ -132,7 +132,7 @@ describe.each(toTestStorages())('on $name', ({ skip, start, end, create }) => {
       expect(await reader.sumHeld({})).toEqual([
         { provider: 'kv', currency: 'USD', reason: 'overlap', items: 2, amount: 10 },
       ]);
-      // In one answer the longer one counts.
+      // The longer one counts in one answer.
       const both = [item({ description: 'x', from: iso(0, 3), to: iso(0, 4) }), item({ description: 'x', amount: 9 })];
       expect(await fetch(both)).toEqual({ billed: 1, held: 1, refused: 0 });
       expect((await reader.sumLines('e1', {}))[0]?.amount).toBe(1_109);

@@ -197,7 +197,7 @@ test('a provider that answers twice on a connection is heard once', async () => 
     const id = method === 'POST' ? `r-${json.id}` : path.split('/').at(-1);
     count += 1;
     socket.write(toAnswer({ id, status: 'ready', config: { [`KEY_${count}`]: 'x' } }));
-    // At once, a while later, and just when the connection has the next request.
+    // The second answer comes at once, a while later, or just when the connection has the next request.
     if (count % 3 === 0) socket.write(second);
     else if (count % 3 === 1) setTimeout(() => socket.write(second), 5);
     else late.add(socket);

@@ -52,7 +52,7 @@ const changes: Readonly<Record<string, Change>> = {
   'webhook of a removal': { before: create, act: told('resource.deleted') },
 };
 
-/** Between two of them a kill makes no difference: what is on disk, and what the provider knows, are the same. */
+/** A kill between two of them makes no difference: what is on disk, and what the provider knows, are the same. */
 const STEP = /^(?:commit|(?:before|after) \w+ at the provider|after (?:transaction|INSERT|UPDATE|DELETE))/;
 
 /** Dies at the `at`-th step; never when undefined. Returns what it has done until then. */

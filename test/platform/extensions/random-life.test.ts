@@ -38,7 +38,7 @@ async function change(life: Life, { organization, tell }: ExtensionWorld, dice: 
   }
 }
 
-/** In peace: what has failed or could not be told is tried again until it works, unless another one has the variable. */
+/** Lets the world rest: what has failed or could not be told is tried again until it works, unless another one has the variable. */
 async function settle(world: ExtensionWorld, life: Life, seed: string): Promise<void> {
   await world.sendAgain(life);
   for (let round = 0; round < 3; round += 1) {

@@ -25,7 +25,7 @@ const reader = (platform: TestPlatform, token: Secret) => async (name: string) =
 test('a platform that was killed between any two steps goes on where the other one was, with the same id', async () => {
   const { provider, platform, token, call, create } = await openExtensions();
   const dirs: string[] = [];
-  /** Before each answer of the provider, and after the last one. */
+  /** The directory is copied before each answer of the provider, and after the last one. */
   provider.spoil(async () => {
     dirs.push(await copyOf(platform));
     return false;

@@ -52,7 +52,7 @@ const refreshing = { state: 'ready', step: 'read', provider_id: 'r-1', tries: 1 
 const removing = { state: 'deleting', step: 'delete', provider_id: 'r-1', tries: 1 } as const;
 const finding = { state: 'deleting', step: 'provision', tries: 1 } as const;
 
-/** As `state/step`, with the seconds until the step is due. */
+/** `place` is `state/step`; `due_s` is the seconds until the step is due. */
 type Expected = readonly [place: string, due_s: number | null, code?: string];
 
 const table: readonly (readonly [

@@ -117,7 +117,7 @@ test('both secrets are good while one is changed', async () => {
   expect((await tell('resource.updated', { id, status: 'old-secret' })).status).toBe(202);
   expect((await read('my-kv')).status).toBe('old-secret');
   await runHere(['platform', 'extension-provider', 'rotate-secret', 'kv', 'webhook', '--overlap', '0s', ...dir]);
-  // Within a second.
+  // The old secret ends within a second.
   await eventually(async () => (await tell('resource.updated', { id, status: 'gone' })).status === 401);
 });
 

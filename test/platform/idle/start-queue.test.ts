@@ -15,7 +15,7 @@ function openQueue({ limit, wait_ms, mayRoom = true }: { limit: number; wait_ms:
   const changes = createChanges();
   const running: string[] = [];
   const rooms: number[] = [];
-  /** Of those that do not run. */
+  /** The states of those that do not run. */
   const states = new Map<string, MachineRow['state']>();
   const stop = (id: string) => {
     running.splice(running.indexOf(id), 1);

@@ -94,7 +94,7 @@ test('an exit says how it ended, and a suspend that a start called off is told',
   });
 });
 
-test('a machine that crashes is started again as often as it may be, then it has failed, and a start begins anew', async () => {
+test('a machine that crashes is started again as often as it may be, then it has failed, and a start begins the count again', async () => {
   const crashing = openedCrashing();
   const machine = await machineOf(crashing, 'failing', { restart: { policy: 'on-failure', max_retries: 2 } });
   await machine.post('start');

@@ -161,7 +161,7 @@ test('names that would be those of ports or apps are refused, and a domain on th
 });
 
 describe('signing on', () => {
-  /** From the page that is asked for to the cookie. */
+  /** Goes from the page that is asked for to the cookie. */
   async function signOn(user: { email: string; password: string }, path = '/describe?a=1') {
     const { ask, platform } = opened();
     const begun = await ask({ path, headers: asPage });

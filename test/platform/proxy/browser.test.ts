@@ -20,7 +20,7 @@ async function openHostilePage(target: string): Promise<string> {
   const html = `<!doctype html><h1>hostile</h1><p id="done"></p><p id="worker"></p><form method="post" action="${target}/steal-form" target="framed"></form>
     <iframe name="framed" src="${target}/steal-frame"></iframe><img src="${target}/steal-image"><img src="/hop/steal-redirected-image">
     <script>
-      // As if it had been set by the target, which is on the same site.
+      // The cookie is as if the target had set it, which is on the same site.
       document.cookie = 'remora-url=forged; path=/; domain=acme.localhost';
       const workerTries = async () => {
         await navigator.serviceWorker.register('/worker.js');

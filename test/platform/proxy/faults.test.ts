@@ -10,7 +10,7 @@ import { openProxiedMachine, SPRITE_HOST } from '../../support/proxied-machine.t
 import { openRaw } from '../../support/raw-http.ts';
 
 const MB = 1024 * 1024;
-/** As many as would fill 16 MB with what each of them has not sent. */
+/** So many would fill 16 MB with what each of them has not sent. */
 const CALLERS = 480;
 const AT_ONCE = 8;
 /** So many callers take a second on a quiet machine. */

@@ -26,7 +26,7 @@ interface Arrival {
 }
 
 interface Arrivals {
-  /** Of the server: one that was started again has forgotten the rest. */
+  /** The process of the server: one that was started again has forgotten the rest. */
   readonly pid: number;
   readonly arrivals: readonly Arrival[];
   readonly broken: readonly string[];

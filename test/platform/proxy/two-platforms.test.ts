@@ -30,7 +30,7 @@ async function openPair() {
   const guestWords = [...toWords(ports[1]), '--proxy-tcp', `tcp=${TCP_HOST}`];
   const pair = await openPlatformPair(database, [], [toWords(ports[0]), guestWords]);
   const [owner, guest] = pair.platforms;
-  // With their machines, which a kill would leave.
+  // Both end with their machines, which a kill would leave.
   for (const { child } of pair.platforms) {
     atEnd(async () => {
       child.process.kill('SIGTERM');

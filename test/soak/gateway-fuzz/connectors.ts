@@ -4,7 +4,7 @@
 export interface FuzzedConnector {
   readonly id: string;
   readonly access_policy: object;
-  /** Of a path in one form, as some server might come to see it. */
+  /** `form`: a path in one form, as some server might come to see it. */
   readonly mayReach: (form: string) => boolean;
 }
 

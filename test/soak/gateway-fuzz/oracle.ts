@@ -4,7 +4,7 @@ import { type FuzzedRequest, SMUGGLED } from './requests.ts';
 
 export interface Arrival {
   readonly method: string;
-  /** As the provider of the connector sees it: without the part that names the connector. */
+  /** The path that the provider of the connector sees: without the part that names the connector. */
   readonly path: string;
   readonly rawHeaders: readonly string[];
   /** Headers that the gateway puts in, with their values; each must be there once. */
@@ -28,7 +28,7 @@ export function connectorOf(target: string) {
 
 const keyOf = (name: string) => name.trim().toLowerCase().replaceAll('_', '-');
 
-/** Of a capability, also one that is written with escapes, of which a server may take off three layers. */
+/** Whether it has a capability, also one that is written with escapes, of which a server may take off three layers. */
 function hasCapability(pair: string): boolean {
   let text = pair;
   for (let layers = 0; layers <= 3; layers += 1) {

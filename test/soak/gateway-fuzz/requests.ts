@@ -5,7 +5,7 @@ import type { Dice } from '../../support/dice.ts';
 export interface FuzzedRequest {
   readonly id: string;
   readonly method: string;
-  /** Of the request line, without the spaces around it. */
+  /** The target of the request line, without the spaces around it. */
   readonly target: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
   /** What follows the headers. */
