@@ -54,7 +54,7 @@ export class CanarySearch {
 
 const SHORTEST = 12;
 
-/** As text and as JSON; and each of them in URLs, in hex, and in base64 with any number of bytes before it. */
+/** The value as text and as JSON; and each of them in URLs, in hex, and in base64 with any number of bytes before it. */
 export function toForms(value: string): readonly Buffer[] {
   const texts = [value, JSON.stringify(value).slice(1, -1)].flatMap((text) => [text, ...toEncoded(text)]);
   return [...new Set(texts)].map((text) => Buffer.from(text));

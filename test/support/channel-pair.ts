@@ -17,7 +17,7 @@ export interface ChannelPair {
   readonly socket: Socket;
   /** Why each end was closed. */
   readonly closed: { platform?: string; agent?: string };
-  /** From now on nothing arrives at either end, and nothing is closed. */
+  /** Nothing arrives at either end from now on, and nothing is closed. */
   silence(): void;
 }
 

@@ -6,10 +6,10 @@ import { atEnd, openOnce } from './at-end.ts';
 import { loudly } from './loudly.ts';
 
 const PATH = '/usr/bin/chromium';
-/** Of a click or a look at a page, on a machine with other work. */
+/** How long a click or a look at a page may take, on a machine with other work. */
 const LIMIT_MS = 20_000;
 
-/** For `describe.skipIf`: says so when there is no browser here. */
+/** Says for `describe.skipIf` when there is no browser here. */
 export const isWithoutChromium = () =>
   loudly(
     !existsSync(PATH),

@@ -6,7 +6,7 @@ import { createServer, type Socket } from 'node:net';
 export interface ClientHello {
   /** 32 bytes as hex. */
   readonly random: string;
-  /** As hex; empty when the client sent none. */
+  /** The id as hex; empty when the client sent none. */
   readonly session_id: string;
   /** The whole record as hex. */
   readonly whole: string;
@@ -23,7 +23,7 @@ export interface HelloListener extends AsyncDisposable {
 
 const RECORD_HEAD_BYTES = 5;
 const HANDSHAKE = 22;
-/** After the heads of record and handshake, and the version. */
+/** The random bytes come after the heads of record and handshake, and the version. */
 const RANDOM_AT = 11;
 const RANDOM_BYTES = 32;
 

@@ -16,7 +16,7 @@ const CACHE = '/var/cache/remora-test';
 const CERTIFICATES = '/etc/ssl/certs';
 const TOOLS = ['debootstrap', 'dpkg-deb', 'systemd-nspawn', 'nsenter', 'unshare'];
 
-/** For `describe.skipIf`: says what is missing here for a machine of this kind. */
+/** Says for `describe.skipIf` what is missing here for a machine of this kind. */
 export function isWithoutDebian(): boolean {
   const missing = TOOLS.filter((tool) => spawnSync('which', [tool]).status !== 0);
   const why = process.getuid?.() === 0 ? missing.join(', ') : 'the user root';

@@ -87,5 +87,5 @@ export const v4 = (name: string | Buffer, text: string, ttl_s = 300): Buffer =>
   makeRecord({ name, type: types.A, data: address(text), ttl_s });
 export const alias = (name: string, target: string, ttl_s = 300): Buffer =>
   makeRecord({ name, type: types.CNAME, data: dnsName(target), ttl_s });
-/** To the name of the question. */
+/** Points to the name of the question. */
 export const toQuestion = Buffer.from([0xc0, 12]);

@@ -1,4 +1,4 @@
-// Of a whole run of the tests: its directories lie in one on the disk and one in memory, by which the processes are found that a test has
+// Frames a whole run of the tests: its directories lie in one on the disk and one in memory, by which the processes are found that a test has
 // left behind because it failed or its worker was killed.
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

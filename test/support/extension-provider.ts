@@ -44,7 +44,7 @@ export interface TestProvider {
   readonly events: readonly CloudEvent<EventBody>[];
   /** How many were refused, because their signature does not hold. */
   readonly refused: () => number;
-  /** To be called before the first request comes. */
+  /** Must be called before the first request comes. */
   trust(...secrets: readonly Secret[]): void;
   /** What is answered from now on; 204 at first. */
   answer(reply: (request: ProviderRequest) => ProviderReply | Promise<ProviderReply>): void;

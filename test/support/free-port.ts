@@ -1,7 +1,7 @@
 // A port where nobody listens: for a process that must be told its port before it opens one, and for one at which nobody must listen.
 import { createServer } from 'node:net';
 
-/** Outside of what the kernel gives to those who take any port: that one may have been taken when it is opened a while later. */
+/** The ports outside of what the kernel gives to those who take any port: that one may have been taken when it is opened a while later. */
 const FIRST = 12_000;
 const COUNT = 16_000;
 

@@ -22,7 +22,7 @@ export const SPRITE_TOKEN = 'canary-sprite-token-4711';
 
 export interface GatewayAgent {
   readonly path: string;
-  /** Of its databases. */
+  /** The directory of its databases. */
   readonly dir: string;
   readonly gateway: Gateway;
   readonly board: PartBoard;

@@ -21,9 +21,9 @@ const toData = (stream: number, bytes: string) => toFrame(data, 0, stream, bytes
 const inSingles = (stream: number, text: string) => Buffer.concat([...text].map((byte) => toData(stream, byte)));
 
 interface Flood {
-  /** Once, before `block`. */
+  /** Sent once, before `block`. */
   readonly head?: (stream: number) => Buffer;
-  /** Without end. */
+  /** Sent without end. */
   readonly block: (stream: number) => Buffer;
 }
 

@@ -7,7 +7,7 @@ import { ACK, END_HEADERS, type Frame, frameTypes, readFrames, STATUS_OK, toFram
 
 export interface HostileMachine {
   readonly socket: Duplex;
-  /** With which it has dialled. */
+  /** The identity with which it has dialled. */
   readonly identity: Record<string, string>;
   /** The number of the next stream that the platform opens. */
   stream(): Promise<number>;

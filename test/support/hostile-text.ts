@@ -1,4 +1,4 @@
-// Texts of a given length that are made to cost whoever reads them as much as can be.
+// Texts of a given length that are made to cost their reader as much as can be.
 
 /** Whatever a path gives a meaning to, plain and encoded once, twice and oddly; what grows when it is normalised; and plain text. */
 export const pathUnits = [

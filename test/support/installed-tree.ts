@@ -10,7 +10,7 @@ export interface InstalledTree extends Disposable {
   readonly path: string;
 }
 
-/** In a directory of its own, which goes with it. */
+/** Makes it in a directory of its own, which goes with it. */
 export async function makeInstalledTree(): Promise<InstalledTree> {
   const dir = mkdtempSync('/var/tmp/remora-tree-');
   const path = join(dir, 'tree');

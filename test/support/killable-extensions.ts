@@ -58,7 +58,7 @@ async function end({ child }: Running): Promise<void> {
   await ended;
 }
 
-/** With an app `web`, a user, and the provider `kit`. */
+/** Opens one with an app `web`, a user, and the provider `kit`. */
 export async function openKillableExtensions() {
   const own = tempDir();
   const [dir, kitDir] = [join(own, 'platform'), join(own, 'kit')];

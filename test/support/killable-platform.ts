@@ -16,11 +16,11 @@ import { remoraPath } from './run-remora.ts';
 
 export interface KillablePlatform {
   readonly url: string;
-  /** Of the organization, with full access. */
+  /** The token of the organization, with full access. */
   readonly token: Secret;
-  /** Its own. */
+  /** The directory of the platform. */
   readonly platformDir: string;
-  /** Of the machine. */
+  /** The directory of the machine. */
   readonly dir: string;
   /** A path in the writable files of the machine. */
   home(...names: readonly string[]): string;

@@ -20,7 +20,7 @@ const settings = z.object({
   platformUrl: z.string(),
   provisioning: z.string(),
   webhook: z.string(),
-  /** By how much its clock is ahead: what a process of before has claimed for a time is free when that time is over. */
+  /** How far its clock is ahead: what a former process has claimed for a time is free when that time is over. */
   ahead_ms: z.int(),
 });
 

@@ -35,7 +35,7 @@ export interface KitProvider {
 
 export interface SignedCall {
   readonly method?: string;
-  /** Below the base URL. */
+  /** The path below the base URL. */
   readonly path: string;
   readonly body?: Readonly<Record<string, unknown>>;
   readonly query?: Readonly<Record<string, string>>;

@@ -23,7 +23,7 @@ function killGroup(pid: number): void {
   }
 }
 
-/** Of every process whose environment carries the directory of a machine of this platform. */
+/** Every process whose environment carries the directory of a machine of this platform. */
 export function listMachinePids(dir: string): readonly number[] {
   const mark = `\0REMORA_STATE_DIR=${join(dir, 'machines')}/`;
   return readdirSync('/proc')

@@ -26,7 +26,7 @@ export interface RelayLogin {
   readonly pass: string;
 }
 
-/** With `startTls` it offers TLS, with a certificate that nobody has signed. */
+/** Offers TLS when `startTls` is set, with a certificate that nobody has signed. */
 export async function openTestRelay(login?: RelayLogin, { startTls = false } = {}): Promise<TestRelay> {
   const mails: TakenMail[] = [];
   const refusals = new Map<string, number>();

@@ -12,7 +12,7 @@ import { untilJudged } from './until-judged.ts';
 export interface ModelStack {
   readonly provider: ModelProvider;
   readonly agent: AgentProcess;
-  /** Of the loopback listener. */
+  /** The origin of the loopback listener. */
   readonly origin: string;
   /** A capability token; of all connectors when none is named. `expire` in seconds. */
   createToken(connector_id?: string, expire?: number): Promise<string>;

@@ -13,7 +13,7 @@ import { tempDir } from './temp-dir.ts';
 export const NAME_SERVER = '93.184.0.53';
 /** Others know the same names. */
 const OTHER_NAME_SERVERS = ['8.8.8.8', '2001:4860:4860::8888'] as const;
-/** At each of them answers a server on port 80, with its address. */
+/** A server answers at each of them on port 80, with its address. */
 export const ADDRESSES = ['93.184.0.1', '93.184.0.2', '93.184.0.3', '10.20.0.1', '169.254.169.254'] as const;
 export const ADDRESSES_6 = ['2606:2800::1', '2606:2800::2'] as const;
 /** The same server answers at each address that begins like this. */
@@ -21,7 +21,7 @@ export const MANY_ADDRESSES = '93.184.1.';
 const tools = ['/usr/sbin/nft', '/usr/sbin/dnsmasq', '/usr/bin/curl', '/usr/bin/dig', '/usr/bin/setpriv'];
 const ips = ['/usr/sbin/ip', '/sbin/ip', '/usr/bin/ip'];
 
-/** For `describe.skipIf`: says what is missing. `more`: paths of further programs. */
+/** Says for `describe.skipIf` what is missing. `more`: paths of further programs. */
 export function isWithoutNetworks(more: readonly string[] = []): boolean {
   const isRoot = process.getuid?.() === 0;
   const missing = [

@@ -14,7 +14,7 @@ export type AnswerStyle = 'standard' | 'github' | 'slack';
 export interface OAuthProviderState {
   style: AnswerStyle;
   expires_in: number | undefined;
-  /** Of the account that the next token belongs to. */
+  /** The name of the account that the next token belongs to. */
   account: string;
   /** What is answered to a refresh instead; `invalid_grant`, or a status. */
   refreshFailure: string | number | undefined;

@@ -67,7 +67,7 @@ export async function openTestPlatform(options: TestPlatformOptions = {}): Promi
   return { ...platform, dir, token, log, call: (call) => callPlatform(platform.url, { token, ...call }) };
 }
 
-/** With `token: undefined` no credential is sent. */
+/** No credential is sent with `token: undefined`. */
 export async function callPlatform(url: string, call: PlatformCall): Promise<PlatformAnswer> {
   const { method = 'GET', path, token, body, headers = {} } = call;
   const response = await fetch(url + path, {

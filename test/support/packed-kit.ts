@@ -21,7 +21,7 @@ export async function packKit(): Promise<string> {
   const dir = tempDir();
   for (const name of PACKED) cpSync(join(root, name), join(dir, name), { recursive: true });
   symlinkSync(join(root, 'node_modules'), join(dir, 'node_modules'));
-  // As after one that was killed.
+  // The copy is then as one leaves it that was killed.
   execFileSync('npm', ['run', '--silent', 'prepack'], { cwd: dir, stdio: 'pipe' });
   const before = readFileSync(join(root, 'package.json'), 'utf8');
   execFileSync('npm', ['pack', '--offline', '--silent', '--no-update-notifier'], { cwd: dir, stdio: 'pipe' });

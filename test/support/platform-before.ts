@@ -5,7 +5,7 @@ import { openTestPlatform, type TestPlatformOptions } from './open-platform.ts';
 
 export interface PlatformBefore {
   readonly url: string;
-  /** Of the sprite `dev-1`. */
+  /** The token of the sprite `dev-1`. */
   readonly token: Secret;
 }
 

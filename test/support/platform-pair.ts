@@ -17,7 +17,7 @@ export interface PairedPlatform {
   readonly dir: string;
   readonly url: string;
   readonly child: LineChild;
-  /** With the token that this one made for the organization `acme`, unless the call has another. */
+  /** Calls with the token that this one made for the organization `acme`, unless the call has another. */
   call(call: PlatformCall): Promise<PlatformAnswer>;
   readonly token: Secret;
 }

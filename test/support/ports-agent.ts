@@ -29,7 +29,7 @@ export interface PortsAgent {
 
 export interface PortsAgentOptions {
   readonly config?: PortsConfig;
-  /** Of an earlier agent, to be used again. */
+  /** The directory of an earlier agent, to be used again. */
   readonly stateDir?: string;
   /** Leaves its tables out of the database. */
   readonly withoutTables?: boolean;

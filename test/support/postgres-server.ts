@@ -14,7 +14,7 @@ import { makeMemoryDir } from './memory-dir.ts';
 export interface PostgresServer extends AsyncDisposable {
   /** The address of a new and empty database. */
   createDatabase(): Promise<Secret>;
-  /** As its superuser, in the database `postgres`. */
+  /** Asks as its superuser, in the database `postgres`. */
   ask(text: string): Promise<readonly Record<string, unknown>[]>;
   start(): Promise<void>;
   stop(signal?: 'SIGINT' | 'SIGQUIT' | 'SIGKILL'): Promise<void>;
@@ -28,7 +28,7 @@ interface Owner {
 
 const bin = findBinaries();
 
-/** For `describe.skipIf`: says so when there are no binaries of PostgreSQL here. */
+/** Says for `describe.skipIf` when there are no binaries of PostgreSQL here. */
 export const isWithoutPostgres = () =>
   loudly(
     bin === undefined,

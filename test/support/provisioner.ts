@@ -98,7 +98,7 @@ export const QUICK = {
   down_ms: 700,
 };
 
-/** For what is too late. */
+/** Serves the tests of what is too late. */
 export const IMPATIENT = { ...QUICK, answerWithin_ms: 400, provision_ms: 300 };
 
 /** A platform with the provider `kv`, an app `web`, and a user whose token makes the calls. */
@@ -121,7 +121,7 @@ export async function openExtensions(options: TestPlatformOptions = {}) {
   const read = async (name: string) => (await call('GET', `/v1/extensions/${name}`)).json;
   const variables = async (app = 'web') =>
     (await call('GET', `/v1/apps/${app}/secrets`)).json.secrets.map(({ name }: { name: string }) => name);
-  /** As a provider sends it; `spoilt` is sent in place of the right signature. */
+  /** Sends what a provider does; `spoilt` is sent in place of the right signature. */
   async function tell(action: string, resource: object, timestamp = Math.floor(Date.now() / 1_000), spoilt?: string) {
     const body = JSON.stringify({ timestamp: String(timestamp), action, resource });
     const signature = spoilt ?? signContent(registered.secrets.webhook, body);

@@ -36,7 +36,7 @@ const quick: Filling = {
 
 /** A stream has said by then what it says of what was before. */
 const STREAM_MS = 300;
-/** On a machine with other work an answer may take long. */
+/** How long an answer may take on a machine with other work. */
 const LIMIT_MS = 60_000;
 
 export async function readAll(

@@ -28,7 +28,7 @@ export interface ReplicationAgent {
   /** Resolves once the replica has this transaction. */
   reaches(db: string, id: number): Promise<void>;
   connected(): Promise<void>;
-  /** As a stop of the daemon would; the end of the test does so too. */
+  /** Stops as a stop of the daemon would; the end of the test does so too. */
   stop(): Promise<void>;
 }
 

@@ -42,7 +42,7 @@ export interface ReportAgentOptions {
   readonly spread?: { ms: number };
   readonly upstream?: Upstream;
   readonly callersFirst?: () => Promise<void>;
-  /** Of each step of the recovery: far more than it takes when absent. `as it is`: those of the daemon. */
+  /** The deadlines of the steps of the recovery: far more than each takes when absent. `as it is`: those of the daemon. */
   readonly deadlines?: 'as it is';
 }
 

@@ -10,7 +10,7 @@ export interface RestartedAgent extends Pick<AgentProcess, 'dir' | 'socket' | 'a
   readonly child: ChildProcess;
   /** How often it was started again. */
   readonly restarts: number;
-  /** Of all its processes. */
+  /** The log of all its processes. */
   log(): string;
   /** How the last process ended, which asked for no other. */
   readonly ended: Promise<number | NodeJS.Signals | null>;

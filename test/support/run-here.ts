@@ -3,7 +3,7 @@ import { runCli } from '../../src/cli/main.ts';
 
 export interface RunHere {
   readonly code: number;
-  /** Without the last line break. */
+  /** What it printed, without the last line break. */
   readonly out: string;
   readonly err: string;
 }

@@ -72,7 +72,7 @@ export type SlowSource = (typeof slowSources)[number];
 
 export const START_WALL_MS = Date.UTC(2026, 0, 15, 12, 0, 0, 0);
 const CPUS = 2;
-/** Of the kernels of Debian, Ubuntu and Firecracker's guides. */
+/** The rate of the kernels of Debian, Ubuntu and Firecracker's guides. */
 const USUAL_HZ = 250;
 /** Timer interrupts of idle CPUs, all together. */
 const IDLE_HZ = 35;

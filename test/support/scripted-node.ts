@@ -29,7 +29,7 @@ export interface ScriptedNode {
   readonly mostAtOnce: number;
   /** Resolves with the next request that no call has returned yet. */
   next(limit_ms?: number): Promise<NodeConnection>;
-  /** From now on requests are handled by this, and not by `next`. */
+  /** Has requests handled by this from now on, and not by `next`. */
   onRequest(handle: ((connection: NodeConnection) => void) | undefined): void;
   /** Refuses connections, and breaks off those that are open. */
   stop(): Promise<void>;

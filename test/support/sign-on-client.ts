@@ -20,7 +20,7 @@ export interface TestUser {
 export interface SignOnPlatform extends TestPlatform {
   readonly client: TestClient;
   readonly user: TestUser;
-  /** Of the organization `acme`. */
+  /** The id of the organization `acme`. */
   readonly organization_id: string;
   readonly redirect_uri: string;
   /** Runs `remora platform …` on it and reads the JSON that it prints. */
@@ -110,7 +110,7 @@ export class TestBrowser {
     return answer.location.startsWith('/') ? await this.follow(await this.get(answer.location)) : answer;
   }
 
-  /** From the request of a provider to the way back, as `user`, with consent where it is asked for. */
+  /** Goes from the request of a provider to the way back, as `user`, with consent where it is asked for. */
   async signOn(path: string, user: { readonly email: string; readonly password: string }): Promise<BrowserAnswer> {
     let answer = await this.get(path);
     if (answer.text.includes('name="password"')) {

@@ -34,7 +34,7 @@ const MASKED = [
 ];
 const top = new URL('../../', import.meta.url).pathname;
 
-/** For `describe.skipIf`: says what is missing here for a container of this kind. */
+/** Says for `describe.skipIf` what is missing here for a container of this kind. */
 export function isWithoutSystemd(): boolean {
   const missing = TOOLS.filter((tool) => spawnSync('which', [tool]).status !== 0);
   if (!existsSync('/usr/lib/systemd/systemd')) missing.push('systemd below /usr');
@@ -81,7 +81,7 @@ function makeTree(tree: string, units: readonly string[]): void {
   writeFileSync(join(tree, 'etc/group'), GROUPS);
   const input = readFileSync(join(top, 'systemd/remora.sysusers'));
   execFileSync('systemd-sysusers', [`--root=${tree}`, '-'], { input, stdio: 'pipe' });
-  // With an id of its own it is not taken for a machine that boots for the first time, which would enable what is installed here.
+  // The id keeps it from being taken for a machine that boots for the first time, which would enable what is installed here.
   writeFileSync(join(tree, 'etc/machine-id'), `${MACHINE_ID}\n`);
 }
 

@@ -5,7 +5,7 @@ import { tempDir } from './temp-dir.ts';
 
 export interface Tenant {
   readonly token: string;
-  /** Of its connector, up to the path of the provider. */
+  /** The path of its connector, up to that of the provider. */
   readonly prefix: string;
 }
 

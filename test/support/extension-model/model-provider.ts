@@ -9,7 +9,7 @@ export const mishaps = ['none', 'lost', 'cut', 'busy', 'down', 'slow', 'junk', '
 export type Mishap = (typeof mishaps)[number];
 
 export interface ModelResource {
-  /** By how many updates the values differ from the first ones. */
+  /** The number of updates by which the values differ from the first ones. */
   version: number;
   status: string;
   readonly name: string;
@@ -17,7 +17,7 @@ export interface ModelResource {
 
 export async function startModelProvider() {
   const server = await startProvisioner();
-  /** By the id of the extension here. */
+  /** The resources by the id of the extension here. */
   const resources = new Map<string, ModelResource>();
   const made = new Map<string, number>();
   let draw: (asked: Asked) => Mishap = () => 'none';

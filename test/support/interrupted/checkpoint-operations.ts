@@ -1,4 +1,4 @@
-// Checkpoints whose callers are interrupted: the files are those of before or those of the checkpoint, and never a mix of both.
+// Checkpoints whose callers are interrupted: the files are the former ones or those of the checkpoint, and never a mix of both.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect } from 'vitest';
 import { eventually } from '../eventually.ts';

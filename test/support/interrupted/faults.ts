@@ -6,7 +6,7 @@ import type { Interruption } from './interrupt-all.ts';
 export interface Fault {
   readonly fault: string;
   readonly toInterruption: (platform: KillablePlatform) => Interruption;
-  /** Of a call that did not end before. */
+  /** The ending of a call that did not end before. */
   readonly ending: RegExp;
 }
 

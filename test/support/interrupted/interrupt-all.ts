@@ -5,7 +5,7 @@ import type { BegunOperation, Operation } from './operation.ts';
 export interface Interruption {
   /** Interrupts. */
   cut(): Promise<void>;
-  /** After it, calls are served again. */
+  /** Has calls served again. */
   back(): Promise<void>;
   /** Whether what was left is looked at before `back`. */
   readonly isMachineAwake: boolean;
@@ -23,7 +23,7 @@ export interface Outcome {
 /** How long a caller may wait for the end of its call after it was interrupted: less than the pings of a channel need to notice. */
 const ENDING_MS = 15_000;
 
-/** By the name of each operation. */
+/** Resolves with the outcomes by the names of the operations. */
 export async function interruptAll(
   platform: KillablePlatform,
   operations: readonly Operation[],

@@ -12,16 +12,16 @@ export interface OpenCall {
    * refusal.
    */
   ending(): Promise<string>;
-  /** Of the answer, as far as it was read. */
+  /** The answer, as far as it was read. */
   text(): string;
 }
 
 export interface Asked {
   readonly method: string;
-  /** Below the sprite. */
+  /** The path below the sprite. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** With `stays`, more is to come. */
+  /** More is to come after it with `stays`. */
   readonly body?: string | Buffer;
   readonly stays?: boolean;
 }
@@ -37,7 +37,7 @@ export function openCall({ url, token }: KillablePlatform, asked: Asked): OpenCa
   atEnd(() => call.destroy());
   const answered = new Promise<IncomingMessage | undefined>((resolve) => {
     call.once('response', (answer) => resolve(answer.setEncoding('latin1')));
-    // After an answer nobody waits for this one.
+    // Nobody waits for this one once there is an answer.
     call.on('error', () => resolve(undefined));
   });
   let text = '';

@@ -5,7 +5,7 @@ export interface Operation {
   readonly name: string;
   /** It ends by itself, and on a slow machine it may have done so. */
   readonly mayBeOver?: true;
-  /** Before any operation begins. */
+  /** Runs before any operation begins. */
   prepare?(platform: KillablePlatform): Promise<void>;
   /** Resolves when it is in the middle. */
   begin(platform: KillablePlatform): Promise<BegunOperation>;

@@ -25,7 +25,7 @@ async function makeService(platform: KillablePlatform, name: string, cmd: readon
   expect(await define(platform, name, cmd, '0s').ending()).toBe('whole');
 }
 
-/** By the word of its own machine. */
+/** The state that its own machine tells. */
 async function stateOf(platform: KillablePlatform, name: string): Promise<{ status: string; pid?: number }> {
   return (await platform.inside(`/v1/services/${name}`)).state;
 }

@@ -9,7 +9,7 @@ import { type ModelStorage, runPlan } from './run-model.ts';
 export interface ModelRuns {
   readonly runs: number;
   readonly atOnce: number;
-  /** Of a run that went wrong before; drawn where it is absent. */
+  /** The seed of a run that went wrong before; drawn where it is absent. */
   readonly seed?: string | undefined;
 }
 

@@ -32,7 +32,7 @@ async function whyNot(): Promise<string | undefined> {
   }
 }
 
-/** For `test.skipIf`: says what is missing. */
+/** Says for `test.skipIf` what is missing. */
 export async function isWithoutAttempts(): Promise<boolean> {
   const why = await whyNot();
   return loudly(why !== undefined, `${why}: the processes behind refused addresses are not told`);

@@ -23,7 +23,7 @@ const QUESTION = / (?:\[\w+\] )?[A-Za-z0-9]+\? (\S+?)\.? \(/;
 
 export async function openNetworkCapture(world: NetworkWorld): Promise<NetworkCapture> {
   const file = join(tempDir(), 'seen.pcap');
-  // Without a length the memory is for a few packets.
+  // The memory is for a few packets unless a length is set.
   const memory = ['-s', '512', '-B', '8192'];
   const words = ['-i', 'down0', '-Q', 'in', ...memory, '-U', '--immediate-mode', '-Z', 'root', '-w', file, 'ip or ip6'];
   const child = world.startOutside(['tcpdump', ...words]);

@@ -47,7 +47,7 @@ function makeZone() {
 
 /** What has to be open. */
 class Model {
-  /** By their addresses, the names that were asked while they were allowed. */
+  /** The names that were asked while they were allowed, by their addresses. */
   readonly #asked = new Map<string, Set<Host>>();
   #rules: readonly NetworkPolicyRule[] = [];
 

@@ -35,7 +35,7 @@ export type ChildOrder =
     }
   | { readonly ask: number; readonly what: 'measure' };
 
-/** Since the question before. */
+/** What was measured since the question before. */
 export interface Measured {
   /** The longest turn of the event loop by the clock, and by the processor time of its thread, which is at most a millisecond too long. */
   readonly turn_ms: number;

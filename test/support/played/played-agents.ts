@@ -30,7 +30,7 @@ export interface PlayedAgentsOptions {
 
 interface Machine extends PlayedSpec {
   generation: number;
-  /** Of the present boot or thaw. */
+  /** The number of the present boot or thaw. */
   turn: number;
 }
 

@@ -14,7 +14,7 @@ export interface StormSize {
 export interface StormReport {
   readonly longest_ms: number;
   readonly refused: number;
-  /** Of the other organization, whose sprite runs: the requests that followed each other meanwhile. */
+  /** Requests of the other organization, whose sprite runs, that followed each other meanwhile. */
   readonly calm: number;
   readonly longestCalm_ms: number;
   readonly measured: Measured;
@@ -23,7 +23,7 @@ export interface StormReport {
 /** What a request and its connection may cost while they are open, beside what the platform takes to become warm. */
 const MB_OF_EACH = 0.05;
 const MB_TO_WARM = 200;
-/** Of many requests that arrive in one turn, and not of one call. */
+/** The turn in which many requests arrive, and not that of one call. */
 const TURN_MS = 250;
 
 /** Each is answered long before the storm is over. */
@@ -75,7 +75,7 @@ export async function runStorm(
   return { longest_ms: longestOf(answers), refused, calm: calm.length, longestCalm_ms: longestOf(calm), measured };
 }
 
-/** From the machine that was asked, or with the time to try again. */
+/** Whether it comes from the machine that was asked, or has the time to try again. */
 function isAnswer({ status, text, retryAfter }: StormAnswer, expected: string): boolean {
   if (status === 200) return text === expected;
   return status === 503 && JSON.parse(text).error === 'not_reachable' && retryAfter !== undefined;

@@ -47,7 +47,7 @@ export async function openStorm(rising: (sprite: string) => Promise<void> = asyn
   const ready = Promise.withResolvers<string>();
   const answers = new Map<number, (value: unknown) => void>();
   const arrivals = new Map<string, number>();
-  /** By organization: the callers of one do not wait for those of another. */
+  /** The slots of each organization: the callers of one do not wait for those of another. */
   const connecting = new Map<string, Slots>();
   let proxyPort = 0;
   let last = 0;

@@ -26,7 +26,7 @@ function ownMethods(of: object, skipped: readonly string[]): string[] {
     .filter((key) => !skipped.includes(key));
 }
 
-/** As `Class.method`, `Class.method()` for a static one, and `function()`. */
+/** Lists `Class.method`, `Class.method()` for a static one, and `function()`. */
 export function listMethods(): string[] {
   const found = Object.entries(sdk).flatMap(([name, value]) => {
     if (!isClass(value)) return typeof value === 'function' ? [`${name}()`] : [];

@@ -7,7 +7,7 @@ import { tempDir } from '../temp-dir.ts';
 import type { MachineMoves } from './machine-moves.ts';
 import { openMachineMoves } from './machine-moves.ts';
 
-/** In which state a method finds the machine of its sprite. */
+/** The states in which a method finds the machine of its sprite. */
 export const machineStates = ['running', 'suspended', 'stopped'] as const;
 export type MachineState = (typeof machineStates)[number];
 
@@ -18,7 +18,7 @@ export interface SdkStack {
   readonly client: SpritesClient;
   readonly sprite: Sprite;
   readonly machine: MachineMoves;
-  /** In which state the method that is driven finds the machine. */
+  /** The state in which the method that is driven finds the machine. */
   readonly state: MachineState;
   /** A directory that the sprite may write. */
   readonly dir: string;

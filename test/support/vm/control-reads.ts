@@ -31,14 +31,14 @@ export async function listenForControlReads(): Promise<ControlReads> {
     n=0
     while :; do n=$((n+1)); echo "$n $(od -An -N16 -tx1 /dev/urandom | tr -d ' \\n')" >&3; sleep 0.5; done`;
   return {
-    // From a file, because systemd would take the variables for its own.
+    // The script comes from a file, because systemd would take the variables for its own.
     script: `cat > /run/control-reads <<'END'\n${loop}\nEND\nsystemd-run --quiet bash /run/control-reads`,
     clear: () => reads.clear(),
     senders: () => [...reads.values()],
   };
 }
 
-/** Of reads with the same number, how many are equal and how many are not. */
+/** How many reads with the same number are equal and how many are not. */
 export function compareReads(one: ReadonlyMap<number, string>, other: ReadonlyMap<number, string>, from: number) {
   const both = [...one].filter(([number]) => number >= from && other.has(number));
   const equal = both.filter(([number, value]) => other.get(number) === value);

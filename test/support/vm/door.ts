@@ -10,7 +10,7 @@ export interface Passage {
 }
 
 export interface Door {
-  /** As the guest reaches it. */
+  /** The address at which the guest reaches it. */
   readonly url: string;
   /** Every connection of the guest since `open`, in order. */
   readonly passages: readonly Passage[];

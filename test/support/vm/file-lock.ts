@@ -1,4 +1,4 @@
-// A lock between processes that ends with whoever holds it, however that ends.
+// A lock between processes that ends with its holder, however that ends.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 

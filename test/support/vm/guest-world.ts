@@ -56,7 +56,7 @@ export async function openGuestWorld(doors: Doors, from?: string): Promise<Guest
 }
 
 export interface GuestSprite {
-  /** Of its agent. */
+  /** The token of its agent. */
   readonly token: Secret;
   readonly app: string;
   readonly machine: string;

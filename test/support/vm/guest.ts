@@ -185,7 +185,7 @@ function toArguments({ dir, append, cpu }: GuestImage, ports: Guest['ports'], is
     ...['-netdev', `user,id=n0,net=10.77.0.0/24,host=10.77.0.1,dhcpstart=10.77.0.15,${forwards.join(',')}`],
     ...['-device', 'virtio-net-pci,netdev=n0,romfile=,mac=52:54:00:12:34:56'],
     ...['-serial', 'file:console', '-qmp', 'unix:vm.qmp,server=on,wait=off'],
-    // As of another machine at each start, which is what a restore looks like to the device.
+    // The id is that of another machine at each start, which is what a restore looks like to the device.
     ...['-device', `vmgenid,guid=${randomUUID()}`],
     ...credentials.flatMap((name) => ['-fw_cfg', `name=opt/io.systemd.credentials/${name},file=${name}`]),
     ...(isIncoming ? ['-incoming', 'defer', '-S'] : []),

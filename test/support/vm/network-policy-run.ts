@@ -134,7 +134,7 @@ const asRoot = (script: string) =>
   inside(`exec 3<>/dev/tcp/127.0.0.1/9000; printf '%s\\n' '{ ${script}; } 2>&1; exit' >&3; cat <&3`);
 const linesOf = (said: string) => said.trim().split('\n');
 
-/** By status of curl, where 6 is "not resolved", 7 "not connected" and 28 "no answer". */
+/** Prints the status of curl, where 6 is "not resolved", 7 "not connected" and 28 "no answer". */
 const TRY = `try() { curl -sS -m 20 -o /dev/null "$@" 2> /dev/null; echo $?; }`;
 /** A program of the sprite that tries the address all the time, in the background. */
 const startKnocking = () =>
@@ -144,7 +144,7 @@ const startKnocking = () =>
   );
 const endKnocking = async () => linesOf(await inside('kill $(cat knocking); sort -u knocked'));
 
-/** Of both names, of the address of the second one, and of a provider through the gateway. */
+/** Tries both names, the address of the second one, and a provider through the gateway. */
 async function look() {
   const said = await inside(
     `${TRY}; try http://a.example/; try http://b.example/; try http://${B}/
@@ -164,7 +164,7 @@ try {
     await inside('curl -sS --unix-socket /run/remora/remora.sock http://remora/v1/status'),
   ).parts.network;
 
-  // A disk of before any policy, on which a service tries an address from its start on.
+  // The disk is older than any policy, and on it a service tries an address from its start on.
   const trying = `while :; do curl -sS -m 3 -o /dev/null http://${A}/ 2> /dev/null; sleep 0.2; done`;
   await remora('services', 'create', '-s', 'web', '--duration', '1s', 'trying', '--', 'bash', '-c', trying);
   await eventually(() => packetsTo(A) > 0);
@@ -217,7 +217,7 @@ try {
   found.knocked = await endKnocking();
   found.leaked = [B, OTHER_NAMES].map((address, index) => packetsTo(address) - (seen[index] ?? 0));
 
-  // Until somebody notices, it is open.
+  // It is open until somebody notices.
   const flushed = await asRoot(
     `begin=$(cut -d. -f1 /proc/uptime); nft flush ruleset; until nft list table inet remora_network > /dev/null 2>&1; do sleep 0.1; done; echo $(( $(cut -d. -f1 /proc/uptime) - begin ))`,
   );

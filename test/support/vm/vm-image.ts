@@ -18,14 +18,14 @@ export type KernelSeries = '6.1' | '6.12';
 const TOOLS = ['debootstrap', 'busybox', 'cpio', 'depmod', 'mke2fs', 'xz', 'qemu-img', 'qemu-system-x86_64'];
 const CACHE = process.env.REMORA_IMAGE_CACHE ?? '/var/cache/remora-images';
 const FILES = new URL('./files', import.meta.url).pathname;
-/** Of which the agent is made, apart from its packages, which the lock file names. */
+/** The agent is made of these, apart from its packages, which the lock file names. */
 const sources = ['bin', 'src', 'systemd', 'package.json', 'package-lock.json'];
 const top = new URL('../../../', import.meta.url).pathname.replace(/\/$/, '');
 
 /** Each tree of sources has images of its own: disks lie on them. */
 const imagesDir = join(CACHE, 'suite', createHash('sha256').update(top).digest('hex').slice(0, 8));
 
-/** For `describe.skipIf`: says what is missing here for a virtual machine. */
+/** Says for `describe.skipIf` what is missing here for a virtual machine. */
 export function isWithoutMachines(): boolean {
   const missing = TOOLS.filter((tool) => spawnSync('which', [tool]).status !== 0);
   const why = process.getuid?.() === 0 ? missing.join(', ') : 'the user root';
@@ -59,14 +59,14 @@ function toNames(series: KernelSeries): { readonly name: string; readonly stamp:
   return { name, stamp: join(imagesDir, `${name}.made-of`) };
 }
 
-/** Of everything in this tree that goes into an image. */
+/** Digests everything in this tree that goes into an image. */
 async function digestParts(): Promise<string> {
   const trees = [...sources.map((path) => join(top, path)), FILES];
   const digests = await Promise.all(trees.map((path) => (statSync(path).isFile() ? sumFile(path) : digestTree(path))));
   return digests.join('\n');
 }
 
-/** Of the image that was made before; undefined when it is made of other parts. */
+/** What the image that was made before boots with; undefined when it is made of other parts. */
 function readBoot(name: string, stamp: string, parts: string): Omit<GuestImage, 'dir'> | undefined {
   if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== parts) return undefined;
   return imageManifest.parse(JSON.parse(readFileSync(join(imagesDir, name, MANIFEST), 'utf8'))).boot;
