@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 
 const root = new URL('../src/', import.meta.url).pathname;
 
-/** Between the folders. Inside some of them the rooms have arrows of their own. */
+/** The arrows between the folders. Inside some of them the rooms have arrows of their own. */
 const arrows: Readonly<Record<string, readonly string[]>> = {
   contract: [],
   core: ['contract'],
@@ -50,7 +50,7 @@ const shared: readonly string[] = [
 ];
 
 /**
- * Inside agent, platform and core: which room may import which, from the lowest to the highest. A name that ends in `.ts` is one file
+ * The rooms inside agent, platform and core: which may import which, from the lowest to the highest. A name that ends in `.ts` is one file
  * of a room that is higher up, or at the top of the folder.
  */
 const rooms: Readonly<Record<string, readonly string[]>> = {
@@ -481,7 +481,7 @@ const randomMember = /\.\s*(randomBytes|randomUUID|pseudoRandomBytes)\b/;
 const randomImport = /import\s*\{[^}]*\b(randomBytes|pseudoRandomBytes)\b[^}]*\}\s*from\s*['"](node:)?crypto['"]/;
 
 interface Source {
-  /** Below `src/`. */
+  /** The path below `src/`. */
   readonly path: string;
   readonly text: string;
 }
@@ -608,7 +608,7 @@ test('no file takes more than types of node:http but by the one that does withou
   expect(having.map(({ path }) => path)).toEqual([]);
 });
 
-/** Of a process or of this one; `/proc/stat` of the kernel has another form. */
+/** The line of a process or of this one; `/proc/stat` of the kernel has another form. */
 const PROCESS_STAT = /(?:self|\}|pid\)),?\s*'?\/?'?stat['`]/;
 
 test('the id of the boot and the line of a process are each read in one file, below linux', () => {

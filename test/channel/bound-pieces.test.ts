@@ -34,7 +34,7 @@ async function writeSingly(writer: Socket, reader: Socket): Promise<void> {
 test('single bytes that nobody reads stay in the kernel, and arrive once somebody does', async () => {
   const { writer, reader } = await openSockets();
   boundPieces(reader);
-  // As undici reads.
+  // Reads as undici does.
   reader.on('readable', () => undefined);
   await writeSingly(writer, reader);
   expect(reader.bytesRead).toBeLessThan(600);

@@ -75,7 +75,7 @@ async function openPair({ answer = answerBytes, mayDial = true, mayHurry = true 
           asked.push(lane_id);
           if (!mayDial) throw new Error('refused');
           const socket = await dialTo(port, lane_id);
-          // As the answer of the platform does: the lane is there before the agent says so.
+          // The lane is there before the agent says so, as with the answer of the platform.
           await eventually(() => pair.platform.lanes.take(lane_id) === undefined || undefined);
           return socket;
         },
@@ -134,7 +134,7 @@ test.for([
   const head = await read(LARGE, 'HEAD');
   expect([wayOf(head), head.headers['content-length']]).toEqual(['channel', String(LARGE)]);
   await eventually(() => counted() === 0 || undefined);
-  // Of all these, what is kept for the next small call.
+  // What is kept of all these is for the next small call.
   await eventually(() => pair.platform.streams <= 3 || undefined);
 });
 

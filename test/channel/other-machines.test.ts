@@ -28,7 +28,7 @@ test('the token of one machine opens no channel of another, and the audit says s
     const theirs = await reportMachine(url, victim);
     expect(await statusOf({ ...victim, token: own.token }, identity)).toBe(403);
     expect(await refused(victim.id)).toMatchObject({ code: 'forbidden', token: expect.any(String) });
-    // With the incarnation and the nonce of the victim: the token decides.
+    // The token decides, also with the incarnation and the nonce of the victim.
     expect(await statusOf({ ...victim, token: own.token }, theirs)).not.toBe(101);
     expect(await statusOf({ ...victim, app: own.app, token: own.token }, identity)).toBe(403);
   }

@@ -82,7 +82,7 @@ async function openCalls({ answer = answerBytes, hasLanes = true, idle_ms = 10_0
       const socket = connect({ host: '127.0.0.1', port: frontPort });
       await once(socket, 'connect');
       socket.write(lane_id);
-      // As the answer of the platform does: the lane is there before the agent says so.
+      // The lane is there before the agent says so, as with the answer of the platform.
       await eventually(() => pair.platform.lanes.take(lane_id) === undefined);
       return socket;
     },

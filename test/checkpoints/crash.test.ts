@@ -1,4 +1,4 @@
-// A platform that is killed before any step of a checkpoint: the files are those of before or those of after, and nothing else stays.
+// A platform that is killed before any step of a checkpoint: the files are the former ones or those that the step makes, and nothing else stays.
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

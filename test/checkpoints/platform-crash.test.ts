@@ -1,5 +1,5 @@
 // A platform that is killed in the middle of a checkpoint operation of a machine that runs: the next platform lets the machine run on, or
-// boots it with the files of before or of the checkpoint.
+// boots it with the former files or those of the checkpoint.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

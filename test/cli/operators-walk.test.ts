@@ -98,7 +98,7 @@ it('goes from nothing to a call, and keeps what it made through a restart, anoth
     return child;
   }
 
-  /** By the last line of the agent's listing; who answers sees the credential, which is nowhere in the agent's directory. */
+  /** Runs the last lines of the agent's listing; who answers sees the credential, which is nowhere in the agent's directory. */
   async function call(): Promise<void> {
     const known = provider.requests.length;
     const [settings, , , ...lines] = adapt(agentListing).trim().split('\n');

@@ -14,13 +14,13 @@ import { tempDir } from '../support/temp-dir.ts';
 
 const KEY = 'sk-of-a-file-0123456789';
 
-/** With the token of the organization, as from another machine. */
+/** Runs words with the token of the organization, as from another machine. */
 function elsewhere(platform: TestPlatform, token = platform.token.reveal()) {
   const env = { REMORA_URL: platform.url, REMORA_API_TOKEN: token };
   return (...words: string[]) => runHere(words, env);
 }
 
-/** On the machine of the platform, without any key. */
+/** Runs words on the machine of the platform, without any key. */
 function here(platform: Pick<TestPlatform, 'dir'>) {
   return (...words: string[]) => runHere([...words, '--dir', platform.dir]);
 }

@@ -65,7 +65,7 @@ const framed = (text: string) => {
 interface Kind {
   readonly what: string;
   readonly work: (text: string) => unknown;
-  /** In front of the units and after them. */
+  /** What stands in front of the units; `tail` stands after them. */
   readonly head?: string;
   readonly tail?: string;
   readonly units: readonly string[];

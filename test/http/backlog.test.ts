@@ -20,7 +20,7 @@ it('stops its source after a few small pieces, and goes on when they are read', 
   });
   caller.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
   const [, response] = (await once(server, 'request')) as [unknown, ServerResponse];
-  // Until the kernel holds no more for a reader that does not read.
+  // The kernel holds no more in the end for a reader that does not read.
   while (response.writableLength === 0) {
     response.write(Buffer.alloc(4 * 1024));
     await nextTurn();

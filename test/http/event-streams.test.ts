@@ -42,7 +42,7 @@ async function serveStream() {
   return { ...served, sinks };
 }
 
-/** As the edge does it, with limits that a test can wait for. */
+/** Serves as the edge does, with limits that a test can wait for. */
 async function serveSink(options: EventSinkOptions) {
   const sinks: ResponseSink<unknown>[] = [];
   const signals: AbortSignal[] = [];

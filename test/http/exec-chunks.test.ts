@@ -21,7 +21,7 @@ async function readChunks(write: (response: ServerResponse) => unknown): Promise
   return chunks;
 }
 
-/** By kind, with what came of it in a row. */
+/** The bytes of one kind, with what came of it in a row. */
 function toText(chunks: readonly Buffer[], kind: number): string {
   return Buffer.concat(chunks.filter((chunk) => chunk[0] === kind).map((chunk) => chunk.subarray(1))).toString();
 }

@@ -206,7 +206,7 @@ test('random requests are answered with 2xx or 4xx, or not at all', { timeout: 1
     },
   });
   const statuses = new Map<number, number>();
-  // On a busy machine many callers are gone before their answers: the rounds that follow wait longer.
+  // Many callers are gone before their answers on a busy machine: the rounds that follow wait longer.
   const isUnmet = () => WANTED.some((status) => !statuses.has(status));
   for (let round = 0; round < ROUNDS || (isUnmet() && round < 1.2 * ROUNDS); round += AT_ONCE) {
     const sent = Array.from({ length: AT_ONCE }, () => toRequest(dice));

@@ -63,7 +63,7 @@ const all = Object.entries(api.paths).flatMap(([path, item]) =>
   Object.entries(item).map(([method, row]) => ({ path, method, row })),
 );
 
-/** With every reference replaced by what it leads to. */
+/** Replaces every reference by what it leads to. */
 const whole = (value: unknown) => resolveReferences(value, api.components.schemas);
 
 test('each operation that is served says at which listeners', () => {

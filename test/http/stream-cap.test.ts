@@ -1,4 +1,4 @@
-// Event streams are kept open by whoever reads them, so that each caller may have some, and no more.
+// Event streams stay open for as long as their readers like, so that each caller may have some, and no more.
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';

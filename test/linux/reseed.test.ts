@@ -16,7 +16,7 @@ function runDir(generation?: number): string {
   return dir;
 }
 
-/** With nothing of root's powers but what is named. */
+/** Runs with nothing of root's powers but what is named. */
 function reseed(dir: string, rights: string) {
   const limits = [`--bounding-set=-all${rights}`, '--no-new-privs'];
   const run = spawnSync('setpriv', [...limits, 'perl', script, dir], { encoding: 'utf8' });

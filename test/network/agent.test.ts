@@ -185,7 +185,7 @@ describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network p
   test('who waits for a policy that cannot be enforced then is told so', async () => {
     const { dir, end, start, get, overChannel } = opened();
     await end();
-    // Whoever serves here is gone when the policy comes.
+    // What serves here is gone when the policy comes.
     const served = join(dir, 'run', 'network');
     mkdirSync(served, { recursive: true });
     writeFileSync(join(served, 'network.sock'), '');
@@ -202,7 +202,7 @@ describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network p
     expect(await get('/v1/services')).toMatchObject({ status: 504, json: refusal });
   });
 
-  test('with a disk of before its policy a machine runs nothing until the platform has brought it', async () => {
+  test('with a disk older than its policy a machine runs nothing until the platform has brought it', async () => {
     const { end, start, get } = opened();
     await end();
     const rules = [allow('a.example')];
@@ -215,7 +215,7 @@ describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network p
     expect((await put(...rules)).status).toBe(200);
     expect((await services).status).toBe(200);
     expect(await part()).toMatchObject({ state: 'ok' });
-    // Since the boot the platform has said what holds, and may have changed it.
+    // The platform has said since the boot what holds, and may have changed it.
     await put(deny('*'));
     await end();
     await start(env);

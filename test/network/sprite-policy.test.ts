@@ -26,7 +26,7 @@ describe.skipIf(isWithoutNetworks())('at a platform whose machine enforces', () 
   });
   const curl = (url: string) =>
     opened().world.run(['curl', '-sS', '-m', '5', '-o', '/dev/null', '--noproxy', '*', url]).status;
-  /** As on a disk that comes from another machine. */
+  /** Keeps rules as on a disk that comes from another machine. */
   const keepRules = () => {
     const kept = { rules: [{ action: 'allow', domain: 'b.example' }] };
     writeFileSync(join(opened().dir, 'state', 'network-policy.json'), JSON.stringify(kept), { mode: 0o600 });
@@ -156,7 +156,7 @@ describe.skipIf(isWithoutNetworks())('at a platform whose machine enforces', () 
     expect((await set({ rules })).status).toBe(204);
     await end();
     for (const pid of enforcersOf(world)) signalRunning(pid, 'SIGKILL');
-    // As after a boot from another image.
+    // The state is that after a boot from another image.
     expect(world.run(['nft', 'flush', 'ruleset']).status).toBe(0);
     for (const path of ['run/network', 'run/network-policy.json', 'state/network', 'state/network-policy.json']) {
       rmSync(join(dir, path), { recursive: true, force: true });

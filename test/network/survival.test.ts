@@ -52,7 +52,7 @@ describe.skipIf(isWithoutNetworks(['/usr/bin/tcpdump', '/usr/bin/unshare', '/usr
       expect(found).toBe(shown);
     });
 
-    test('a policy after none opens what is known, and lets no connection of before the pause through', async () => {
+    test('a policy after none opens what is known, and lets no connection from before the pause through', async () => {
       const { network } = opened();
       const generation = () => {
         const [, mark = ''] =

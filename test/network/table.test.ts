@@ -191,7 +191,7 @@ const table: Readonly<Record<string, readonly Row[]>> = {
   ],
 };
 
-/** Of names, over HTTPS. */
+/** Answers questions for names over HTTPS. */
 const DOH = '93.184.0.3';
 const ECHOING = ['93.184.1.1', '93.184.0.2', '2606:2800::1', '2606:2800::2'];
 
@@ -222,7 +222,7 @@ const all = policies.flatMap(({ policy, lines }) =>
   lines.map((line) => ({ policy, line, title: `${policy}: ${line.text}` })),
 );
 
-/** In their order; those that one program can do follow each other in it. */
+/** Tries them in their order; those that one program can do follow each other in it. */
 async function tryLines(programs: NetworkPrograms, lines: readonly Line[]): Promise<Had[]> {
   const wayOf = ({ text, attempt }: Line) => (attempt === undefined ? (text.split(' ')[0] ?? '') : 'attempt');
   const had: Had[] = [];

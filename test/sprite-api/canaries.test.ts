@@ -56,7 +56,7 @@ async function open() {
   const secrets = Object.fromEntries(
     (['provisioning', 'webhook', 'client'] as const).map((kind) => [kind, `${client[`${kind}_secret`]}`]),
   );
-  for (const [kind, value] of Object.entries(secrets)) search.add(`${kind} secret of before`, value);
+  for (const [kind, value] of Object.entries(secrets)) search.add(`former ${kind} secret`, value);
   // Both are good for a while, and both are used.
   for (const kind of Object.keys(secrets)) {
     const rotated = await operate('extension-provider', 'rotate-secret', 'kv', kind);
@@ -76,7 +76,7 @@ async function open() {
     return (await fetch(`${url}/api/hooks/extensions/kv`, { method: 'POST', headers, body })).status;
   }
 
-  /** In a browser, and by the server of the provider. */
+  /** Signs on in a browser, and by the server of the provider. */
   async function signOn() {
     const browser = new TestBrowser(url);
     const from = { url, client: { ...client, client_secret: secrets.client }, redirect_uri };

@@ -7,7 +7,7 @@ import { openOnce } from '../support/at-end.ts';
 import { eventually } from '../support/eventually.ts';
 
 const openMachine = () => openAgentMachine({ trustMachines: true });
-/** For tests that do not count what runs in it. */
+/** Serves the tests that do not count what runs in it. */
 const shared = openOnce(openMachine);
 
 async function openSprite(machine?: Awaited<ReturnType<typeof openMachine>>, options: { controlMode?: boolean } = {}) {

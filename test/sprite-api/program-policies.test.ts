@@ -116,7 +116,7 @@ describe.skipIf(skip)('in a machine whose supervisor is of root', () => {
     expect(existsSync(fileOf())).toBe(false);
   });
 
-  test('with a disk of before its policy a machine starts its services once the platform has brought that, and with it', async () => {
+  test('with a disk older than its policy a machine starts its services once the platform has brought that, and with it', async () => {
     const { call, dir, end, inside, platform, start } = opened();
     const [said, socket] = [join(dir, 'said'), join(dir, 'supervisor.sock')];
     const service = '/v1/sprites/dev-1/services/probe';
@@ -149,7 +149,7 @@ describe.skipIf(skip)('in a machine whose supervisor is of root', () => {
     expect(await held()).toBeUndefined();
     expect(await inside('/v1/policy/privileges')).toEqual(minimal);
     await end();
-    // Since the boot the platform has said what holds, and may have changed it.
+    // The platform has said since the boot what holds, and may have changed it.
     writeFileSync(fileOf(), JSON.stringify({ privileges: { noNewPrivileges: true }, resources: {} }), { mode: 0o600 });
     await start({ ...booted, REMORA_BASE_URL: 'http://127.0.0.1:9' });
     expect((await inside('/v1/services')).length).toBe(1);

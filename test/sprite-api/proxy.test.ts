@@ -134,7 +134,7 @@ test('what a caller sends before the connection is there arrives in its order, a
   });
   await once(socket, 'open');
   const pieces = Array.from({ length: 5_000 }, (_, index) => `${index}.`);
-  // In one write, before the service listens.
+  // Everything goes in one write, before the service listens.
   socket.send(JSON.stringify({ port }));
   for (const piece of pieces) socket.send(piece);
   socket.close();
@@ -200,6 +200,6 @@ test('a connection waits for the service of its port, starts one that has crashe
   });
   expect((await sprite.getService('web')).state?.status).toBe('stopped');
   await drain(await sprite.startService('web', '0s'));
-  // At the first call, while it is about to listen.
+  // The first call comes while it is about to listen.
   expect(await dial(machine, port)).toMatchObject({ status: 'connected' });
 });

@@ -31,7 +31,7 @@ WantedBy=multi-user.target
 /** A way to everywhere, on which nobody answers. */
 const CABLE = `ip link add up0 type veth peer name down0 && ip link set up0 up && ip link set down0 up &&
   ip addr add 198.18.0.2/24 dev up0 && ip route add default via 198.18.0.1`;
-/** As curl says it. */
+/** The exit codes of curl. */
 const [NOT_RESOLVED, REFUSED] = ['6', '7'];
 
 describe.skipIf(isWithoutSystemd() || isWithoutNetworks())('the units of the network policy', () => {

@@ -46,7 +46,7 @@ describe.skipIf(isWithoutSystemd())('an agent that systemd watches', () => {
     box = await openSystemdContainer(units);
     const directory = join(box.tree, 'etc/systemd/system/remora.service.d');
     mkdirSync(directory);
-    // In place of the minute of the unit.
+    // The unit has a minute.
     writeFileSync(join(directory, 'soon.conf'), `[Service]\nWatchdogSec=${LIMIT_MS}ms\nTimeoutAbortSec=1s\n`);
     await box.run('systemctl daemon-reload && systemctl enable --now remora.socket remora.service');
   });
@@ -77,7 +77,7 @@ describe.skipIf(isWithoutSystemd())('an agent that systemd watches', () => {
 
   it('may take longer to start than it may be silent later', async () => {
     const before = [await restarts(), await alarms()];
-    // In one script: on a machine with much other work it would be up before this process knew of it.
+    // One script does it: on a machine with much other work it would be up before this process knew of it.
     const pid = await box.run(`systemctl stop remora 2> /dev/null && systemctl start --no-block remora
       while pid=$(systemctl show -P MainPID remora); [ "$pid" = 0 ]; do :; done
       kill -STOP "$pid"; echo "$pid"`);

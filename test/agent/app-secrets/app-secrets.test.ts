@@ -45,7 +45,7 @@ async function open() {
     /** Has the machine reach the platform, or a server that takes connections and never says anything. */
     reach: async (isThere: boolean) => door.lead(isThere ? port : await openSilence()),
     adopt: () => platform.call({ method: 'POST', path: `/v1/apps/acme/machines/${id}/adopt` }),
-    /** With the state of `from`, of which nothing may run. */
+    /** Starts with the state of `from`, of which nothing may run. */
     async start(from?: AgentProcess, dir = tempDir()): Promise<Machine> {
       if (from !== undefined) cpSync(join(from.dir, 'state'), join(dir, 'state'), { recursive: true });
       atEnd(() => killProcesses(dir));
@@ -155,7 +155,7 @@ test('a platform that never answers is waited for for a few seconds; what was kn
   expect(search.in(machine.log() + again.log())).toEqual([]);
 });
 
-test('a copy that is refused starts nothing with them, what it runs goes on, and who takes over has those of now', async () => {
+test('a copy that is refused starts nothing with them, what it runs goes on, and who takes over has the latest', async () => {
   const { set, start, adopt } = await open();
   const seed = await start();
   await eventually(async () => (await seed.isServed()) === true);
@@ -180,7 +180,7 @@ test('a copy that is refused starts nothing with them, what it runs goes on, and
   await other.restart('web');
   const refusal = await eventually(async () => (await other.service('web')).state?.error ?? false);
   expect(refusal).toMatch(/this machine gets no secrets of its app: .*remora machine adopt/);
-  // One that was left behind has the nonce of before.
+  // One that was left behind has the former nonce.
   const old = await start(seed);
   expect(await old.run()).toBe(UNAVAILABLE);
 

@@ -9,7 +9,7 @@ import { openStandInPlatform } from '../../support/stand-in-platform.ts';
 
 const access_policy = { allow_all: true, blocked_endpoints: ['/blocked'] };
 const connectors = ['conn_1', 'conn_2'].map((id) => ({ id, provider: 'openai', access_policy }));
-/** On it no second passes between two calls, however long the machine makes them wait. */
+/** No second passes on it between two calls, however long the machine makes them wait. */
 const still = { ...systemClock, mono_ms: () => 0 };
 const one = '/v1/gateway/openai/conn_1/v1/x';
 const other = '/v1/gateway/openai/conn_2/v1/x';

@@ -134,7 +134,7 @@ describe('a token', () => {
 });
 
 describe('remora', () => {
-  /** For those that count nothing. */
+  /** Serves the tests that count nothing. */
   const stackOfCommands = openOnce(() => openModelStack());
 
   it('env prints what an SDK reads, with eval, for one connector and a time', async () => {

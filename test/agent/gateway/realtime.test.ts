@@ -96,7 +96,7 @@ describe('a handshake on the loopback listener', () => {
     lastHandshake(stack);
   });
 
-  it("keeps a key of the caller's own from the provider, whoever the caller is", async () => {
+  it("keeps a key of the caller's own from the provider, also with a token in a header", async () => {
     const stack = await openModelStack();
     const options = { headers: { authorization: `Bearer ${await stack.createToken()}` } };
     await openOnLoopback(stack, ['realtime', 'openai-insecure-api-key.sk-mine', 'v2'], options);

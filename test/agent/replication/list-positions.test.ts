@@ -15,7 +15,7 @@ function followingOf(count: number): Following {
     const data = { db, txID: '0000000000000002', preApplyChecksum: checksum, postApplyChecksum: checksum };
     replica.apply({ type: 'tx', db, data: { ...data, pageSize: 4096, commit: 3, timestamp } }, 0);
   }
-  // Of the rest only these are read.
+  // Nothing of the rest is read.
   return { replica, recorder: { connected: true }, cache: { condition: { state: 'file' } } } as unknown as Following;
 }
 

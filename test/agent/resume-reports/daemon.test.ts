@@ -60,7 +60,7 @@ async function open(options: TestPlatformOptions = {}, external = false) {
     REMORA_APP: app,
     REMORA_MACHINE: id,
   };
-  /** With the state of `from`, which must not run, or no longer. */
+  /** Starts with the state of `from`, which must not run, or no longer. */
   async function start(from?: string): Promise<AgentProcess> {
     const dir = tempDir();
     if (from !== undefined) cpSync(from, join(dir, 'state'), { recursive: true });
@@ -166,7 +166,7 @@ test('a resume with a spread waits for its time, and tells how long', async () =
     'ports',
     'hooks',
   ]);
-  // On a machine with other work a step can miss its deadline; it must not fail otherwise.
+  // A step can miss its deadline on a machine with other work; it must not fail otherwise.
   expect(event.steps.filter(({ ok, reason = '' }) => !ok && !LATE.test(reason))).toEqual([]);
 });
 
@@ -196,7 +196,7 @@ describe('an agent that draws what its copy draws', () => {
     if (first === undefined || second === undefined) throw new Error('one of the two is served');
     expect((await read(second)).details.report.reason).toMatch(/same snapshot/);
     expect((await read(second)).parts.machine).toMatchObject({ state: 'degraded' });
-    // Without a policy, which the platform gives to the other one alone, nothing goes out at all.
+    // Nothing goes out at all without a policy, which the platform gives to the other one alone.
     expect([409, 503]).toContain((await callProvider(second)).status);
     await expect.poll(async () => (await callProvider(first)).text, soon).toBe('from the provider');
     expect(await tokenOf(first)).not.toBe(await tokenOf(second));

@@ -214,7 +214,7 @@ describe('the second of two machines of one snapshot', () => {
     expect(other.events).toHaveLength(1);
   });
 
-  test('is told anew when it is resumed and refused again, and served when it is the later one', async () => {
+  test('is told again when it is resumed and refused again, and served when it is the later one', async () => {
     const { agent, clone } = await open();
     const other = clone();
     for (let count = 0; count < 3; count += 1) await agent.resume();

@@ -73,7 +73,7 @@ test('a caller is turned away after the limit, with a time to try again', async 
   await expect(gate.wait()).rejects.toMatchObject({ code: 'resuming', retryAfter_ms: 1_000 });
 });
 
-test('a caller who waited for the suspend waits anew for the resume', async () => {
+test('a caller who waited for the suspend waits again for the resume', async () => {
   const gate = createGate({ ...idle, limit_ms: 60 });
   gate.close('suspending');
   const wait = codeOf(gate.wait());

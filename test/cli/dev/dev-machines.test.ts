@@ -33,7 +33,7 @@ it.skipIf(loudly(missing !== undefined, `no virtual machine can run here: ${miss
   },
 );
 
-it('a machine that names an image that is not there is told so, and whoever operates the platform what to do', async () => {
+it('a machine that names an image that is not there is told so, and the operator of the platform what to do', async () => {
   const imagesDir = tempDir();
   mkdirSync(join(imagesDir, 'broken'));
   const find = (named?: string, usual?: string) => findImage(imagesDir, { named, usual });

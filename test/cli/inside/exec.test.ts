@@ -20,7 +20,7 @@ const APART_MS = 600;
 
 type Env = Readonly<Record<string, string>>;
 
-/** For tests that do not count what runs in it. */
+/** Serves the tests that do not count what runs in it. */
 const shared = openOnce(openInsideMachine);
 
 /** A command that goes on, with what it has printed so far. */

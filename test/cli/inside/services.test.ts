@@ -18,7 +18,7 @@ function openWord(env: Readonly<Record<string, string>>) {
   return (...words: string[]) => runHere(['services', ...words], env);
 }
 
-/** For tests that do not count the services. */
+/** Serves the tests that do not count the services. */
 const shared = openOnce(openInsideMachine);
 
 it.each(['within', 'elsewhere'] as const)(

@@ -28,10 +28,10 @@ const LABEL_63 = 'a'.repeat(63);
 const LONGEST = `${LABEL_63}.${LABEL_63}.${LABEL_63}.${'a'.repeat(61)}`;
 
 const lines: readonly (readonly [policy: string, name: string, expected: string])[] = [
-  // Without rules nothing is restricted, not even what is no name.
+  // Nothing is restricted without rules, not even what is no name.
   ['', 'a.example', 'allow'],
   ['', '127.0.0.1', 'allow'],
-  // With any rule, what no rule covers is denied.
+  // What no rule covers is denied when there is any.
   ['+a.example', 'a.example', 'allow a.example'],
   ['+a.example', 'b.example', 'deny'],
   ['+a.example', 'x.a.example', 'deny'],

@@ -26,7 +26,7 @@ const v6 = (name: string | Buffer, bytes: readonly number[], ttl_s = 300): Buffe
   makeRecord({ name, type: types.AAAA, data: Buffer.from(bytes), ttl_s });
 const PUBLIC_V6 = [0x26, 6, 0x47, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
 
-/** As a text: type, owner, and the address or the bytes. */
+/** The record as a text: type, owner, and the address or the bytes. */
 function show({ type, name, ttl_s, data }: DnsRecord): string {
   const text = type === types.A || type === types.AAAA ? toAddressText(data) : Buffer.from(data).toString('latin1');
   return `${type} ${toNameText(name.key)} ${text} ${ttl_s}`;

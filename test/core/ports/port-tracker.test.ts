@@ -123,7 +123,7 @@ describe('trackPorts', () => {
     });
   });
 
-  it('treats what an earlier boot left as closed, and the same port as opened anew', () => {
+  it('treats what an earlier boot left as closed, and the same port as opened again', () => {
     const left = {
       port: 80,
       pid: 9,

@@ -26,7 +26,7 @@ test('200 machines resumed for the first time arrive at most three times the mea
   expect(toBusiest(toFleet(200), 1)).toBeLessThanOrEqual(3 * 2);
 });
 
-// Of 200 machines 2 arrive in 100 ms on average, and of even draws about 63 in 100 have no 100 ms with more than 6: as often
+// Two of 200 machines arrive in 100 ms on average, and of even draws about 63 in 100 have no 100 ms with more than 6: as often
 // as that it has to hold for any generation. With ten times the machines it always does.
 test('the same machines are spread as evenly as chance in other generations, and many of them evenly in all', () => {
   const generations = Array.from({ length: 200 }, (_, generation) => generation);

@@ -36,7 +36,7 @@ const stream = Buffer.concat([
   frame(FIN | 2, Buffer.from('abc')),
   frame(FIN | 1, Buffer.from('m'.repeat(300)), true),
   frame(FIN | 1, Buffer.from('m'.repeat(301)), true),
-  // In parts, with a ping between them.
+  // One in parts, with a ping between them.
   frame(1, Buffer.from('one '), true),
   frame(FIN | 9, Buffer.from('ping')),
   frame(0, Buffer.alloc(0)),

@@ -15,7 +15,7 @@ function openKernel(options?: KernelOptions): Kernel {
 }
 
 describe('on a machine of files', () => {
-  test('the generation is counted over all CPUs and read anew each time', () => {
+  test('the generation is counted over all CPUs and read again each time', () => {
     const tree = createKernelTree();
     tree.write('sys/kernel/irq/25/actions', 'vmgenid\n');
     tree.write('sys/kernel/irq/25/per_cpu_count', '3\n');

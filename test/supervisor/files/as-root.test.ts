@@ -22,7 +22,7 @@ import { loudly } from '../../support/loudly.ts';
 import { asRootAllowed, isRoot, otherUser, type ServedFiles, serveFiles } from '../../support/serve-files.ts';
 
 const headers = asRootAllowed;
-/** With nine calls each. */
+/** Each round makes nine calls. */
 const ROUNDS = 60;
 
 /** A directory of root with a file that only root reads. */

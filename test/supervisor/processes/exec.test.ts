@@ -9,7 +9,7 @@ import { openExec, runExec, toExecQuery } from '../../support/exec-socket.ts';
 import { memoryOf } from '../../support/memory-of.ts';
 import { findPids, startSupervisor } from '../../support/supervisor-process.ts';
 
-/** For tests that neither end it nor count what runs in it. */
+/** Serves the tests that neither end it nor count what runs in it. */
 const shared = openOnce(startSupervisor);
 
 const sh = (script: string) => ['sh', '-c', script];

@@ -1,4 +1,4 @@
-// The last that a process prints comes before its exit code, whoever is slow: the reader, the supervisor, or what runs on in the background.
+// The last that a process prints comes before its exit code, whichever is slow: the reader, the supervisor, or what runs on in the background.
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { eventually } from '../../support/eventually.ts';

@@ -94,7 +94,7 @@ test.each([
     ring.push({ kind: kinds[count % kinds.length] ?? 'stdout', bytes: Buffer.of(count % 256) });
   }
   const outputs = ring.read();
-  // Without joining each read of the ring copies gigabytes, and its parts take a hundred times their bytes.
+  // Each read of the ring copies gigabytes if nothing is joined, and its parts take a hundred times their bytes.
   expect(process.cpuUsage().user / 1_000 - started_ms).toBeLessThan(5_000);
   expect(process.memoryUsage().heapUsed - before_bytes).toBeLessThan(64 * 1024 * 1024);
   expect(outputs.length).toBeLessThanOrEqual(1_024);

@@ -7,7 +7,7 @@ import { openExec, toExecQuery } from '../../support/exec-socket.ts';
 import { loudly } from '../../support/loudly.ts';
 import { startSupervisor } from '../../support/supervisor-process.ts';
 
-/** For tests that do not count what runs in it. */
+/** Serves the tests that do not count what runs in it. */
 const shared = openOnce(startSupervisor);
 
 async function openTerminal(socket: string, cmd: readonly string[], more: Readonly<Record<string, string>> = {}) {

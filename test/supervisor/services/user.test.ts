@@ -1,4 +1,4 @@
-// As whom services run, in which group, and that all of a group ends. Needs root, as a supervisor under systemd has it.
+// The user and the group that services run as, and that all of a group ends. Needs root, as a supervisor under systemd has it.
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -213,7 +213,7 @@ test('a full disk loses history to a gap, and positions are caught up when there
   expect(said).toEqual(['file', 'failed', 'file']);
 });
 
-test('a file that turns read-only is opened anew when that is over', async () => {
+test('a file that turns read-only is opened again when that is over', async () => {
   const { writer, handle, move, rows } = await openWriter(30);
   move('a', 1);
   await writer.flush();

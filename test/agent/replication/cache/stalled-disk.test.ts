@@ -162,7 +162,7 @@ test('a rest leaves one complete file and no thread', async () => {
   expect(await rows()).toEqual([1, 2, 3]);
 });
 
-test('a file that is gone when the thread starts again is made anew, with what is known', async () => {
+test('a file that is gone when the thread starts again is made again, with what is known', async () => {
   const path = join(tempDir(), 'replication.db');
   const link = createCacheThread(path, 50);
   const { move, rows, said, writer } = await openWriter(link);

@@ -272,7 +272,7 @@ test('pooled connections that are destroyed under the stream are a lost stream',
 });
 
 const quick = { silence_ms: 200, probe_ms: 300 };
-/** For probes that are answered: by when is not tried. */
+/** Serves probes that are answered: by when is not tried. */
 const patient = { silence_ms: 200, probe_ms: 30_000 };
 
 test('a node that stops answering is noticed by a probe and dialled again', async () => {
@@ -306,7 +306,7 @@ test('a quiet database is no error: the stream stays, however often it is probed
 });
 
 test.each([
-  { name: 'was started anew', init: undefined, headers: { 'litefs-id': 'FFFFFFFFFFFFFFFF' } },
+  { name: 'is another process', init: undefined, headers: { 'litefs-id': 'FFFFFFFFFFFFFFFF' } },
   { name: 'has another primary', init: { type: 'init', data: { isPrimary: false, hostname: 'b' } }, headers: {} },
 ])('a silent node of which a probe says that it $name is dialled again', async ({ init, headers }) => {
   const node = await startNode();

@@ -12,7 +12,7 @@ import { tempDir } from '../../../support/temp-dir.ts';
 const id = (n: number) => n.toString(16).padStart(16, '0');
 const checksum = (n: number) => `c${id(n).slice(1)}`;
 
-/** As a node would have it after transaction `n`. */
+/** Puts there what a node would have after transaction `n`. */
 function put(dir: string, db: string, n: number, pages = 7): void {
   const header = Buffer.alloc(100);
   header.write('SQLite format 3\0', 'latin1');

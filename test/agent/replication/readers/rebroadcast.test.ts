@@ -38,7 +38,7 @@ test('a hundred readers share one connection and get the same, each with init fi
   await eventually(() => agent.replication.status().readers === 0);
 });
 
-test('init tells the primary of now, and keeps what the node says besides', async () => {
+test('init tells the current primary, and keeps what the node says besides', async () => {
   const node = await startNode();
   const agent = await startReplicationAgent({ nodeUrl: node.url });
   const connection = await node.next();
