@@ -54,7 +54,7 @@ export function readReplay(headers: Headers): string | undefined {
   return /(?:^|;)\s*instance=([\w-]{1,64})\s*(?:;|$)/.exec(value)?.[1];
 }
 
-/** Of flat headers those that may ask for a replay. */
+/** Those of the flat headers that may ask for a replay. */
 function pickReplay(raw: readonly string[]): Headers {
   const picked: Record<string, string | string[]> = {};
   for (let index = 0; index + 1 < raw.length; index += 2) {

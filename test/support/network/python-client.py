@@ -49,7 +49,7 @@ def send_datagram(host, port):
     return send(socket.socket(family, socket.SOCK_DGRAM), PAYLOAD, (host, port))
 
 
-# With a checksum of its own: those who look at it answer nothing else.
+# Computes the checksum itself: those who look at it answer nothing else.
 def send_echo(host):
     rest = struct.pack('!HH', 1, 1) + PAYLOAD
     total = sum(struct.unpack(f'!{len(rest) // 2}H', rest)) + 0x0800

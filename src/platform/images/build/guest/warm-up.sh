@@ -14,7 +14,7 @@ export REMORA_BASE_URL=http://127.0.0.1:9 REMORA_MACHINES_API=http://127.0.0.1:9
 start() { sed -n 's/^ExecStart=//p' "/etc/systemd/system/$1.service"; }
 ask() { curl -sS --max-time 60 --unix-socket $run/remora.sock "$@"; echo; }
 
-# Of a process that has ended, and of one that hangs, nobody waits for the socket.
+# Waits for the socket of a process, but not when it has ended or hangs.
 until_there() {
   tries=0
   until [ -S "$1" ] || ! kill -0 "$2" 2> /dev/null || [ $tries -gt 1200 ]; do
@@ -42,7 +42,7 @@ ended=$?
 kill $supervisor 2> /dev/null
 wait $supervisor
 
-# As in its unit: a user of its own, and a cache that nobody else writes.
+# It has what its unit gives it: a user of its own, and a cache that nobody else writes.
 beside=$run/network/network.sock
 install -d -o remora-network -g remora-network -m 0700 ${beside%/*} $run/network-state /var/cache/remora-network
 NODE_COMPILE_CACHE=/var/cache/remora-network setpriv --reuid=remora-network --regid=remora-network --clear-groups \
