@@ -104,7 +104,7 @@ test('the machine of another organization gets nothing, and its own are no other
   }
 });
 
-test('a life of before gets nothing, also with the name of the one that is served', async () => {
+test('a former life gets nothing, also with the name of the one that is served', async () => {
   const one = await openMachine('lives');
   const before = await one.report(0);
   await one.starting;
@@ -120,7 +120,7 @@ test('a life of before gets nothing, also with the name of the one that is serve
   for (const headers of [toHeaders(1, name), nonceOfBefore]) {
     expect(await one.read(headers)).toMatchObject({ status: 409, error: 'incarnation_conflict', secrets: undefined });
   }
-  // A later life that has not reported has no nonce; it ends the one of before all the same.
+  // A later life that has not reported has no nonce; it ends the former one all the same.
   expect(await one.read(toHeaders(2))).toMatchObject({ status: 503, secrets: undefined });
   expect(await one.read(now)).toMatchObject({ status: 409, error: 'rewound', secrets: undefined });
 });

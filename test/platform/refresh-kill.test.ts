@@ -15,7 +15,7 @@ import { tempDir } from '../support/temp-dir.ts';
 const script = new URL('../support/oauth-platform.ts', import.meta.url).pathname;
 const started = z.object({ url: z.string(), token: z.string(), spriteToken: z.string() });
 
-/** Resolves with the platform that was started in its place. The token of before has `left_ms` to go. */
+/** Resolves with the platform that was started in its place. The former token has `left_ms` to go. */
 async function killInRenewal(provider: OAuthProvider, left_ms: number) {
   const dir = tempDir();
   const entry = provider.entry('hub');

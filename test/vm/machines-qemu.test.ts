@@ -160,7 +160,7 @@ describe.skipIf(isWithoutMachines())('a virtual machine', () => {
     }
   });
 
-  test('is asked to end at a stop, and its disk is that of before after it', async () => {
+  test('is asked to end at a stop, and its disk is the same one after it', async () => {
     await machine.world.ask('note stopped', 'noted/');
     await machine.driver.stop('m1', { signal: 'SIGTERM', timeout_ms: 60_000 });
     expect(machine.exits).toEqual([{ exit_code: 0, signal: null }]);

@@ -83,7 +83,7 @@ describe.skipIf(isSkipped)('the network policy of a sprite in a virtual machine'
     expect([found.setOther, found.idleEnded]).toEqual([204, 1]);
   });
 
-  test('is that of the platform after a checkpoint of before any policy was restored, also for its services', () => {
+  test('is that of the platform after a checkpoint older than any policy was restored, also for its services', () => {
     expect(found.restored).toEqual({ a: NOT_RESOLVED, b: OPEN, raw: OPEN, gateway });
     expect([found.service, found.leakedOther]).toEqual(['running', 0]);
     const [rules, supervisor] = found.order;

@@ -257,7 +257,7 @@ test('a provider with extensions is not forgotten', async () => {
   expect(err).toContain('an extension; delete them first');
 });
 
-test('a secret that was changed at the platform first is followed by that of before', async () => {
+test('a secret that was changed at the platform first is followed by the former one', async () => {
   const { provider, platform, create } = await openExtensions();
   const { runHere } = await import('../../support/run-here.ts');
   await runHere(['platform', 'extension-provider', 'rotate-secret', 'kv', 'provisioning', '--dir', platform.dir]);

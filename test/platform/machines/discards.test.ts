@@ -108,7 +108,7 @@ test('a plain stop and start tells of no cold start', async () => {
   expect((await machine.told()).cold_start).toBeUndefined();
 });
 
-test('a snapshot that is older than the platform keeps one has expired, and at a start of before the next look too', async () => {
+test('a snapshot that is older than the platform keeps one has expired, and so it has at a start that comes before the next look', async () => {
   const options = { agentCommand: machineCommand(), snapshotMaxAge_ms: 1, upkeepPeriod_ms: 600_000 };
   const platform = await openTestPlatform(options);
   const machine = await machineOf(platform, 'old');
