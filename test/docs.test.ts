@@ -70,6 +70,19 @@ function tableRows(path: string, heading: string): string[] {
 
 const cells = (line: string) => line.slice(2, -2).split(' | ');
 
+const prepositions = [
+  ...'About,Above,Across,After,Against,Along,Among,Around,As,At,Before,Behind,Below,Beside,Besides'.split(','),
+  ...'Between,Beyond,By,Despite,During,Except,For,From,In,Inside,Instead of,Into,Like,Near,Of,On,Onto'.split(','),
+  ...'Outside,Over,Per,Since,Through,To,Toward,Towards,Under,Until,Upon,Via,With,Within,Without'.split(','),
+];
+const PREPOSITION = new RegExp(`^(?:${prepositions.join('|')})\\b(?!-)`);
+
+/** The first line of each comment that has a line of its own, without its mark. */
+const toOpenings = (text: string) =>
+  [...text.matchAll(/^(?<!^[ \t]*\/\/.*\n)[ \t]*\/\/ (.*)|^[ \t]*\/\*\*(?:\n[ \t]*\*)? (.*)/gm)].map(
+    ([, line, block]) => line ?? block ?? '',
+  );
+
 describe('made parts', () => {
   it.each(pages)('of $path are up to date; if not: npm run docs', ({ path, parts }) => {
     expect(readPage(path)).toBe(replaceMadeParts(readPage(path), parts));
@@ -213,15 +226,35 @@ describe('what a page names exists', () => {
     expect(count).toBeGreaterThan(20);
   });
 
-  it('no page and no comment has a word that a reader stumbles over', () => {
-    const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  const sources = ['src', 'test'].flatMap((place) =>
+    readdirSync(join(root, place), { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.ts'))
-      .map((path) => join('src', path));
-    for (const path of [...sources, ...all]) {
+      .map((path) => join(place, path)),
+  );
+
+  it('no page and no source has a word that a reader stumbles over', () => {
+    for (const path of [...sources, ...all].filter((each) => each !== 'test/docs.test.ts')) {
       const lines = readPage(path).split('\n');
       const found = lines.filter((line) => /\b(?:anew|whoever|whosoever|of (?:now|before)\b(?![.()]))/i.test(line));
       expect(found, path).toEqual([]);
     }
+  });
+
+  it('no comment opens with a preposition', () => {
+    for (const path of sources) {
+      expect(
+        toOpenings(readPage(path)).filter((opening) => PREPOSITION.test(opening)),
+        path,
+      ).toEqual([]);
+    }
+  });
+
+  test('a comment opens with its first line, whatever stands in the others', () => {
+    const text = '// a\n// In b\nconst c = 1;\n  /** In d */\n/**\n * Of e\n * In f\n */\n\n  // By g\n  // h\n';
+    const openings = toOpenings(text);
+    expect(openings).toEqual(['a', 'In d */', 'Of e', 'By g']);
+    expect(openings.filter((opening) => PREPOSITION.test(opening))).toEqual(['In d */', 'Of e', 'By g']);
+    expect(['Offers', 'In-process calls', 'Information'].filter((opening) => PREPOSITION.test(opening))).toEqual([]);
   });
 
   it('each benchmark stands in the page of figures', () => {
