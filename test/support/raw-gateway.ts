@@ -18,7 +18,7 @@ export interface RawCall {
 
 export interface RawGateway {
   readonly agent: GatewayAgent;
-  /** The begin of a path that the policy allows. `/blocked` is blocked. */
+  /** The start of a path that the policy allows. `/blocked` is blocked. */
   readonly prefix: string;
   /** Resolves with call number `index`, now or when it has come. */
   call(index: number): Promise<RawCall>;

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { RemoraError } from '../../core/remora-error.ts';
 import { readCallerBody } from '../../http/caller-body.ts';
 
-/** No file is longer. */
+/** A number of bytes that no file exceeds. */
 const NO_CAP = Number.MAX_SAFE_INTEGER;
 
 /** Throws `timeout` when the caller goes silent, and an error of no known kind when it goes away. */

@@ -12,7 +12,7 @@ export class ReadingPace {
   #owed_ms = 0;
   #end_ms = Number.NEGATIVE_INFINITY;
 
-  /** How many milliseconds nothing should be read, after a read whose work ran from `begin_ms` to `end_ms`. */
+  /** How many milliseconds the next read should wait, after one whose work ran from `begin_ms` to `end_ms`. */
   take(begin_ms: number, end_ms: number): number {
     const rested_ms = begin_ms - this.#end_ms;
     const worked_ms = end_ms - begin_ms + READ_MS;
