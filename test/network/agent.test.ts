@@ -10,7 +10,7 @@ import { startAgent } from '../support/agent-process.ts';
 import { openOnce } from '../support/at-end.ts';
 import { eventually } from '../support/eventually.ts';
 import { startClient } from '../support/network/line-client.ts';
-import { enforcersOf, openAgentWorld } from '../support/network-agent-world.ts';
+import { enforcersOf, killEnforcers, openAgentWorld } from '../support/network-agent-world.ts';
 import { isWithoutNetworks, NAME_SERVER } from '../support/network-world.ts';
 import { copyProgram } from '../support/program-copy.ts';
 import { signalRunning } from '../support/signal-running.ts';
@@ -18,7 +18,7 @@ import { tempDir } from '../support/temp-dir.ts';
 
 const allow = (domain: string) => ({ action: 'allow' as const, domain });
 const deny = (domain: string) => ({ action: 'deny' as const, domain });
-const CURL = ['curl', '-sS', '-m', '5', '--noproxy', '*'];
+const CURL = ['curl', '-sS', '-m', '30', '--noproxy', '*'];
 const REFUSED = 7;
 const NOT_RESOLVED = 6;
 const PAUSE_MS = 200;
@@ -108,7 +108,7 @@ describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network p
     const rules = () => world.run(['nft', 'list', 'chain', 'inet', 'remora_network', 'names']).stdout;
     const led = rules();
     expect(led).toMatch(/redirect to :\d+/);
-    const dig = (...words: string[]) => world.run(['dig', '+tries=1', '+time=5', ...words]).stdout;
+    const dig = (...words: string[]) => world.run(['dig', '+tries=1', '+time=20', ...words]).stdout;
     const statusOf = (answer: string) => /status: (\w+)/.exec(answer)?.[1];
     const script = new URL('../support/network/kept-question.py', import.meta.url).pathname;
     const ask = startClient(world, ['python3', '-u', script, NAME_SERVER, 'a.example']);
@@ -138,7 +138,7 @@ describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network p
     for (const call of calls) call.destroy();
     await closed;
     await isReplaced(before);
-    expect(log()).toContain('what enforces the network policy had ended and is started again');
+    await eventually(() => log().includes('what enforces the network policy had ended and is started again'));
     expect(rules()).toBe(led);
     expect(await ask('')).toBe(NOERROR);
     expect(statusOf(dig('+tcp', 'a.example'))).toBe('NOERROR');
@@ -150,7 +150,7 @@ describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network p
     const { dir, end, start, get, world } = opened();
     await put(deny('*'));
     await end();
-    for (const pid of enforcersOf(world)) signalRunning(pid, 'SIGKILL');
+    await killEnforcers(world);
     expect(curl('http://93.184.0.2/')).toBe(REFUSED);
     expect(world.run(['nft', 'flush', 'ruleset']).status).toBe(0);
     rmSync(join(dir, 'run', 'network'), { recursive: true });
@@ -166,7 +166,7 @@ describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network p
     expect(curl('http://93.184.0.2/')).toBe(0);
     expect(existsSync(join(dir, 'state', 'network-policy.json'))).toBe(false);
     await end();
-    for (const pid of enforcersOf(world)) signalRunning(pid, 'SIGKILL');
+    await killEnforcers(world);
     rmSync(join(dir, 'run', 'network'), { recursive: true });
     await start({});
     const refusal = {

@@ -6,10 +6,11 @@ import { eventually } from '../support/eventually.ts';
 import { isWithoutAttempts } from '../support/network/attempt-notes.ts';
 import { openNetworkProcess } from '../support/network-process.ts';
 import { isWithoutNetworks, openNetworkWorld } from '../support/network-world.ts';
+import { soon } from '../support/soon.ts';
 
 const allow = (domain: string) => ({ action: 'allow', domain });
 const deny = (domain: string) => ({ action: 'deny', domain });
-const CURL = ['curl', '-sS', '-m', '5', '--noproxy', '*'];
+const CURL = ['curl', '-sS', '-m', '30', '--noproxy', '*'];
 const REFUSED = 7;
 const NOT_RESOLVED = 6;
 
@@ -51,9 +52,12 @@ describe.skipIf(isWithoutNetworks())('in a machine with a network policy', () =>
     expect(curl('-6', 'http://a.example/')).toMatchObject({ status: 0, stdout: '2606:2800::1\n' });
     expect(curl('http://93.184.0.1/')).toMatchObject({ status: 0 });
     for (const address of ['93.184.0.2', '10.20.0.1', '169.254.169.254', '[2606:2800::2]']) {
-      const begun_ms = performance.now();
-      expect(curl(`http://${address}/`)).toMatchObject({ status: REFUSED });
-      expect(performance.now() - begun_ms).toBeLessThan(2_000);
+      // A machine with other work may be late by itself, but not each time.
+      await soon(() => {
+        const begun_ms = performance.now();
+        expect(curl(`http://${address}/`)).toMatchObject({ status: REFUSED });
+        expect(performance.now() - begun_ms).toBeLessThan(2_000);
+      });
     }
   });
 
@@ -69,7 +73,7 @@ describe.skipIf(isWithoutNetworks())('in a machine with a network policy', () =>
       ['@2001:4860:4860::8888'],
       ['@127.0.0.1'],
     ]) {
-      const { stdout } = world.run(['dig', '+tries=1', '+time=3', 'secret-data.b.example', ...words]);
+      const { stdout } = world.run(['dig', '+tries=1', '+time=20', 'secret-data.b.example', ...words]);
       expect(stdout, words.join(' ')).toContain('status: REFUSED');
     }
     expect(curl('http://b.example/').status).toBe(NOT_RESOLVED);
@@ -167,7 +171,7 @@ describe.skipIf(isWithoutNetworks())('in a machine with a network policy', () =>
     }
     // A machine with other work may be late by itself, but not each time.
     const lasted_ms = [await measure()];
-    while (lasted_ms.length < 3 && (lasted_ms.at(-1) ?? 0) >= 1_000) lasted_ms.push(await measure());
+    while (lasted_ms.length < 5 && (lasted_ms.at(-1) ?? 0) >= 1_000) lasted_ms.push(await measure());
     expect(Math.min(...lasted_ms)).toBeLessThan(1_000);
   });
 

@@ -9,11 +9,14 @@ import { isBlockedAddress } from '../../src/core/network-policy/blocked-addresse
 import { createResolver } from '../../src/network/dns/resolver.ts';
 import { atEnd } from '../support/at-end.ts';
 import { alias, makeAnswer, makeOpt, makeQuery, toQuestion, v4, words } from '../support/dns-messages.ts';
+import { openFreePort } from '../support/free-port.ts';
 
 const FORMERR = 0x8181;
 const NOTIMP = 0x8184;
 const TRUNCATED = 0x8380;
 const ADDRESS = '93.184.0.1';
+/** Before a server is asked a second time. */
+const LATE_MS = 1_000;
 
 type Answer = (query: DnsQuery, way: 'udp' | 'tcp') => Buffer | undefined;
 
@@ -38,22 +41,22 @@ async function startServer(answer: Answer) {
       }),
     );
   });
-  tcp.listen(0, '127.0.0.1');
-  await once(tcp, 'listening');
-  atEnd(() => tcp.close());
-  const { port } = tcp.address() as { port: number };
   const udp = createSocket('udp4');
   udp.on('message', (message, from) => {
     const made = take(message, 'udp');
     if (made !== undefined) udp.send(made, from.port, from.address);
   });
+  const port = await openFreePort();
+  tcp.listen(port, '127.0.0.1');
+  await once(tcp, 'listening');
+  atEnd(() => tcp.close());
   udp.bind(port, '127.0.0.1');
   await once(udp, 'listening');
   atEnd(() => udp.close());
   return { asked, server: { address: '127.0.0.1', port } };
 }
 
-async function resolve(answer: Answer, denied?: string) {
+async function resolveOnce(answer: Answer, denied?: string) {
   const { asked, server } = await startServer(answer);
   const learnt: string[] = [];
   const refused: string[] = [];
@@ -70,6 +73,15 @@ async function resolve(answer: Answer, denied?: string) {
   const message = await resolver(makeQuery({ opt: makeOpt() }), asker, AbortSignal.timeout(30_000));
   const text = Buffer.from(message ?? []);
   return { asked, learnt, refused, rcode: (text[3] ?? 255) & 15, text: text.toString('latin1') };
+}
+
+/** Again where the answer came so late that it may have been asked for twice. */
+async function resolve(answer: Answer, denied?: string) {
+  for (let times = 1; ; times += 1) {
+    const begun_ms = performance.now();
+    const found = await resolveOnce(answer, denied);
+    if (performance.now() - begun_ms < LATE_MS || times === 5) return found;
+  }
 }
 
 test('a server that understands an OPT record is asked once', async () => {
@@ -104,7 +116,7 @@ test('a server that says it of everything is asked twice, and its answer passed 
 });
 
 test('a server that drops what it does not understand is asked without it the second time', async () => {
-  const found = await resolve((query) => (query.edns === undefined ? withAddress(query) : undefined));
+  const found = await resolveOnce((query) => (query.edns === undefined ? withAddress(query) : undefined));
   expect(found).toMatchObject({ asked: ['udp with OPT', 'udp'], rcode: 0 });
 });
 

@@ -1,6 +1,5 @@
-// Random policies one after the other, through the kernel, beside a model. The seed is said; REMORA_FUZZ_SEED runs it again.
+// Random policies one after the other, through the kernel, beside a model: the same in each run. test/soak draws others.
 import { describe, expect, test } from 'vitest';
-import { randomHex } from '../../src/core/urandom.ts';
 import { openOnce } from '../support/at-end.ts';
 import { openPolicyWalk } from '../support/network/walk-policies.ts';
 import { isWithoutNetworks } from '../support/network-world.ts';
@@ -16,7 +15,7 @@ describe.skipIf(isWithoutNetworks())('through the kernel', () => {
   });
 
   test('names, addresses and connections are as in the model, whatever policy follows another', async () => {
-    const { allowed, refused } = await opened().run(process.env.REMORA_FUZZ_SEED ?? randomHex(4), STEPS);
+    const { allowed, refused } = await opened().run(process.env.REMORA_FUZZ_SEED ?? '5eed0002', STEPS);
     expect(allowed + refused).toBeGreaterThan(STEPS);
   });
 });

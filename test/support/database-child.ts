@@ -1,10 +1,11 @@
-// A process with a database of its own: `open` says how that went, `write` commits row after row until it is killed.
+// A process with a database of its own: `open` says how that went, `write` commits row after row until it is killed, or as many as it is told and
+// waits then.
 import { flushCompileCache } from 'node:module';
 import { openDatabase, openDatabaseOrMemory } from '../../src/sqlite/open.ts';
 
 // It is killed, and would compile all of this at each start.
 flushCompileCache();
-const [path = '', task] = process.argv.slice(2);
+const [path = '', task, most = 'Infinity'] = process.argv.slice(2);
 const migrations = ['CREATE TABLE notes (id INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT'];
 const insert = 'INSERT INTO notes (text) VALUES (?)';
 
@@ -15,7 +16,7 @@ if (task === 'write') {
     statement.run('x'.repeat(200));
     if (n % 50 === 0) {
       console.log(`written ${n}`);
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await new Promise((resolve) => setTimeout(resolve, n < Number(most) ? 5 : 600_000));
     }
   }
 } else {

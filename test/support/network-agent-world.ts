@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { signalProcess } from '../../src/linux/processes/signal-process.ts';
 import { ask } from './ask.ts';
 import { eventually } from './eventually.ts';
 import { WITH_GROUPS } from './network/attempt-notes.ts';
@@ -15,8 +16,8 @@ const NODE = [process.execPath, '--disable-warning=ExperimentalWarning'];
 
 const names = [
   `host-record=platform.example,${PRIVATE},60`,
-  'host-record=a.example,93.184.0.1,60',
-  'host-record=b.example,93.184.0.2,60',
+  'host-record=a.example,93.184.0.1,600',
+  'host-record=b.example,93.184.0.2,600',
 ];
 
 interface Answer {
@@ -117,6 +118,12 @@ export async function openAgentWorld(called: 'channel' | 'platform' = 'channel')
       return await read();
     },
   };
+}
+
+/** Kills what enforces the policy, and resolves when it is gone. It may end by itself meanwhile. */
+export async function killEnforcers(world: NetworkWorld): Promise<void> {
+  for (const pid of enforcersOf(world)) signalProcess(pid, 'SIGKILL');
+  await eventually(() => enforcersOf(world).length === 0);
 }
 
 /** The processes that enforce the policy in the machine of a world. */

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createKernel, type Kernel, type KernelOptions } from '../../../src/linux/kernel/kernel.ts';
@@ -114,7 +114,7 @@ describe.skipIf(!existsSync('/proc/uptime'))('on this machine', () => {
     const cpu_ms = kernel.ownCpu_ms() ?? Number.NaN;
     const interrupts = kernel.timerInterrupts() ?? Number.NaN;
     // A machine with other work gives this process a small share of its time.
-    const end_ms = performance.now() + 5_000;
+    const end_ms = performance.now() + 60_000;
     while (performance.now() < end_ms && (kernel.ownCpu_ms() ?? 0) - cpu_ms <= 20);
     expect((kernel.ownCpu_ms() ?? 0) - cpu_ms).toBeGreaterThan(20);
     expect((kernel.timerInterrupts() ?? 0) - interrupts).toBeGreaterThan(0);
@@ -130,6 +130,7 @@ describe.skipIf(!existsSync('/proc/uptime'))('on this machine', () => {
 
   test('SIGCONT is told until it is no longer wanted', async () => {
     const kernel = openKernel();
+    const listeners = process.listenerCount('SIGCONT');
     let times = 0;
     const told = new Promise<void>((resolve) => {
       const off = kernel.onContinued(() => {
@@ -141,7 +142,7 @@ describe.skipIf(!existsSync('/proc/uptime'))('on this machine', () => {
     process.kill(process.pid, 'SIGCONT');
     await told;
     expect(times).toBe(1);
-    expect(process.listenerCount('SIGCONT')).toBe(0);
+    expect(process.listenerCount('SIGCONT')).toBe(listeners);
   });
 
   test('descriptors are kept while it is used and gone afterwards', () => {
@@ -160,8 +161,17 @@ describe.skipIf(!existsSync('/proc/uptime'))('on this machine', () => {
   });
 });
 
+/** How many files of the kernel are open. What else this process has open may change by itself. */
 function openFiles(): number {
-  return list('/proc/self/fd').length;
+  return list('/proc/self/fd').filter((fd) => /^\/(?:proc|sys)\//.test(targetOf(`/proc/self/fd/${fd}`))).length;
+}
+
+function targetOf(link: string): string {
+  try {
+    return readlinkSync(link);
+  } catch {
+    return '';
+  }
 }
 
 function list(path: string): string[] {

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createClosedSocketWatch } from '../../../src/linux/sockets/closed-socket-watch.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startListenerProcess } from '../../support/listener-process.ts';
 import { startPortsAgent } from '../../support/ports-agent.ts';
 
@@ -27,15 +28,13 @@ describe('hearing what closes', () => {
     expect(agent.ports.status().push).toEqual({ state: 'listening' });
     // A closing before the helper has subscribed is not heard: others are closed until one is.
     await expect
-      .poll(
-        async () => {
-          const other = await child.listen();
-          await agent.ports.recover();
-          await child.close(other);
-          return agent.events.some((event) => event.port === other && event.type === 'port_closed');
-        },
-        { timeout: 20_000 },
-      )
+      .poll(async () => {
+        const other = await child.listen();
+        await agent.ports.recover();
+        await child.close(other);
+        const isHeard = () => agent.events.some((event) => event.port === other && event.type === 'port_closed');
+        return await eventually(isHeard, 1_000).catch(() => false);
+      })
       .toBe(true);
     await child.close(port);
     await expect.poll(types).toEqual(['port_opened', 'port_closed']);

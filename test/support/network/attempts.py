@@ -8,7 +8,7 @@ for how, address, port in (word.split('|') for word in sys.argv[2:]):
     family = socket.AF_INET6 if ':' in address else socket.AF_INET
     kind = socket.SOCK_STREAM if how == 'tcp' else socket.SOCK_DGRAM
     with socket.socket(family, kind) as tried:
-        tried.settimeout(5)
+        tried.settimeout(20)
         try:
             if how == 'udp':
                 tried.sendto(b'x', (address, int(port)))

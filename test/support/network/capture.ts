@@ -1,6 +1,7 @@
 // What comes out of the machine of a world, seen by `tcpdump` on the other end of its cable.
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../eventually.ts';
 import type { NetworkWorld } from '../network-world.ts';
 import { tempDir } from '../temp-dir.ts';
@@ -35,8 +36,19 @@ export async function openNetworkCapture(world: NetworkWorld): Promise<NetworkCa
     if (child.exitCode !== null) throw new Error(`tcpdump ended: ${said}`);
     return said.includes('listening on');
   });
+  /** How many packets it has written, as it says when it is asked. */
+  async function count(): Promise<number> {
+    const counts = () => [...said.matchAll(/(\d+) packets? captured/g)].map(([, captured]) => Number(captured));
+    const before = counts().length;
+    await sleep(50);
+    child.kill('SIGUSR1');
+    return await eventually(() => counts()[before]);
+  }
+
   return {
     async end() {
+      // What has come is there once it has counted twice, and no more the second time: it is asked only when it has read what came before.
+      for (let counted = await count(), before = -1; counted !== before; counted = await count()) before = counted;
       const ended = new Promise((resolve) => child.once('close', resolve));
       child.kill('SIGINT');
       await ended;

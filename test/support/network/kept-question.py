@@ -6,7 +6,7 @@ import sys
 server, name = sys.argv[1:]
 labels = b''.join(bytes([len(label)]) + label.encode() for label in name.split('.'))
 kept = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-kept.settimeout(5)
+kept.settimeout(20)
 kept.connect((server, 53))
 
 for number, _ in enumerate(sys.stdin):

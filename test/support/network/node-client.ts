@@ -5,8 +5,8 @@ import { request } from 'node:http';
 import { createInterface } from 'node:readline';
 import type { Attempt } from './attempt.ts';
 
-const LIMIT_MS = 15_000;
-const SILENT_MS = 5_000;
+const LIMIT_MS = 30_000;
+const SILENT_MS = 20_000;
 /** Is sent back. */
 const PAYLOAD = 'secret-payload';
 const outcomes: Readonly<Record<string, string>> = {

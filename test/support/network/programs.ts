@@ -14,7 +14,7 @@ export interface NetworkPrograms {
 }
 
 const here = (name: string) => new URL(name, import.meta.url).pathname;
-const CURL = ['curl', '-s', '-m', '15', '--noproxy', '*'];
+const CURL = ['curl', '-s', '-m', '30', '--noproxy', '*'];
 const curlOutcomes: Readonly<Record<string, string>> = { 6: 'unresolved', 7: 'reset' };
 const ANSWER = /^;; (?:Got answer:|no servers could be reached)/m;
 
@@ -55,7 +55,9 @@ export function openNetworkPrograms(world: NetworkWorld): NetworkPrograms {
 
   async function digTogether(questions: readonly string[]): Promise<string[]> {
     const each = questions.flatMap((question) => question.split(' '));
-    const text = await print(['dig', '+noall', '+comments', '+answer', '+tries=1', '+time=5', ...each]);
+    // Where nobody is to answer it waits for all of this time.
+    const limit = questions.some((question) => question.includes(' -p ')) ? 5 : 20;
+    const text = await print(['dig', '+noall', '+comments', '+answer', '+tries=1', `+time=${limit}`, ...each]);
     const answers = text.split(ANSWER).slice(1);
     if (answers.length !== questions.length) throw new Error(`dig printed ${text}`);
     return answers.map(readDig);

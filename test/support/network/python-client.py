@@ -7,8 +7,8 @@ import sys
 import urllib.error
 import urllib.request
 
-LIMIT_S = 15
-SILENT_S = 5
+LIMIT_S = 30
+SILENT_S = 20
 # Is sent back.
 PAYLOAD = b'secret-payload'
 opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
