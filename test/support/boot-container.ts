@@ -25,7 +25,7 @@ export interface ContainerOptions {
 
 /** SIGRTMIN+4 asks systemd to power off. */
 const POWER_OFF = 38;
-const START_LIMIT_MS = 60_000;
+const START_LIMIT_MS = 120_000;
 const END_LIMIT_MS = 20_000;
 const MODES = ['--register=no', '--keep-unit', '--resolv-conf=off', '--link-journal=no', '-b'];
 // systemd-nspawn keeps files in /run, which may lie on a file system that it refuses.

@@ -34,6 +34,8 @@ describe.skipIf(isWithoutSystemd())('the unit of the agent', () => {
         fields: JSON.parse(record.MESSAGE),
       }));
   };
+  /** `systemctl reload` waits for a while until the agent has said that it reads them, and no longer. */
+  const settled = () => eventually(async () => (await status()).parts.settings.state === 'ok');
   const mark = async () => (await box.run('date +%s.%N')).trim();
 
   beforeAll(async () => {
@@ -47,11 +49,16 @@ describe.skipIf(isWithoutSystemd())('the unit of the agent', () => {
 
   it('writes its log with the priority of each line, its own name, and one time', async () => {
     const before = await mark();
+    const hasLevel = (level: number) => async () =>
+      (await linesSince(before)).some(({ fields }) => fields.level === level);
     write('etc/remora/agent.env', 'REMORA_BASE_URL=http://127.0.0.1:9\nREMORA_SPRITE=other\nREMORA_LOG_LEVEL=debug\n');
     await box.run('systemctl reload remora');
+    await eventually(hasLevel(40));
     await box.run('echo "REMORA_LOG_LEVEL=loud" >> /etc/remora/agent.env && systemctl reload remora');
+    await eventually(hasLevel(50));
     write('etc/remora/agent.env', 'REMORA_BASE_URL=http://127.0.0.1:9\nREMORA_SPRITE=web\n');
     await box.run('systemctl reload remora');
+    await settled();
     const lines = await linesSince(before);
     expect(new Set(lines.map(({ identifier }) => identifier))).toEqual(new Set(['remora']));
     const priorities = new Map([
@@ -61,7 +68,7 @@ describe.skipIf(isWithoutSystemd())('the unit of the agent', () => {
       [50, 3],
     ]);
     for (const { priority, fields } of lines) expect(priority, fields.msg).toBe(priorities.get(fields.level));
-    expect(new Set(lines.map(({ priority }) => priority))).toEqual(new Set([6, 4, 3]));
+    expect(lines.map(({ priority }) => priority)).toEqual(expect.arrayContaining([6, 4, 3]));
     for (const { fields } of lines) expect(fields).not.toHaveProperty('time');
   });
 
@@ -73,7 +80,10 @@ describe.skipIf(isWithoutSystemd())('the unit of the agent', () => {
       'REMORA_BASE_URL=http://127.0.0.1:9\nREMORA_SPRITE=other\nREMORA_GATEWAY_RATE=7\nREMORA_SHUTDOWN_TIMEOUT=3s\n',
     );
     await box.run('systemctl reload remora');
-    const said = (await linesSince(before)).map(({ fields }) => fields);
+    const said = await eventually(async () => {
+      const fields = (await linesSince(before)).map((line) => line.fields);
+      return fields.some(({ level }) => level === 40) && fields.some(({ changed }) => changed !== undefined) && fields;
+    });
     expect(said).toContainEqual(
       expect.objectContaining({ level: 30, changed: expect.arrayContaining(['gateway.rate', 'shutdown_timeout']) }),
     );
@@ -81,15 +91,17 @@ describe.skipIf(isWithoutSystemd())('the unit of the agent', () => {
     expect(await status()).toMatchObject({ pid, identity: { sprite: 'web' }, parts: { settings: { state: 'ok' } } });
 
     await box.run('echo "REMORA_GATEWAY_RATE=none" >> /etc/remora/agent.env && systemctl reload remora');
-    const { parts } = await status();
-    expect(parts.settings).toMatchObject({ state: 'degraded', reason: expect.stringContaining('REMORA_GATEWAY_RATE') });
-    expect(await show('StatusText')).toContain('settings: the settings were read again and cannot be used');
+    await eventually(async () => (await status()).parts.settings.state === 'degraded');
+    expect((await status()).parts.settings.reason).toContain('REMORA_GATEWAY_RATE');
+    await eventually(async () =>
+      (await show('StatusText')).includes('settings: the settings were read again and cannot be used'),
+    );
     expect(await show('ActiveState')).toBe('active');
 
     write('etc/remora/agent.env', 'REMORA_BASE_URL=http://127.0.0.1:9\nREMORA_SPRITE=web\n');
     await box.run('systemctl reload remora');
-    expect((await status()).parts.settings.state).toBe('ok');
-    expect(await show('StatusText')).not.toContain('settings');
+    await settled();
+    await eventually(async () => !(await show('StatusText')).includes('settings'));
     expect(await show('NRestarts')).toBe('0');
   });
 
@@ -159,7 +171,7 @@ describe.skipIf(isWithoutSystemd())('the unit of the agent', () => {
     await box.run('systemctl stop remora');
     expect(await show('ActiveState')).toBe('inactive');
     expect(await box.run(`${curl} http://localhost/v1/health`)).toBe('{"status":"ok"}\n');
-    await eventually(async () => (await show('ActiveState')) === 'active', 30_000);
+    await eventually(async () => (await show('ActiveState')) === 'active');
   });
 
   it('stops in its time, with callers connected, and with nothing left', async () => {
@@ -181,7 +193,6 @@ describe.skipIf(isWithoutSystemd())('the unit of the agent', () => {
       await box.run('systemctl kill --kill-who=main --signal=KILL remora');
       await eventually(
         async () => Number(await show('NRestarts')) === before + count && (await show('MainPID')) !== '0',
-        30_000,
       );
     }
     expect(await box.run(`${curl} http://localhost/v1/health`)).toBe('{"status":"ok"}\n');
