@@ -15,7 +15,7 @@ const FORMERR = 0x8181;
 const NOTIMP = 0x8184;
 const TRUNCATED = 0x8380;
 const ADDRESS = '93.184.0.1';
-/** Before a server is asked a second time. */
+/** Less than the time after which a server is asked again. */
 const LATE_MS = 1_000;
 
 type Answer = (query: DnsQuery, way: 'udp' | 'tcp') => Buffer | undefined;

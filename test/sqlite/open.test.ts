@@ -129,7 +129,7 @@ describe('a damaged file', () => {
 
   test('whose log is whole is recovered from it', async () => {
     const path = join(tempDir(), 'a.db');
-    // Of more rows some would be in the file itself, and no more in the log.
+    // Some of more rows would be in the file itself, and no more in the log.
     const writer = startChild(process.execPath, [child, path, 'write', '50']);
     await writer.line(/^written 50$/);
     writer.process.kill('SIGKILL');
