@@ -360,7 +360,7 @@ describe('the thread', () => {
     const link = createAuditThread(data());
     const log = openLog(link);
     log.add(entry);
-    await log.settle();
+    await log.settle(60_000);
     expect(link.isRunning).toBe(false);
     log.add(entry);
     expect(await numbersOf(log)).toEqual([1, 2]);

@@ -16,14 +16,35 @@ async function follow(options: Omit<ReplicationAgentOptions, 'nodeUrl'> = {}) {
 
 type Line = Record<string, unknown>;
 
-/** Everything up to and including the first line that fits. */
-async function readTo(reader: LineReader, fits: (line: Line) => boolean): Promise<Line[]> {
-  const lines: Line[] = [];
+/** Everything up to and including the first line that fits, after what `lines` holds. */
+async function readTo(reader: LineReader, fits: (line: Line) => boolean, lines: Line[] = []): Promise<Line[]> {
   for (;;) {
     const line = await reader.next();
     lines.push(line);
     if (fits(line)) return lines;
   }
+}
+
+/** The cursors up to the first line that fits. Where a machine that stands still has a reader cut, it goes on where it stopped. */
+async function readCursors(
+  read: (path: string) => Promise<LineReader>,
+  since: number,
+  fits: (line: Line) => boolean,
+): Promise<number[]> {
+  const lines: Line[] = [];
+  const cursors = () => lines.flatMap(({ cursor }) => (typeof cursor === 'string' ? [Number(cursor)] : []));
+  for (let isWhole = false; !isWhole; ) {
+    const reader = await read(`/events?since=${cursors().at(-1) ?? since}`);
+    const reading = readTo(reader, fits, lines);
+    isWhole = await reading.then(
+      () => true,
+      async (error: unknown) => {
+        if (lines.at(-1)?.type !== 'error') throw error;
+        return false;
+      },
+    );
+  }
+  return cursors();
 }
 
 const isTx = (n: number) => (line: Line) =>
@@ -132,13 +153,12 @@ test('readers that come in the middle of a flood get every transaction once and 
     if (events.length > 0) connection.send(...events);
   }, 4);
   await eventually(() => sent > 2_000);
-  const readers = await Promise.all(['0', '500', '1999'].map((since) => agent.read(`/events?since=${since}`)));
   const begins = [0, 500, 1_999];
-  for (const [at, reader] of readers.entries()) {
-    const lines = await readTo(reader, isTx(all));
-    const cursors = lines.flatMap(({ cursor }) => (typeof cursor === 'string' ? [Number(cursor)] : []));
-    expect(cursors[0]).toBe((begins[at] ?? 0) + 1);
-    expect(cursors).toEqual(Array.from(cursors, (_, n) => (begins[at] ?? 0) + 1 + n));
+  const read = await Promise.all(begins.map((since) => readCursors(agent.read, since, isTx(all))));
+  for (const [at, begin] of begins.entries()) {
+    const cursors = read[at] ?? [];
+    expect(cursors.length).toBeGreaterThanOrEqual(all - begin);
+    expect(cursors).toEqual(Array.from(cursors, (_, n) => begin + 1 + n));
   }
   clearInterval(flood);
 });
@@ -151,10 +171,9 @@ test('a reader that does not read is not given pages without end', async () => {
   await agent.reaches('a', 40_000);
   const stuck = await agent.read('/events?since=0');
   stuck.response.pause();
-  const reader = await agent.read('/events?since=0');
-  const lines = await readTo(reader, isTx(40_000));
-  expect(lines.filter(({ type }) => type === 'tx')).toHaveLength(40_000);
-  expect(agent.replication.status().readers).toBe(2);
+  const cursors = await readCursors(agent.read, 0, isTx(40_000));
+  expect(cursors).toEqual(Array.from({ length: 40_000 }, (_, n) => n + 1));
+  await eventually(() => agent.replication.status().readers === 2);
   stuck.close();
   await eventually(() => agent.replication.status().readers === 1);
 });
