@@ -7,7 +7,7 @@ import { loudly } from './loudly.ts';
 
 const PATH = '/usr/bin/chromium';
 /** How long a click or a look at a page may take, on a machine with other work. */
-const LIMIT_MS = 20_000;
+const LIMIT_MS = 60_000;
 
 /** Says for `describe.skipIf` when there is no browser here. */
 export const isWithoutChromium = () =>
@@ -30,7 +30,7 @@ export function openChromiumOnce(): (options?: BrowserContextOptions) => Promise
 }
 
 async function launch(): Promise<Browser> {
-  const browser = await chromium.launch({ executablePath: PATH, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  const browser = await chromium.launch({ executablePath: PATH, args: ['--no-sandbox', '--disable-dev-shm-usage'], timeout: LIMIT_MS });
   atEnd(() => browser.close());
   return browser;
 }

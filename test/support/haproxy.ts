@@ -17,7 +17,7 @@ export function isWithoutHaproxy(): boolean {
 export function toHaproxyCommand(sections: string): { readonly command: string; readonly args: string[] } {
   if (PROGRAM === undefined) throw new Error('there is no haproxy');
   const file = join(tempDir(), 'haproxy.cfg');
-  const defaults = ['mode tcp', 'timeout connect 5s', 'timeout client 60s', 'timeout server 60s'];
+  const defaults = ['mode tcp', 'timeout connect 60s', 'timeout client 60s', 'timeout server 60s'];
   writeFileSync(file, `global\n  maxconn 64\ndefaults\n  ${defaults.join('\n  ')}\n${sections}\n`);
   return { command: PROGRAM, args: ['-db', '-q', '-f', file] };
 }

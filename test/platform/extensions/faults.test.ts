@@ -91,7 +91,7 @@ test('words of a refusal are shown, short and without what moves a terminal', as
 });
 
 test('an answer that is lost, or comes after the time, is asked for again with the same id and another nonce', async () => {
-  // The fourth one is in time, also on a machine with much other work.
+  // On a machine with much other work the fourth one may be too late as well.
   const extensionTimes = { ...IMPATIENT, provision_ms: 1_500, down_ms: 30_000 };
   const { provider, create, read } = await openExtensions({ extensionTimes });
   let answerLate = () => {};
@@ -100,6 +100,7 @@ test('an answer that is lost, or comes after the time, is asked for again with t
     const count = provider.of('POST').length;
     if (count > 3) {
       answerLate();
+      answerLate = () => {};
       return false;
     }
     const id = `r-${asked.json.id}`;
@@ -115,9 +116,9 @@ test('an answer that is lost, or comes after the time, is asked for again with t
   await create('my-kv', { app: 'web' });
   await eventually(async () => (await read('my-kv')).state === 'ready');
   const posts = provider.of('POST');
-  expect(posts.length).toBe(4);
+  expect(posts.length).toBeGreaterThanOrEqual(4);
   expect(new Set(posts.map(({ json }) => json.id)).size).toBe(1);
-  expect(new Set(posts.map(({ json }) => json.nonce)).size).toBe(4);
+  expect(new Set(posts.map(({ json }) => json.nonce)).size).toBe(posts.length);
   expect(provider.resources.size).toBe(1);
 });
 
@@ -214,15 +215,19 @@ test('a provider that answers twice on a connection is heard once', async () => 
 });
 
 test('a provider that is down fails it after a while, with what was wrong, and a retry finds it up', async () => {
-  const extensionTimes = { ...QUICK, answerWithin_ms: 800, down_ms: 2_400 };
-  const { provider, call, create, read } = await openExtensions({ extensionTimes });
+  const clock = { step_ms: 0, wall_ms: () => Date.now() + clock.step_ms, mono_ms: () => performance.now() };
+  const extensionTimes = { ...QUICK, answerWithin_ms: 200, down_ms: 300_000 };
+  const { provider, call, create, read } = await openExtensions({ extensionTimes, clock });
   provider.spoil(says('{"error":"database on fire"}', 500));
-  const made = await create('my-kv');
-  expect(made.json).toMatchObject({ state: 'provisioning', error: { code: 'provider_down' } });
+  expect((await create('my-kv')).json.state).toBe('provisioning');
+  await eventually(async () => (await read('my-kv')).error?.code === 'provider_down');
+  expect((await read('my-kv')).state).toBe('provisioning');
+  clock.step_ms = 301_000;
   await eventually(async () => (await read('my-kv')).state === 'failed');
   expect((await read('my-kv')).error.message).toBe('the provider answered 500: database on fire');
   provider.spoil(() => false);
-  expect((await call('POST', '/v1/extensions/my-kv/retry')).json.state).toBe('ready');
+  await call('POST', '/v1/extensions/my-kv/retry');
+  await eventually(async () => (await read('my-kv')).state === 'ready');
 });
 
 test('one that asks for patience is not given up, and not asked before Retry-After', async () => {
@@ -318,8 +323,8 @@ test('a deletion in the middle of a request waits for its end, and removes what 
 });
 
 test('a deletion after a lost answer finds what the provider calls it, and removes that', async () => {
-  const extensionTimes = { ...QUICK, answerWithin_ms: 1_000, down_ms: 60_000 };
-  const { provider, call, create } = await openExtensions({ extensionTimes });
+  const extensionTimes = { ...QUICK, answerWithin_ms: 500, down_ms: 60_000 };
+  const { provider, call, create, read } = await openExtensions({ extensionTimes });
   let isLosing = true;
   provider.spoil(({ method, json }, _response, request) => {
     if (method !== 'POST' || !isLosing) return false;
@@ -327,10 +332,11 @@ test('a deletion after a lost answer finds what the provider calls it, and remov
     request.socket.destroy();
     return true;
   });
-  await create('my-kv');
-  expect(provider.resources.size).toBe(1);
+  const { id } = (await create('my-kv')).json;
+  await eventually(() => provider.resources.size === 1);
   isLosing = false;
-  expect((await call('DELETE', '/v1/extensions/my-kv')).status).toBe(204);
+  expect([202, 204]).toContain((await call('DELETE', '/v1/extensions/my-kv')).status);
+  await eventually(async () => (await read(id)).state === 'deleted');
   expect(provider.resources.size).toBe(0);
 });
 
@@ -399,11 +405,13 @@ async function openExtensionsBeside(platform: Awaited<ReturnType<typeof openExte
 }
 
 test('a provider whose port is closed is one that is down', async () => {
-  const extensionTimes = { ...IMPATIENT, answerWithin_ms: 1_000, down_ms: 60_000 };
-  const { provider, create } = await openExtensions({ extensionTimes });
+  const extensionTimes = { ...IMPATIENT, down_ms: 300_000 };
+  const { provider, create, read } = await openExtensions({ extensionTimes });
   provider.server.closeAllConnections();
   await new Promise((resolve) => provider.server.close(resolve));
   const port = Number(new URL(provider.base_url).port);
   await new Promise<void>((resolve) => connect(port, '127.0.0.1').once('error', () => resolve()));
-  expect((await create('my-kv')).json).toMatchObject({ state: 'provisioning', error: { code: 'provider_down' } });
+  await create('my-kv');
+  await eventually(async () => (await read('my-kv')).error?.code === 'provider_down');
+  expect((await read('my-kv')).state).toBe('provisioning');
 });

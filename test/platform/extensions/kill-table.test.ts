@@ -79,6 +79,8 @@ async function killAt(world: ExtensionWorld, name: string, change: Change, at: n
   const done = act(life, world, name).then(() => agree(name));
   await Promise.race([done, life.gate.over]);
   const wasKilled = life.gate.isDead;
+  // One that has come to its end ends well, and not at a step of its end.
+  if (!wasKilled) life.gate.arm(undefined);
   const { steps } = life;
   if (wasKilled) await life.kill();
   else await life.end();

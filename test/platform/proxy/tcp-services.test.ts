@@ -25,13 +25,7 @@ const v2 = { handlers, proxy_proto_options: { version: 'v2' } };
 
 async function openPorts<const T extends string>(host: string, names: readonly T[]): Promise<Record<T, number>> {
   const ports: Partial<Record<T, number>> = {};
-  const taken = new Set<number>();
-  for (const name of names) {
-    let port = await openFreePort(host);
-    while (taken.has(port)) port = await openFreePort(host);
-    taken.add(port);
-    ports[name] = port;
-  }
+  for (const name of names) ports[name] = await openFreePort(host);
   return ports as Record<T, number>;
 }
 

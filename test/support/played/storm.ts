@@ -44,6 +44,8 @@ export async function openStorm(rising: (sprite: string) => Promise<void> = asyn
     execArgv: process.env.PROF ? ['--cpu-prof', '--cpu-prof-dir=/tmp/prof'] : [],
   });
   const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  // What is sent to it while it is being ended does not arrive.
+  child.on('error', () => undefined);
   const ready = Promise.withResolvers<string>();
   const answers = new Map<number, (value: unknown) => void>();
   const arrivals = new Map<string, number>();
