@@ -30,7 +30,11 @@ export function openChromiumOnce(): (options?: BrowserContextOptions) => Promise
 }
 
 async function launch(): Promise<Browser> {
-  const browser = await chromium.launch({ executablePath: PATH, args: ['--no-sandbox', '--disable-dev-shm-usage'], timeout: LIMIT_MS });
+  const browser = await chromium.launch({
+    executablePath: PATH,
+    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+    timeout: LIMIT_MS,
+  });
   atEnd(() => browser.close());
   return browser;
 }

@@ -96,6 +96,7 @@ export async function openKillableExtensions() {
   const user = { email, ...(await operate('user', 'create', email, ...member)) };
 
   let ahead_ms = 0;
+  let commandedAt = 0;
   async function serveKit(): Promise<void> {
     const { provisioning_secret: provisioning, webhook_secret: webhook } = client;
     kit.child.stdin?.write(`${JSON.stringify({ platformUrl: url, provisioning, webhook, ahead_ms })}\n`);
@@ -129,12 +130,13 @@ export async function openKillableExtensions() {
     /** Has the provider do what its file says. */
     async command(line: string): Promise<void> {
       const from = kit.lines.length;
+      commandedAt = from;
       kit.child.stdin?.write(`${line}\n`);
       await lineOf(kit, (each) => each === `done ${line}`, from);
     },
-    /** Waits until so many changes are held at this step. */
+    /** Waits until so many changes are held at this step, since the last command. */
     async reach(step: string, count: number): Promise<void> {
-      await eventually(() => kit.lines.filter((line) => line === `at ${step}`).length >= count);
+      await eventually(() => kit.lines.slice(commandedAt).filter((line) => line === `at ${step}`).length >= count);
     },
     /** Kills a process, and starts the next one. */
     async replace(side: Side): Promise<void> {

@@ -72,7 +72,7 @@ describe.each(toTestStorages())('on $name', ({ skip, start, end, create }) => {
       const provider = await providers.find('kv');
       if (provider === undefined) throw new Error('there is no provider');
       const deps = { storage, call: calls.call, clock: systemClock };
-      return await fetchCosts(deps, provider, day, AbortSignal.timeout(20_000));
+      return await fetchCosts(deps, provider, day, AbortSignal.timeout(120_000));
     }
     const totals = async () =>
       (await reader.sum({})).map(({ currency, amount, share, payout }) => [currency, amount, share, payout]);

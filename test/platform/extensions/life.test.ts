@@ -63,7 +63,9 @@ test('a deletion takes the variables away at once, and goes on until the provide
 });
 
 test('a slow provider is waited for after the answer, and its status is asked for until it is ready', async () => {
-  const { provider, create, read } = await openExtensions({ extensionTimes: { ...IMPATIENT, provision_ms: QUICK.provision_ms } });
+  const { provider, create, read } = await openExtensions({
+    extensionTimes: { ...IMPATIENT, provision_ms: QUICK.provision_ms },
+  });
   provider.spoil(async ({ method }, response) => {
     if (method === 'POST') await new Promise((resolve) => setTimeout(resolve, 200));
     if (method !== 'GET' || provider.of('GET').length > 12) return false;

@@ -209,8 +209,8 @@ describe.each(toTestStorages())('on $name', ({ skip, start, end, create }) => {
     worker.wake();
     await soon(async () => expect(await store.totals('kv')).toMatchObject({ dead: 1, dropped: 7 }));
     expect(await store.countWaiting('kv')).toBe(NOTICES_KEPT);
-    expect(lines.join()).toContain('did not take notices for a day');
-    expect(lines.join()).toContain('too many notices wait');
+    await soon(() => expect(lines.join()).toContain('did not take notices for a day'));
+    await soon(() => expect(lines.join()).toContain('too many notices wait'));
     await soon(() => expect(idsOf(provider.requests)[0]).toBe('a-7'));
   });
 });

@@ -17,14 +17,15 @@ async function openApp(idle: TestPlatformOptions['idle']) {
     if (made.status !== 200) throw new Error(made.text);
     const path = `/v1/apps/acme/machines/${made.json.id}`;
     const post = (action: string) => platform.call({ method: 'POST', path: `${path}/${action}` });
-    const running = await platform.call({ path: `${path}/wait?state=running` });
-    if (running.status !== 200) throw new Error(running.text);
+    const events = async (): Promise<readonly Json[]> => (await platform.call({ path: `${path}/events` })).json;
+    // It may sleep already by then.
+    await eventually(async () => (await events()).some(({ type }) => type === 'started'));
     return {
       id: made.json.id as string,
       post,
       state: async () => (await platform.call({ path })).json.state as string,
       idle: async () => (await platform.call({ path: `${path}/idle` })).json,
-      events: async (): Promise<readonly Json[]> => (await platform.call({ path: `${path}/events` })).json,
+      events,
     };
   }
   return { platform, make };
@@ -81,7 +82,7 @@ test('a machine that is stopped boots again, a cordoned one is left, and one who
 });
 
 test('the sprite without work makes room for another, the one that is held does not', async () => {
-  const { platform } = await openApp({ sprite_ms: 60_000, startWait_ms: 20_000 });
+  const { platform } = await openApp({ sprite_ms: 60_000, startWait_ms: 60_000 });
   const sprites = ['one', 'two'];
   for (const name of sprites) await platform.admin.createSprite({ organization: 'acme', name });
   const [one, two] = await Promise.all(

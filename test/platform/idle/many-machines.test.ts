@@ -145,7 +145,7 @@ async function openSprites(count: number, sprite_ms: number, clock: Clock = syst
 test('a thousand idle sprites go to sleep, two at a time at most, and then nothing is asked any more', async () => {
   const { idle, counts, sleeping, world, log } = await openSprites(1_000, 200);
   idle.start();
-  await eventually(async () => (await counts()).suspended === 1_000, 50_000);
+  await eventually(async () => (await counts()).suspended === 1_000, 170_000);
   expect(sleeping.most).toBeLessThanOrEqual(2);
   expect(log).toEqual([]);
   const { asked } = world;

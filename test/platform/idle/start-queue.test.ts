@@ -132,7 +132,7 @@ test('so many wait and no more', async () => {
 });
 
 test('at a real platform a start, a restart and a launch wait until a sprite is stopped', async () => {
-  const platform = await openTestPlatform({ agentCommand: machineCommand(), idle: { startWait_ms: 20_000 } });
+  const platform = await openTestPlatform({ agentCommand: machineCommand(), idle: { startWait_ms: 60_000 } });
   const [one, other] = [await machineOf(platform, 'one'), await machineOf(platform, 'other')];
   await platform.admin.setLimits('acme', { running_limit: 1 });
   expect((await one.post('start')).status).toBe(200);

@@ -114,6 +114,7 @@ test('a snapshot that is older than the platform keeps one has expired, and so i
   const machine = await machineOf(platform, 'old');
   await machine.post('start');
   expect(await machine.suspend()).toBe(200);
+  await new Promise((resolve) => setTimeout(resolve, 10));
   expect((await machine.post('start')).json).toMatchObject({ previous_state: 'suspended', cold_start: 'expired' });
   expect(await machine.told()).toMatchObject({ cold_start: 'expired' });
   expect(await machine.events()).toContain('discard suspended expired');

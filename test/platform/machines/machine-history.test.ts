@@ -77,7 +77,7 @@ test('of another organization nothing is to be seen', async () => {
 
 test('an exit says how it ended, and a suspend that a start called off is told', async () => {
   // The start comes before the freeze, also on a machine with much other work.
-  const platform = await openTestPlatform({ agentCommand: machineCommand(), freezeDelay_ms: 5_000 });
+  const platform = await openTestPlatform({ agentCommand: machineCommand(), freezeDelay_ms: 60_000 });
   const machine = await machineOf(platform, 'ended', { restart: { policy: 'no' } });
   await machine.post('start');
   const { pid } = await machine.report();

@@ -140,7 +140,8 @@ const isWithoutCurl = () => loudly(spawnSync('curl', ['--version']).error !== un
 const LINE = 'curl --unix-socket "$SOCKET" -X POST http://flaps/v1/apps/$FLY_APP_NAME/machines/$FLY_MACHINE_ID/suspend';
 
 test.skipIf(isWithoutCurl())('a suspend through the local socket, by the line that people paste', async () => {
-  const machine = await openAgentMachine();
+  // The agent passes the answer on before the freeze, also on a machine with much other work.
+  const machine = await openAgentMachine({ freezeDelay_ms: 1_500 });
   await machine.channel();
   const env = {
     PATH: process.env.PATH ?? '',
