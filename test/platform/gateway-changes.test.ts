@@ -48,12 +48,12 @@ test('it tells of a change of a policy and of the own labels, and not of those o
   const reader = watch();
   await reader.until(/hello/);
   await change(policy({ allow_all: true }));
-  await reader.until(/(changed.*){1}/s);
+  await reader.until(/(?:"changed"[^\n]*\n.*?){1}/s);
   await change({ method: 'PUT', path: '/v1/sprites/dev-2', body: { url_settings: {}, labels: ['a'] } });
   await change({ method: 'PUT', path: '/v1/sprites/dev-1', body: { url_settings: {}, labels: ['a'] } });
-  await reader.until(/(changed.*){2}/s);
+  await reader.until(/(?:"changed"[^\n]*\n.*?){2}/s);
   await change(policy({ allow_all: false }));
-  await reader.until(/(changed.*){3}/s);
+  await reader.until(/(?:"changed"[^\n]*\n.*?){3}/s);
   const told = versions(reader.text);
   expect(told.map(({ type }) => type)).toEqual(['hello', 'changed', 'changed', 'changed']);
   expect(new Set(told.map(({ version }) => version)).size).toBe(4);

@@ -98,9 +98,9 @@ describe('a PostgreSQL server', () => {
       },
     });
     for (let round = 0; round < 5; round += 1) await Promise.all(Array.from({ length: 10 }, () => version.look()));
-    const pauses_ms = times_ms.slice(1).map((time_ms, index) => time_ms - (times_ms[index] ?? 0));
-    expect(pauses_ms.length).toBe(4);
-    expect(Math.min(...pauses_ms)).toBeGreaterThan(0.5);
+    expect(times_ms.length).toBe(5);
+    // All together: a process that stands still between a question and its time makes the pause after it short.
+    expect((times_ms.at(-1) ?? 0) - (times_ms[0] ?? 0)).toBeGreaterThan(4);
   });
 
   test('has another version with each other answer, and after what this process has written', async () => {

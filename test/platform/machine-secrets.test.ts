@@ -181,22 +181,22 @@ test('the stream of changes tells the sprites of an app, and no others, that its
   const [three, four] = [await watch('three'), await watch('four')];
   const [five, six] = [await watch('five', strange.token), await watch('six', own.token)];
   await set('acme', 'MORE', '1');
-  await three.until(/(changed.*){1}/s);
+  await three.until(/(?:"changed"[^\n]*\n.*?){1}/s);
   await set('acme', 'MORE', '1');
   await set('acme', 'MORE', '2');
-  await three.until(/(changed.*){2}/s);
+  await three.until(/(?:"changed"[^\n]*\n.*?){2}/s);
   await platform.call({ method: 'DELETE', path: '/v1/apps/acme/secrets/MORE' });
-  await three.until(/(changed.*){3}/s);
+  await three.until(/(?:"changed"[^\n]*\n.*?){3}/s);
   expect(three.text.match(/changed/g)).toHaveLength(3);
-  await six.until(/(changed.*){3}/s);
+  await six.until(/(?:"changed"[^\n]*\n.*?){3}/s);
   for (const other of [four, five]) expect(other.text).not.toContain('changed');
   for (const { text } of [three, four, five, six]) expect(text).not.toMatch(/MORE|KEY|of-acme/);
 
   // What another process has written nobody tells this one of.
   await set('other', 'ELSEWHERE', '1');
-  await four.until(/(changed.*){1}/s);
+  await four.until(/(?:"changed"[^\n]*\n.*?){1}/s);
   using database = openDatabase(join(platform.dir, 'platform.db'));
   database.exec("DELETE FROM app_secrets WHERE name = 'ELSEWHERE'");
-  await four.until(/(changed.*){2}/s);
+  await four.until(/(?:"changed"[^\n]*\n.*?){2}/s);
   expect(three.text.match(/changed/g)).toHaveLength(3);
 });

@@ -245,7 +245,7 @@ describe('a lease', () => {
     ];
     expect(other.map(({ status }) => status)).toEqual(other.map(() => 409));
     expect((await post(made.id, '/start', undefined, held)).status).toBe(200);
-    expect((await post(made.id, '/lease', { ttl: 5, description: 'more' }, held)).json.data).toMatchObject({
+    expect((await post(made.id, '/lease', { ttl: 90, description: 'more' }, held)).json.data).toMatchObject({
       nonce: made.nonce,
       description: 'more',
     });

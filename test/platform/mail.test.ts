@@ -410,7 +410,7 @@ function speak(port: number, lines: readonly string[]): Promise<string[]> {
     const replies: string[] = [];
     const socket = connect(port, '127.0.0.1');
     let text = '';
-    socket.setTimeout(20_000, () => socket.destroy(new Error(`no reply after ${replies.join(' | ')}`)));
+    socket.setTimeout(120_000, () => socket.destroy(new Error(`no reply after ${replies.join(' | ')}`)));
     socket.on('error', reject);
     socket.on('data', (chunk) => {
       text += String(chunk);

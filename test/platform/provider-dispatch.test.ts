@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createProviderDispatch } from '../../src/platform/upstream/provider-dispatch.ts';
 
 async function open({ keeps = true } = {}) {
-  const server = createServer((_request, response) => {
+  const server = createServer({ keepAliveTimeout: 120_000 }, (_request, response) => {
     response.writeHead(200, keeps ? {} : { connection: 'close' }).end('ok');
   });
   await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve));
@@ -19,7 +19,7 @@ async function open({ keeps = true } = {}) {
       return true;
     },
   };
-  const calls = createProviderDispatch({ rest, connectTimeout_ms: 20_000, keepAlive_ms: 20_000 });
+  const calls = createProviderDispatch({ rest, connectTimeout_ms: 20_000, keepAlive_ms: 100_000 });
   onTestFinished(() => {
     calls.destroy(new Error('the test is over'));
     server.closeAllConnections();

@@ -278,12 +278,18 @@ test('a name that nobody has costs as much as a wrong password', async () => {
   const stored = await passwords.hash(new Secret('right'));
   const cost_us = async (given: string | undefined) => {
     const { user, system } = process.cpuUsage();
-    for (let count = 0; count < 8; count += 1) await passwords.check(new Secret('wrong'), given);
+    for (let count = 0; count < 4; count += 1) await passwords.check(new Secret('wrong'), given);
     const spent = process.cpuUsage();
     return spent.user + spent.system - user - system;
   };
+  // The least of several: other work of this process counts too.
+  let [ofNobody_us, ofStored_us] = [Infinity, Infinity];
+  for (let round = 0; round < 3; round += 1) {
+    ofNobody_us = Math.min(ofNobody_us, await cost_us(undefined));
+    ofStored_us = Math.min(ofStored_us, await cost_us(stored));
+  }
   // Nothing at all would be a hundredth of it.
-  expect((await cost_us(undefined)) / (await cost_us(stored))).toBeGreaterThan(0.2);
+  expect(ofNobody_us / ofStored_us).toBeGreaterThan(0.2);
 });
 
 test('a user has fifty sessions, and credentials that were good are remembered up to a bound', async () => {

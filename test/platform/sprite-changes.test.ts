@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { parseAPIError } from '@fly/sprites';
 import { describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
+import { isGone } from '../support/left-machines.ts';
 import { machineCommand, openTestPlatform, readReport } from '../support/open-platform.ts';
 
 const path = '/v1/sprites/dev-1';
@@ -92,7 +93,7 @@ describe('a deletion', () => {
     const { pid } = await eventually(() => readReport(dir));
     const answer = await platform.call({ method: 'DELETE', path });
     expect([answer.status, answer.text]).toEqual([204, '']);
-    expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+    expect(isGone(pid)).toBe(true);
     expect(existsSync(dir)).toBe(false);
     expect((await platform.call({ path })).status).toBe(404);
     expect((await platform.call({ method: 'DELETE', path })).status).toBe(404);

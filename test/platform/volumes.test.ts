@@ -98,7 +98,7 @@ test('moves that a platform had begun are finished by the next one', async () =>
   await expect
     .poll(async () => (await next.ask('GET', '/volumes')).json)
     .toMatchObject([{ id: made.id, state: 'created', size_gb: 9 }]);
-  expect(existsSync(next.filesOf(doomed.id))).toBe(false);
+  await expect.poll(() => existsSync(next.filesOf(doomed.id))).toBe(false);
 });
 
 test('an app or an organization with a volume is not deleted in passing', async () => {
