@@ -91,7 +91,7 @@ test('words of a refusal are shown, short and without what moves a terminal', as
 });
 
 test('an answer that is lost, or comes after the time, is asked for again with the same id and another nonce', async () => {
-  // On a machine with much other work the fourth one may be too late as well.
+  // The fourth one may be too late as well, on a machine with much other work.
   const extensionTimes = { ...IMPATIENT, provision_ms: 1_500, down_ms: 30_000 };
   const { provider, create, read } = await openExtensions({ extensionTimes });
   let answerLate = () => {};

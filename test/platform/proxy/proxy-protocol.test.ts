@@ -142,7 +142,7 @@ describe('who is refused', () => {
   });
 });
 
-/** Of the header. */
+/** How long the proxy waits for the header. */
 const DEADLINE_MS = 5_000;
 const hasNoKeys = loudly(!existsSync('/usr/bin/openssl'), 'no openssl: the PROXY protocol is not tried before TLS');
 
@@ -174,7 +174,7 @@ test.skipIf(hasNoKeys)('it comes before TLS, and one who has sent half of it hol
     return took_ms;
   }
   let took_ms = await stop({ port, platform });
-  // On a machine with other work a stop may take as long by itself, and not each time.
+  // A stop may take as long by itself on a machine with other work, and not each time.
   for (let tries = 1; tries < 4 && took_ms >= DEADLINE_MS; tries += 1) {
     const next = await openTestPlatform({ proxy });
     const nextPort = Number(next.log.find(({ message }) => message === 'proxy')?.port);
