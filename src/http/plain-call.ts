@@ -60,10 +60,11 @@ export class PlainCall implements Dispatcher.DispatchController {
     this.handler.onResponseError?.(this, reason);
   }
 
-  /** The handler may end the call in it, and what it throws does. Returns whether the call goes on. */
+  /** The handler may end the call in it, and what it throws does; the carrier is not used then. Returns whether the call goes on. */
   begin(carrier: CallCarrier): boolean {
-    this.carrier = carrier;
     this.#tell(() => this.handler.onRequestStart?.(this, undefined));
+    if (this.reason !== null) this.handler.onResponseError?.(this, this.reason);
+    else this.carrier = carrier;
     return !this.aborted;
   }
 

@@ -63,6 +63,11 @@ export class PlainConnection implements AnswerEvents, CallCarrier {
     socket.resume();
   }
 
+  /** False from the moment on in which its socket is destroyed, although nobody may be told of that yet. */
+  get isOpen(): boolean {
+    return !this.isGone && !this.#socket.destroyed;
+  }
+
   /** False when the call was given up before. */
   send(call: PlainCall): boolean {
     if (!call.begin(this)) return false;
@@ -87,7 +92,9 @@ export class PlainConnection implements AnswerEvents, CallCarrier {
   /** Takes a read, whose memory it does not keep where that is shared. False when there should be no more of them for now. */
   onRead(read: Buffer): boolean {
     if (this.isGone) return false;
-    if (this.#held.length > 0 || this.#isBlocked || this.#parser.isFine) {
+    const mustWait = this.#held.length > 0 || this.#isBlocked || this.#parser.isFine;
+    // What nobody has asked for does not wait: the next call would take it for its answer.
+    if (mustWait && this.#call !== undefined) {
       this.#held.push(Buffer.from(read));
       this.#queue();
     } else this.#take(read);
@@ -131,7 +138,7 @@ export class PlainConnection implements AnswerEvents, CallCarrier {
     call.carrier = undefined;
     this.due_ms = Number.POSITIVE_INFINITY;
     call.end(trailers);
-    if (!this.#mayStay) this.drop();
+    if (!this.#mayStay || this.#held.length > 0) this.drop();
     else if (!this.isGone) {
       this.#goOn();
       this.#owner.onRest(this, this.#kept_ms);

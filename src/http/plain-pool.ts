@@ -156,7 +156,7 @@ export class PlainPool implements ConnectionOwner {
 
   #start(call: PlainCall): void {
     for (let connection = this.#idle.pop(); connection !== undefined; connection = this.#idle.pop()) {
-      if (connection.isGone) continue;
+      if (!connection.isOpen) continue;
       this.#carry(connection, call);
       return;
     }

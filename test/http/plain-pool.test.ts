@@ -1,10 +1,13 @@
 // The client for plain calls beside undici, which carries all others: both make the same of what an upstream sends.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
-import type { Dispatcher } from 'undici';
+import type { Dispatcher, buildConnector as undiciConnector } from 'undici';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { cutSocket } from '../../src/http/cut-socket.ts';
 import { joinAnswerChunks } from '../../src/http/join-answer-chunks.ts';
+import { inOwnTurn } from '../../src/http/own-turns.ts';
 import { PlainPool, type PlainPoolOptions, readTogether } from '../../src/http/plain-pool.ts';
 import { toPlainRequest } from '../../src/http/plain-request.ts';
 import { Agent, buildConnector } from '../../src/http/undici.ts';
@@ -12,6 +15,7 @@ import { createDice } from '../support/dice.ts';
 import { eventually } from '../support/eventually.ts';
 import { oddAnswers, toOddAnswer } from '../support/odd-answers.ts';
 import { openRawUpstream } from '../support/raw-upstream.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 const LIMIT_MS = 20_000;
 
@@ -32,8 +36,8 @@ function openPool(origin: string, more: Partial<PlainPoolOptions> = {}): PlainPo
   return pool;
 }
 
-function openUndici(): Client {
-  const connect = joinAnswerChunks(buildConnector({}));
+function openUndici(where: undiciConnector.BuildOptions = {}): Client {
+  const connect = joinAnswerChunks(buildConnector(where));
   return new Agent({ keepAliveTimeout: LIMIT_MS, pipelining: 1, allowH2: false, connect });
 }
 
@@ -154,6 +158,16 @@ describe('beside undici', () => {
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
+/** An answer of so many bytes, in chunks of one byte but for the last: what is sent behind it comes with the next read. */
+function toFineAnswer(size_bytes: number): string {
+  const head = `${OK.slice(0, OK.indexOf('\r\n'))}\r\nTransfer-Encoding: chunked\r\n\r\n`;
+  const end = '0\r\n\r\n';
+  const body_bytes = size_bytes - head.length - end.length;
+  const ones = Math.floor(body_bytes / 6) - 5;
+  const last_bytes = body_bytes - 6 * ones - 6;
+  return `${head}${'1\r\na\r\n'.repeat(ones)}${last_bytes.toString(16)}\r\n${'b'.repeat(last_bytes)}\r\n${end}`;
+}
+
 describe('the connections', () => {
   it('carry one call after the other, and are as many as there are calls at once', async () => {
     const upstream = await openRawUpstream();
@@ -189,6 +203,40 @@ describe('the connections', () => {
     await next.until(/\r\n\r\n$/);
     next.socket.write(OK);
     expect((await second.over).body).toBe('ok');
+  });
+
+  it.each<[string, (socketPath: string) => Client]>([
+    [
+      'the plain client',
+      (socketPath) => openPool('http://a', { connect: buildConnector({ socketPath, ...readTogether() }) }),
+    ],
+    ['undici', (socketPath) => openUndici({ socketPath })],
+  ])('of %s are closed at once when more comes behind a finely cut answer', async (_name, open) => {
+    // What is written to a Unix socket can be read at once, the whole of it.
+    const socketPath = join(tempDir(), 'socket');
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.on('data', (request: Buffer) => {
+        const isFirst = request.includes('/first');
+        socket.write(isFirst ? toFineAnswer(64 * 1024) + OK.replace('ok', 'no') : OK);
+      });
+    });
+    await once(server.listen(socketPath), 'listening');
+    onTestFinished(() => void server.close());
+    const client = open(socketPath);
+    onTestFinished(async () => void (await client.destroy(new Error('the test is over'))));
+    // Many connections bring what is cut finely: each read waits for its turn.
+    let isBusy = true;
+    const keepBusy = () => {
+      if (isBusy) inOwnTurn(keepBusy);
+    };
+    onTestFinished(() => {
+      isBusy = false;
+    });
+    for (let count = 0; count < 100; count += 1) inOwnTurn(keepBusy);
+    expect((await call(client, 'http://a', { path: '/first' }).over).error).toBeUndefined();
+    for (let turns = 0; turns < 10; turns += 1) await turn();
+    expect((await call(client, 'http://a').over).body).toBe('ok');
   });
 
   it.each([
@@ -235,6 +283,49 @@ describe('the connections', () => {
     expect(waiting.controller).toBeUndefined();
     expect(failures).toEqual(['/moved']);
     await closed;
+  });
+
+  it('that were closed before anybody was told of it carry no call', async () => {
+    const upstream = await openRawUpstream();
+    const sockets: Socket[] = [];
+    const connect = buildConnector({ timeout: LIMIT_MS, ...readTogether() });
+    const pool = openPool(upstream.origin, {
+      connect: (options, callback) =>
+        connect(options, (...made) => {
+          if (made[1] !== null) sockets.push(made[1]);
+          callback(...made);
+        }),
+    });
+    const first = call(pool, upstream.origin);
+    const { socket, until } = await upstream.connection(0);
+    await until(/\r\n\r\n$/);
+    socket.write(OK);
+    await first.over;
+    for (let turns = 0; turns < 3; turns += 1) await turn();
+    const second = call(pool, upstream.origin);
+    const release = sockets.map((socket) => cutSocket(socket));
+    const next = await upstream.connection(1);
+    await next.until(/\r\n\r\n$/);
+    next.socket.write(OK);
+    expect((await second.over).body).toBe('ok');
+    for (const tell of release) tell();
+  });
+
+  it('carry other calls in place of those that are given up when they are to be sent', async () => {
+    const upstream = await openRawUpstream();
+    const pool = openPool(upstream.origin);
+    const dispatch: Dispatcher['dispatch'] = (options, handler) =>
+      pool.dispatch(options, {
+        ...handler,
+        onRequestStart: (controller) => controller.abort(new Error('enough')),
+      });
+    expect((await call({ dispatch }, upstream.origin).over).error).toBe('enough');
+    for (let turns = 0; turns < 3; turns += 1) await turn();
+    const { over } = call(pool, upstream.origin);
+    await eventually(() => upstream.connections.some(({ text }) => text.endsWith('\r\n\r\n')));
+    expect(upstream.connections).toHaveLength(1);
+    upstream.connections[0]?.socket.write(OK);
+    expect((await over).body).toBe('ok');
   });
 
   it('that cannot be made fail the call, which was not begun', async () => {

@@ -20,7 +20,7 @@ export class AnswerJoiner {
     this.#release = release;
   }
 
-  /** True when the last read was cut finely. */
+  /** True when the last read was cut finely, and the answer goes on. */
   get isFine(): boolean {
     return this.#isFine;
   }
@@ -69,8 +69,9 @@ export class AnswerJoiner {
     if (this.#body !== undefined) {
       const rewritten = new Rewritten(read);
       this.#body.follow(read, 0, rewritten);
-      this.#isFine = rewritten.isFine;
       this.#keep(this.#body);
+      // What comes behind the answer nobody has asked for. It does not wait: the next call would take it for its answer.
+      this.#isFine = rewritten.isFine && this.#body !== undefined;
       return rewritten.result();
     }
     if (this.#early === undefined) return read;

@@ -23,8 +23,6 @@ export class ChunkDecoder {
   #digits = 0;
   #line_bytes = 0;
   #extensions = '';
-  /** The number of chunks that began in the last read. */
-  chunks = 0;
   /** Where the bytes of the body are in the last read. */
   from = 0;
   to = 0;
@@ -37,7 +35,6 @@ export class ChunkDecoder {
 
   /** Goes through `read` from `at` on, whose bytes it moves. Returns where it has stopped: at the end, behind the last chunk, or at a fault. */
   decode(read: Buffer, at: number): number {
-    this.chunks = 0;
     this.from = at;
     this.to = at;
     let next = at;
@@ -125,7 +122,6 @@ export class ChunkDecoder {
     this.#state = this.#left === 0 ? 'over' : 'data';
     this.#digits = 0;
     this.#line_bytes = 0;
-    this.chunks += 1;
   }
 
   #fail(message: string): void {

@@ -92,3 +92,16 @@ it('keeps nothing of the memory of a read', () => {
   }
   expect(told).toEqual(['X-Name', 'value', 'Transfer-Encoding', 'chunked', 'ok', 'X-Sum', '1']);
 });
+
+it.each([
+  ['small chunks', '1\r\na\r\n', true],
+  ['sizes with long extensions', `1;${'a'.repeat(16_000)}\r\nb\r\n`, true],
+  ['sizes with many zeros', `${'0'.repeat(16_000)}1\r\nb\r\n`, true],
+  ['larger chunks', `400\r\n${'a'.repeat(1_024)}\r\n`, false],
+])('counts by what is between the bytes of a body whether a read of %s is finely cut', (_name, chunk, isFine) => {
+  const parser = new AnswerParser({ onBegin() {}, onHead() {}, onData() {}, onEnd() {} });
+  parser.begin();
+  const body = chunk.repeat(Math.ceil((64 * 1024) / chunk.length));
+  parser.push(copyOf(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${body}`));
+  expect(parser.isFine).toBe(isFine);
+});
