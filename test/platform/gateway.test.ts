@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { Secret } from '../../src/core/secret.ts';
 import type { NewAdminConnector } from '../../src/platform/admin.ts';
 import type { NewCatalogueEntry } from '../../src/platform/catalogue/catalogue-entry.ts';
+import { openSqliteStorage } from '../../src/platform/storage/sqlite-storage.ts';
 import { startEchoProvider } from '../support/echo-provider.ts';
 import { eventually } from '../support/eventually.ts';
 import { openTestPlatform } from '../support/open-platform.ts';
@@ -161,6 +162,19 @@ test('a stream ends when a changed policy does not allow it any more, and the re
   expect(text.endsWith('0\r\n\r\n')).toBe(false);
   await connection.closed;
   await eventually(() => platform.log.some(({ ended, reason }) => ended === 'cut' && reason === 'endpoint_blocked'));
+});
+
+test('a connector that was deleted beside the platform serves no call, also of a token that comes for the first time', async () => {
+  const { platform, provider, token, get } = await openWith({});
+  const other = await platform.admin.createToken({ organization: 'acme', sprite: 'dev-1' });
+  const path = '/v1/gateway/sample/conn_1/x';
+  // The second call finds the connector kept.
+  for (const _ of ['first', 'second']) expect((await get('/x')).status).toBe(200);
+  await using beside = openSqliteStorage(platform.dir);
+  expect(await beside.run('DELETE FROM connectors')).toBe(1);
+  expect((await platform.call({ path, token: other })).status).toBe(404);
+  expect((await platform.call({ path, token })).status).toBe(404);
+  expect(provider.requests).toHaveLength(2);
 });
 
 test('the end of the platform ends open calls', async () => {

@@ -154,6 +154,8 @@ async function toPrincipal(
   trial.forgive();
   guard.rate.learn(name, caller.organization.id);
   guard.rate.take(name, kind);
+  // No look has come before, and what is kept for other callers of its organization is kept for it as well.
+  await guard.callers.look();
   return caller;
 }
 
