@@ -25,7 +25,8 @@ export interface Connections {
 
 interface Connection {
   readonly socket: Socket;
-  readonly answers: Set<ServerResponse>;
+  /** A few at most. In a Set, each would stay in memory for long: see `OpenList`. */
+  readonly answers: ServerResponse[];
   /** The bytes read when the last answer was complete: any further byte is the beginning of a request. */
   read_bytes: number;
 }
@@ -36,19 +37,19 @@ export function watchConnections(server: Server, event = 'connection'): Connecti
   let patient = false;
 
   server.on(event, (socket: Socket) => {
-    connections.set(socket, { socket, answers: new Set(), read_bytes: 0 });
+    connections.set(socket, { socket, answers: [], read_bytes: 0 });
     socket.once('close', () => connections.delete(socket));
   });
 
   function closeIdle(which?: 'used'): void {
     for (const { socket, answers, read_bytes } of connections.values()) {
-      const isIdle = answers.size === 0 && socket.bytesRead === read_bytes;
+      const isIdle = answers.length === 0 && socket.bytesRead === read_bytes;
       if (isIdle && (which === undefined || read_bytes > 0)) socket.destroy();
     }
   }
 
   function unanswered(): ServerResponse[] {
-    return [...connections.values()].flatMap(({ answers }) => [...answers].filter((answer) => !answer.headersSent));
+    return [...connections.values()].flatMap(({ answers }) => answers.filter((answer) => !answer.headersSent));
   }
 
   // `close` calls this function of node:http, whose own version cuts answers that are written but not yet sent.
@@ -59,16 +60,17 @@ export function watchConnections(server: Server, event = 'connection'): Connecti
   return {
     begin({ socket }, response, onEnd) {
       const connection = connections.get(socket);
-      connection?.answers.add(response);
+      connection?.answers.push(response);
       response.on('close', () => {
         if (connection !== undefined) {
-          connection.answers.delete(response);
+          const at = connection.answers.indexOf(response);
+          if (at >= 0) connection.answers.splice(at, 1);
           connection.read_bytes = socket.bytesRead;
         }
         onEnd();
       });
     },
-    isAnswering: (socket) => (connections.get(socket)?.answers.size ?? 0) > 0,
+    isAnswering: (socket) => (connections.get(socket)?.answers.length ?? 0) > 0,
     lastAnswers() {
       for (const response of unanswered()) response.setHeader('connection', 'close');
     },

@@ -2,6 +2,7 @@
 // have signed out, and a URL may not be public any more.
 import { inBatches } from '../../core/in-batches.ts';
 import type { Log } from '../../core/log.ts';
+import { type Listed, OpenList } from '../../core/open-list.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import type { Changes } from '../changes.ts';
 import type { SpriteTarget } from './host-names.ts';
@@ -14,7 +15,7 @@ export interface OpenCallsDeps {
   readonly log: Pick<Log, 'info' | 'warn'>;
 }
 
-export interface OpenCall {
+export interface OpenCall extends Listed {
   readonly exchange: Exchange;
   readonly name: string;
   /** It was open at the last look, so that what is over at once costs nothing here. */
@@ -23,7 +24,7 @@ export interface OpenCall {
 
 export class OpenCalls {
   readonly #deps: OpenCallsDeps;
-  readonly #open = new Set<OpenCall>();
+  readonly #open = new OpenList<OpenCall>();
   #isLooking = false;
 
   constructor(deps: OpenCallsDeps) {
@@ -32,7 +33,7 @@ export class OpenCalls {
   }
 
   begin(exchange: Exchange, name: string): OpenCall {
-    const call = { exchange, name, wasOpen: false };
+    const call = { exchange, name, wasOpen: false, place: -1 };
     this.#open.add(call);
     return call;
   }
@@ -45,7 +46,7 @@ export class OpenCalls {
     if (this.#isLooking) return;
     this.#isLooking = true;
     const due: OpenCall[] = [];
-    for (const call of this.#open) {
+    for (const call of this.#open.all()) {
       if (call.wasOpen) due.push(call);
       call.wasOpen = true;
     }
@@ -65,7 +66,7 @@ export class OpenCalls {
       this.#deps.log.warn({ err }, 'the access of an open request could not be judged again');
       return;
     }
-    if (!this.#open.has(call)) return;
+    if (call.place < 0) return;
     this.#deps.log.info({ name }, 'a request was cut because its caller has no access any more');
     exchange.request.socket.destroy();
   }
