@@ -215,8 +215,9 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
   #settle(ended: ExchangeEnd, reason?: RemoraError): void {
     if (this.#settled) return;
     this.#finish();
-    const counts = { request_bytes: this.#body.bytes, response_bytes: this.#response_bytes };
-    this.#resolve({ ended, status: this.#status, ...counts, ...(reason === undefined ? {} : { reason }) });
+    const [request_bytes, response_bytes] = [this.#body.bytes, this.#response_bytes];
+    const outcome = { ended, status: this.#status, request_bytes, response_bytes };
+    this.#resolve(reason === undefined ? outcome : { ...outcome, reason });
   }
 
   /** `reason`: why the upstream is to be let go. */

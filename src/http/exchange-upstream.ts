@@ -28,7 +28,7 @@ export interface ExchangeUpstream {
   /** The longest pause within an answer that has begun; default 0 = no limit. The duration of a body has no limit. */
   readonly idleTimeout_ms?: number;
   /** Asks the upstream for a WebSocket; any answer but 101 reaches the caller like other answers. */
-  readonly tunnel?: ExchangeTunnel;
+  readonly tunnel?: ExchangeTunnel | undefined;
   /** What is sent in place of the caller's body, which was read before. The headers must fit. */
   readonly body?: Buffer;
   /** Default 32 MiB. */

@@ -20,21 +20,27 @@ export function streamExchange(
   return new Promise((resolve, reject) => {
     response.on('error', ignore);
     const headers = upstream.headers.request(request.rawHeaders);
-    const begin = (body: CallerBody | undefined): void => {
-      if (body === undefined) {
-        resolve({ ended: 'caller_gone', status: undefined, request_bytes: 0, response_bytes: 0 });
-        return;
-      }
-      const parts = { request, response, upstream, headers, body };
-      const onNotSent = () => void tryAgain(parts).then(resolve, reject);
-      new ExchangeAttempt(parts, resolve, reject, onNotSent).run();
-    };
     const { bodyCap_bytes = BODY_CAP_BYTES, bodyIdle_ms } = upstream;
     const given = upstream.body === undefined ? undefined : wholeBody(upstream.body);
-    const read = given ?? readCallerBody(request, response, bodyCap_bytes, bodyIdle_ms);
-    if (read instanceof Promise) read.then(begin).catch(reject);
-    else begin(read);
+    const body = given ?? readCallerBody(request, response, bodyCap_bytes, bodyIdle_ms);
+    if (!(body instanceof Promise)) begin({ request, response, upstream, headers, body }, resolve, reject);
+    else {
+      const onRead = (read: CallerBody | undefined) => {
+        if (read !== undefined) begin({ request, response, upstream, headers, body: read }, resolve, reject);
+        else resolve({ ended: 'caller_gone', status: undefined, request_bytes: 0, response_bytes: 0 });
+      };
+      body.then(onRead).catch(reject);
+    }
   });
+}
+
+function begin(
+  parts: AttemptParts,
+  resolve: (outcome: ExchangeOutcome) => void,
+  reject: (error: unknown) => void,
+): void {
+  const onNotSent = () => void tryAgain(parts).then(resolve, reject);
+  new ExchangeAttempt(parts, resolve, reject, onNotSent).run();
 }
 
 async function tryAgain(parts: AttemptParts): Promise<ExchangeOutcome> {

@@ -46,14 +46,7 @@ export function createMachineTraffic(now_ms: () => number, quietKept = QUIET_KEP
       total += 1;
       open.set(machine_id, (open.get(machine_id) ?? 0) + 1);
       quiet.delete(machine_id);
-      let isOver = false;
-      return {
-        [Symbol.dispose]() {
-          if (isOver) return;
-          isOver = true;
-          end(machine_id);
-        },
-      };
+      return new Counted(machine_id, end);
     },
     inFlight: (machine_id) => open.get(machine_id) ?? 0,
     quietSince_ms: (machine_id) => quiet.get(machine_id),
@@ -61,4 +54,21 @@ export function createMachineTraffic(now_ms: () => number, quietKept = QUIET_KEP
       return total;
     },
   };
+}
+
+/** A class, and no object of functions, because there is one for each request. */
+class Counted implements Disposable {
+  readonly #machine_id: string;
+  #end: ((machine_id: string) => void) | undefined;
+
+  constructor(machine_id: string, end: (machine_id: string) => void) {
+    this.#machine_id = machine_id;
+    this.#end = end;
+  }
+
+  [Symbol.dispose](): void {
+    const end = this.#end;
+    this.#end = undefined;
+    end?.(this.#machine_id);
+  }
 }

@@ -1,6 +1,7 @@
 // Which headers cross the proxy, and what it writes itself. Lists are flat, name and value in turn, as they were sent. Pure.
 import { foldHeaderName } from '../../core/http/header-name.ts';
 import { toNominated } from '../../core/http/nominated-headers.ts';
+import { rememberNames } from '../../core/http/remember-names.ts';
 
 /** What the proxy says of a caller. */
 export interface CallerFacts {
@@ -53,6 +54,31 @@ const OWN_TOKEN = /\bremora_/;
 /** The cookies that the proxy sets on the names that it serves. */
 const OWN_COOKIE = /^\s*=?(?:__Host-)?remora-/i;
 
+/** What is made of a header of a request, by its name. */
+const ofRequest = rememberNames((name) => {
+  const key = foldHeaderName(name);
+  return { key, rule: toRequestRule(name, key) };
+});
+
+function toRequestRule(name: string, key: string): 'dropped' | 'authorization' | 'cookie' | 'passed' {
+  if (droppedFromRequest.has(key) || isOfFamily(key)) return 'dropped';
+  if (key === 'authorization' || key === 'cookie') return key;
+  if (key !== 'content-length' && key !== 'host') return 'passed';
+  // Another spelling is another length to some server.
+  return name.toLowerCase() === key ? 'passed' : 'dropped';
+}
+
+const ofAnswer = rememberNames((name) => {
+  const key = foldHeaderName(name);
+  return { key, rule: toAnswerRule(key) };
+});
+
+function toAnswerRule(key: string): 'dropped' | 'set-cookie' | 'passed' {
+  const isOwn = key.startsWith('remora-') || key.startsWith('fly-replay') || key.startsWith('proxy-');
+  if (isOwn || droppedFromAnswer.has(key)) return 'dropped';
+  return key === 'set-cookie' ? key : 'passed';
+}
+
 /** A class, and no object of functions, because there is one for each request. */
 export class ProxyHeaders {
   readonly #facts: CallerFacts;
@@ -69,15 +95,12 @@ export class ProxyHeaders {
     const kept: string[] = [];
     for (let index = 0; index + 1 < headers.length; index += 2) {
       const name = headers[index] ?? '';
-      const key = foldHeaderName(name);
-      if (droppedFromRequest.has(key) || nominated.has(key) || isOfFamily(key)) continue;
+      const { key, rule } = ofRequest(name);
+      if (rule === 'dropped' || nominated.has(key)) continue;
       const value = headers[index + 1] ?? '';
-      if (key === 'content-length' || key === 'host') {
-        // Another spelling is another length to some server.
-        if (name.length === key.length && name.toLowerCase() === key) kept.push(name, value);
-      } else if (key === 'authorization') {
+      if (rule === 'authorization') {
         if (!OWN_TOKEN.test(value)) kept.push(name, value);
-      } else if (key === 'cookie') {
+      } else if (rule === 'cookie') {
         const passed = withoutOwnCookies(value);
         if (passed !== '') kept.push(name, passed);
       } else kept.push(name, value);
@@ -105,11 +128,10 @@ export class ProxyHeaders {
     const kept: string[] = [];
     for (let index = 0; index + 1 < headers.length; index += 2) {
       const name = headers[index] ?? '';
-      const key = foldHeaderName(name);
-      if (droppedFromAnswer.has(key) || nominated.has(key)) continue;
-      if (key.startsWith('remora-') || key.startsWith('fly-replay') || key.startsWith('proxy-')) continue;
+      const { key, rule } = ofAnswer(name);
+      if (rule === 'dropped' || nominated.has(key)) continue;
       const value = headers[index + 1] ?? '';
-      if (key !== 'set-cookie') kept.push(name, value);
+      if (rule !== 'set-cookie') kept.push(name, value);
       else if (!OWN_COOKIE.test(value)) kept.push(name, withoutDomain(value));
     }
     return kept;

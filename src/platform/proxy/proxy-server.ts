@@ -8,14 +8,15 @@ import { type MapError, toKnownError } from '../../http/error-answer.ts';
 import type { Exchange } from '../../http/exchange.ts';
 import type { Shutdown } from '../../http/shutdown.ts';
 import type { AppRoute } from './app-route.ts';
-import type { HostNames, HostTarget, SpriteTarget } from './host-names.ts';
+import type { HostNames, HostTarget } from './host-names.ts';
 import type { OpenCalls } from './open-calls.ts';
 import type { OwnPages } from './own-pages.ts';
 import { parseHost, toHostName } from './parse-host.ts';
+import type { Passage } from './passage.ts';
 import { answerError } from './proxy-pages.ts';
-import type { LoggedRequest, RequestLog } from './request-log.ts';
+import type { RequestLog } from './request-log.ts';
 import type { SpriteRoute } from './sprite-route.ts';
-import type { UrlAccess } from './url-access.ts';
+import type { AccessVerdict, UrlAccess } from './url-access.ts';
 import { isNavigation } from './wants-page.ts';
 
 export interface ProxyServerDeps {
@@ -48,8 +49,17 @@ export function createProxyServer(deps: ProxyServerDeps): Server {
     upgrades: (_request, protocol) => protocol === 'websocket',
     serve(exchange, problem) {
       const logged = requests.begin(exchange.request, exchange.response);
-      const served = problem === undefined ? serve(deps, exchange, logged) : Promise.reject(problem);
-      served.catch((error: unknown) => fail(error, exchange)).finally(() => requests.end(logged));
+      const passage: Passage = { logged, call: undefined, counted: undefined };
+      begin(deps, exchange, passage, problem).then(
+        () => end(deps, passage),
+        (error: unknown) => {
+          try {
+            fail(error, exchange);
+          } finally {
+            end(deps, passage);
+          }
+        },
+      );
     },
     shutdown,
     log,
@@ -60,20 +70,59 @@ export function createProxyServer(deps: ProxyServerDeps): Server {
   return server;
 }
 
-async function serve(deps: ProxyServerDeps, exchange: Exchange, logged: LoggedRequest): Promise<void> {
-  const { request, response } = exchange;
+/** Throws nothing. Of a request whose way is known and which waits for nothing it makes no promise of its own. */
+function begin(
+  deps: ProxyServerDeps,
+  exchange: Exchange,
+  passage: Passage,
+  problem: RemoraError | undefined,
+): Promise<unknown> {
+  try {
+    if (problem !== undefined) throw problem;
+    return serve(deps, exchange, passage);
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
+function end({ open, requests }: ProxyServerDeps, { logged, call, counted }: Passage): void {
+  counted?.[Symbol.dispose]();
+  if (call !== undefined) open.end(call);
+  requests.end(logged);
+}
+
+function serve(deps: ProxyServerDeps, exchange: Exchange, passage: Passage): Promise<unknown> {
+  const { request } = exchange;
   checkRequest(request);
   deps.shutdown.checkOpen();
   const name = toHostName(request.headers.host ?? '');
-  const target = name === undefined ? undefined : (deps.names.recall(name) ?? (await find(deps, name)));
-  if (name === undefined || target === undefined) {
-    const message = `no such host is served here; the names are {sprite}.{organization}.${deps.domain} and {app}.apps.${deps.domain}`;
-    throw new RemoraError('unknown_host', message);
-  }
-  logged.target = target;
-  if (deps.pages.isOwn(request.url ?? '')) return await deps.pages.serve(request, response, name);
-  if (target.type === 'app') return await deps.apps.serve(exchange, target);
-  return await serveSprite(deps, exchange, name, target);
+  if (name === undefined) throw noHost(deps);
+  const target = deps.names.recall(name);
+  if (target !== undefined) return serveTarget(deps, exchange, passage, name, target);
+  return find(deps, name).then((found) => {
+    if (found === undefined) throw noHost(deps);
+    return serveTarget(deps, exchange, passage, name, found);
+  });
+}
+
+function serveTarget(
+  deps: ProxyServerDeps,
+  exchange: Exchange,
+  passage: Passage,
+  name: string,
+  target: HostTarget,
+): Promise<unknown> {
+  const { request, response } = exchange;
+  passage.logged.target = target;
+  if (deps.pages.isOwn(request.url ?? '')) return deps.pages.serve(request, response, name);
+  if (target.type === 'app') return deps.apps.serve(exchange, target);
+  const enter = (verdict: AccessVerdict) => {
+    if (verdict !== 'allowed') return signOn(deps, exchange, name);
+    passage.call = deps.open.begin(exchange, name);
+    return deps.sprites.serve(exchange, target, passage);
+  };
+  const verdict = deps.access.judge(request, name, target);
+  return verdict instanceof Promise ? verdict.then(enter) : enter(verdict);
 }
 
 /** Undefined for a name that is none of this domain. */
@@ -82,19 +131,12 @@ async function find({ domain, names }: ProxyServerDeps, name: string): Promise<H
   return named === undefined ? undefined : await names.find(name, named);
 }
 
-async function serveSprite(
-  { access, pages, sprites, open }: ProxyServerDeps,
-  exchange: Exchange,
-  name: string,
-  target: SpriteTarget,
-): Promise<void> {
-  const { request, response } = exchange;
-  const judged = access.judge(request, name, target);
-  const verdict = judged instanceof Promise ? await judged : judged;
-  if (verdict === 'allowed') {
-    const call = open.begin(exchange, name);
-    return await sprites.serve(exchange, target).finally(() => open.end(call));
-  }
+async function signOn({ pages }: ProxyServerDeps, { request, response }: Exchange, name: string): Promise<void> {
   if (isNavigation(request)) return pages.sendToSignOn(request, response, name);
   throw new RemoraError('unauthorized', 'send Authorization: Bearer and a token of the organization or the sprite');
+}
+
+function noHost({ domain }: ProxyServerDeps): RemoraError {
+  const names = `{sprite}.{organization}.${domain} and {app}.apps.${domain}`;
+  return new RemoraError('unknown_host', `no such host is served here; the names are ${names}`);
 }
