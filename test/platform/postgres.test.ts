@@ -137,7 +137,7 @@ describe.skipIf(isWithoutPostgres())('PostgreSQL', () => {
 
   test('that is silent is given up by the caller that waits, and serves again when it goes on', async () => {
     const url = await server.createDatabase();
-    const session = createPostgresSession({ url, statement_ms: 5_000, answer_ms: 1_500 });
+    const session = createPostgresSession({ url, statement_ms: 5_000, answer_ms: 3_000 });
     const row = await session.one<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     signalRunning(row?.pid, 'SIGSTOP');
     try {

@@ -233,7 +233,8 @@ describe.skipIf(isWithoutPostgres())('two platforms on one database', () => {
       for (const platform of pair.platforms) {
         await eventually(async () => (await platform.call({ path: '/v1/sprites' })).status === 200);
         const body = { name: `after-${signal.toLowerCase()}-${platform === one ? 1 : 2}` };
-        expect((await platform.call({ method: 'POST', path: '/v1/sprites', body })).status).toBe(201);
+        const write = { method: 'POST', path: '/v1/sprites', body };
+        await eventually(async () => (await platform.call(write)).status === 201);
       }
     }
     expect([one, other].map(({ child }) => child.process.exitCode)).toEqual([null, null]);

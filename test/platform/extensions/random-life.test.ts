@@ -11,8 +11,7 @@ import {
 import { mishaps } from '../../support/extension-model/model-provider.ts';
 
 const NAMES = ['one', 'two', 'shared-a', 'shared-b'] as const;
-const fixed = ['1', '2a', '3f7', '4b1d', '5eed', '6c0ffee', '7a57e', '8badf00d'];
-const SEEDS = [...fixed, Math.floor(Math.random() * 0x7fffffff).toString(16)];
+const SEEDS = ['1', '2a', '3f7', '4b1d', '5eed', '6c0ffee', '7a57e', '8badf00d', '9ea2'];
 const STEPS = 25;
 
 /** Refusals are answers too: of a name that is taken, an extension that is not there, a variable that another one has. */

@@ -1,5 +1,4 @@
 // Many runs of the model, several at once, on one database; the first that goes wrong is made as short as it goes wrong still.
-import { randomHex } from '../../../src/core/urandom.ts';
 import { createOrganizationStore } from '../../../src/platform/organizations/organization-store.ts';
 import { openSqliteStorage } from '../../../src/platform/storage/sqlite-storage.ts';
 import { memoryDir } from '../memory-dir.ts';
@@ -7,22 +6,17 @@ import { drawPlan, type Plan } from './model-plan.ts';
 import { type ModelStorage, runPlan } from './run-model.ts';
 
 export interface ModelRuns {
-  readonly runs: number;
+  /** One run of each. */
+  readonly seeds: readonly string[];
   readonly atOnce: number;
-  /** The seed of a run that went wrong before; drawn where it is absent. */
-  readonly seed?: string | undefined;
 }
 
 const SHORTEN_MS = 60_000;
 
 /** Resolves with the shortest run that goes wrong, and undefined when none does. `REMORA_MODEL_SEED` runs one that was printed. */
-export async function runModel({
-  runs,
-  atOnce,
-  seed = process.env.REMORA_MODEL_SEED,
-}: ModelRuns): Promise<string | undefined> {
-  const seeds = seed === undefined ? Array.from({ length: runs }, () => randomHex(4)) : [seed];
-  return await runPlans(seeds.map(drawPlan), atOnce);
+export async function runModel({ seeds, atOnce }: ModelRuns): Promise<string | undefined> {
+  const printed = process.env.REMORA_MODEL_SEED;
+  return await runPlans((printed === undefined ? seeds : [printed]).map(drawPlan), atOnce);
 }
 
 /** What `runModel` does, with plans that are given. */
