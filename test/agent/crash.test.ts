@@ -6,10 +6,12 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { startAgent } from '../support/agent-process.ts';
 import { ask } from '../support/ask.ts';
+import { readGatewayLog } from '../support/gateway-log.ts';
 import { remoraPath } from '../support/run-remora.ts';
 import { soon } from '../support/soon.ts';
 import { openStandInPlatform } from '../support/stand-in-platform.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { untilJudged } from '../support/until-judged.ts';
 
 const connectors = [{ id: 'conn_1', provider: 'openai', access_policy: { allow_all: true } }];
 
@@ -27,11 +29,12 @@ it.each(['error', 'rejection'] as const)(
     const platform = await openStandInPlatform({ connectors, onGateway: (request) => void request.resume() });
     const settings = { REMORA_BASE_URL: platform.url, REMORA_TOKEN: 'canary-token', REMORA_SPRITE: 'dev-1' };
     const agent = await startAgent({ ...settings, ...withFault(kind) });
+    await untilJudged(agent);
     const target = '/v1/gateway/openai/conn_1/v1/models';
     const answers = Promise.allSettled([agent.get(target), agent.ask({ method: 'POST', target, body: 'work' })]);
     await soon(() => expect(platform.calls).toHaveLength(2));
     // The thread of the log runs by then: to start it may take longer on a busy machine than an agent has for its last records.
-    await agent.get('/v1/gateway/log');
+    await readGatewayLog(agent.socket);
     agent.child.kill('SIGUSR2');
     expect(await agent.ended).toBe(1);
     expect(agent.log()).toMatch(/"level":60.*boom.*nobody caught/);
@@ -39,9 +42,7 @@ it.each(['error', 'rejection'] as const)(
 
     const next = await startAgent(settings, agent.dir);
     const record = { decision: 'allow', path: '/v1/models', code: 'shutting_down' };
-    await soon(async () =>
-      expect((await next.get('/v1/gateway/log')).json).toMatchObject({ records: [record, record] }),
-    );
+    expect((await readGatewayLog(next.socket)).records).toMatchObject([record, record]);
   },
 );
 

@@ -51,7 +51,7 @@ test('a state directory from before the log and the history had files and batche
     parts: { store: { state: 'ok' } },
   });
   for (const target of ['/v1/tasks', '/v1/gateway/tokens', '/v1/gateway/log', '/v1/ports', '/v1/machine']) {
-    expect([target, (await agent.get(target)).status]).toEqual([target, 200]);
+    await soon(async () => expect([target, (await agent.get(target)).status]).toEqual([target, 200]));
   }
   await soon(async () =>
     expect((await agent.get('/v1/replication/app.db')).json).toMatchObject({
@@ -77,7 +77,7 @@ test('the first agent.db there was is brought to what there is today, and its ev
   const agent = await startAgent({}, dir);
   expect((await agent.get('/v1/status')).json).toMatchObject({ parts: { store: { state: 'ok' } } });
   expect(await firstEvent(agent.socket)).toBeGreaterThanOrEqual(2_048);
-  expect((await agent.get('/v1/gateway/log')).status).toBe(200);
+  await soon(async () => expect((await agent.get('/v1/gateway/log')).status).toBe(200));
   const made = await agent.ask({
     method: 'POST',
     target: '/v1/tasks',

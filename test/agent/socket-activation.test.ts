@@ -2,6 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { ask } from '../support/ask.ts';
 import { loudly } from '../support/loudly.ts';
@@ -37,6 +38,8 @@ it.skipIf(missing)(
     );
     onTestFinished(() => void child.kill('SIGKILL'));
     await expect.poll(() => existsSync(paths.readonly)).toBe(true);
+    // A path is there a moment before its socket takes connections.
+    await sleep(100);
 
     // All three are in the queue before the daemon exists: the first of them starts it.
     const answers = await Promise.all([

@@ -239,7 +239,9 @@ describe('a start that lacks files serves, says so, and stops at SIGTERM', () =>
           replication: { state: expect.stringMatching(/degraded|failed/) },
         },
       });
-    expect((await agent.get('/v1/replication')).json).toMatchObject({ cache: { state: 'memory' } });
+    await expect
+      .poll(async () => (await agent.get('/v1/replication')).json)
+      .toMatchObject({ cache: { state: 'memory' } });
     agent.child.kill('SIGTERM');
     expect(await agent.ended).toBe(0);
   });

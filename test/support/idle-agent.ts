@@ -38,6 +38,8 @@ export type IdleAgentOptions = Partial<IdleOptions['config']> & {
   readonly retryMin_ms?: number;
   /** The run time of the machine; the time that passes when absent. */
   readonly runClock?: IdleOptions['runClock'];
+  /** What is there when it starts. */
+  readonly begin?: (world: IdleAgent['world']) => void;
   /** Plays the suspend; accepted at once when absent. */
   readonly suspend?: IdleOptions['suspend'];
 };
@@ -85,6 +87,7 @@ export async function startIdleAgent(options: IdleAgentOptions = {}): Promise<Id
     stop.abort();
     await idle[Symbol.asyncDispose]();
   });
+  options.begin?.(world);
   idle.start(stop.signal);
   const { idle: row } = taskOperations;
   const { path } = await serveEdge({ idle: row }, idle.handlers);

@@ -73,6 +73,8 @@ export async function startReplicationAgent(options: ReplicationAgentOptions = {
   const { path } = await serveEdge(replicationOperations, replication.handlers);
   const abort = new AbortController();
   await replication.start(abort.signal);
+  // The thread of the cache may start later on a busy machine; what comes before that is a gap of its history.
+  await eventually(() => replication.status().cache.state !== 'failed');
 
   let stopped: Promise<void> | undefined;
   async function end(): Promise<void> {

@@ -10,7 +10,7 @@ import { readLines } from '../../support/read-lines.ts';
 import { remoraPath } from '../../support/run-remora.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-const UNTIL = { timeout: 15_000 };
+const UNTIL = { timeout: 60_000 };
 const SUSPEND = 'POST /v1/apps/shop/machines/m1/suspend';
 
 /** A machines API that knows one machine, which may be suspended, and takes no suspend seriously. */

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Hold } from '../../../src/core/holds/hold-book.ts';
 import { RemoraError } from '../../../src/core/remora-error.ts';
 import { createSs } from '../../../src/linux/sockets/ss.ts';
-import { startIdleAgent } from '../../support/idle-agent.ts';
+import { type IdleAgent, startIdleAgent } from '../../support/idle-agent.ts';
 import { startListenerProcess } from '../../support/listener-process.ts';
 import { loudly } from '../../support/loudly.ts';
 import { startTalkerProcess } from '../../support/talker-process.ts';
@@ -77,8 +77,8 @@ function openSendClock() {
 
 describe('a machine without work', () => {
   it('suspends itself once its time has come, and says how long it was idle', async () => {
-    const agent = await startIdleAgent({ idleAfter_ms: AFTER_MS });
     const begun = performance.now();
+    const agent = await startIdleAgent({ idleAfter_ms: AFTER_MS });
     await expect.poll(agent.asks).toBe(1);
     expect(performance.now() - begun).toBeGreaterThan(AFTER_MS - 50);
     const event = agent.events.find(({ type }) => type === 'idle_suspend');
@@ -184,8 +184,7 @@ describe('a machine at work', () => {
         return [];
       },
     };
-    const agent = await startIdleAgent({ idleAfter_ms: AFTER_MS, ss });
-    begin(agent.world);
+    const agent = await startIdleAgent({ idleAfter_ms: AFTER_MS, ss, begin });
     expect(await agent.report()).toMatchObject({
       idle: false,
       idle_since: null,
@@ -215,8 +214,8 @@ describe('a machine at work', () => {
 describe('without `ss`', () => {
   it('every open connection counts, and the report says why', async () => {
     const { port, talker, id } = await openConnection();
-    const agent = await startIdleAgent({ idleAfter_ms: AFTER_MS, ssCommand: '/nonexistent/ss' });
-    agent.world.ports = [port];
+    const begin = (world: IdleAgent['world']) => void world.ports.push(port);
+    const agent = await startIdleAgent({ idleAfter_ms: AFTER_MS, ssCommand: '/nonexistent/ss', begin });
     await sleep(1.5 * AFTER_MS);
     const report = await agent.report();
     expect(report.blockers).toMatchObject([
@@ -233,8 +232,8 @@ describe('without `ss`', () => {
     writeFileSync(hanging, '#!/bin/sh\nexec sleep 60\n');
     chmodSync(hanging, 0o755);
     const { port } = await openConnection();
-    const agent = await startIdleAgent({ idleAfter_ms: AFTER_MS, ssCommand: hanging });
-    agent.world.ports = [port];
+    const begin = (world: IdleAgent['world']) => void world.ports.push(port);
+    const agent = await startIdleAgent({ idleAfter_ms: AFTER_MS, ssCommand: hanging, begin });
     await expect.poll(async () => (await agent.report()).ignored.join()).toContain('`ss` did not answer within 300 ms');
     expect(agent.asks()).toBe(0);
   });

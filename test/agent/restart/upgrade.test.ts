@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest';
 import { ask } from '../../support/ask.ts';
 import { openOnce } from '../../support/at-end.ts';
+import { eventually } from '../../support/eventually.ts';
 import { copyProgram } from '../../support/program-copy.ts';
 import { type RestartedAgent, startRestartedAgent } from '../../support/restarted-agent.ts';
 import { startSupervisor } from '../../support/supervisor-process.ts';
@@ -66,7 +67,10 @@ it('waits for a program that a caller is connected to, and leaves a service alon
   await agent.ask({ ...define, body: JSON.stringify(kept) });
   const service = async () =>
     ((await agent.get('/v1/services/kept')).json as { state: { pid: number; status: string } }).state;
-  const { pid } = await service();
+  const { pid } = await eventually(async () => {
+    const found = await service();
+    return found.status === 'running' && found;
+  });
   const slow = ask(agent.socket, { method: 'POST', target: '/v1/exec?cmd=sh&cmd=-c&cmd=sleep+4;echo+whole' });
   await expect.poll(async () => (await agent.get('/v1/exec')).text).toContain('whole');
   program.install(NEWER);

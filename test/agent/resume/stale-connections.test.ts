@@ -11,7 +11,7 @@ import { loudly } from '../../support/loudly.ts';
 import { startTalkerProcess, type TalkerProcess } from '../../support/talker-process.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-const DEADLINE_MS = 5_000;
+const DEADLINE_MS = 60_000;
 
 function setUp(choice: Partial<StaleChoice>, ss = createSs(), procRoot = '/proc') {
   const events: [string, unknown][] = [];

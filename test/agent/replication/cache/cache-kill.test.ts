@@ -77,7 +77,7 @@ test('after a kill the positions are those of the last batch, and every id is a 
   expect(answer).toMatchObject({ txID: stored.position, state: 'stale', reason: 'the node is not connected' });
   expect(answer.age_ms).toBeGreaterThan(0);
   await node.restart();
-  const connection = await node.next(10_000);
+  const connection = await node.next();
   connection.open();
   const next = Number(`0x${stored.position}`) + 1;
   connection.send(tx('a', next));

@@ -81,6 +81,13 @@ async function openWriter(link: CacheLink) {
   };
 }
 
+/** Resolves when the file is open: a busy machine may need longer to start a thread than an open waits. */
+async function openOnThread(link: CacheLink) {
+  const opened = await openWriter(link);
+  await eventually(() => opened.writer.condition.state !== 'failed');
+  return opened;
+}
+
 test('a write that does not come back is told, and once it does everything is there', async () => {
   const link = stoppable();
   const { move, rows, writer } = await openWriter(link);
@@ -138,11 +145,11 @@ test('a file that does not open is not waited for, and gets everything once it d
 
 test('the thread ends when nothing is written, and the next write starts another', async () => {
   const link = createCacheThread(join(tempDir(), 'replication.db'), 50);
-  const { move, rows, writer } = await openWriter(link);
+  const { move, rows, writer } = await openOnThread(link);
   for (const n of [1, 2, 3]) {
     move(1);
     await writer.flush();
-    expect(writer.condition.state).toBe('file');
+    await eventually(() => writer.condition.state === 'file');
     await eventually(() => !link.isRunning);
     expect(await rows()).toEqual(Array.from({ length: n }, (_, at) => at + 1));
   }
@@ -151,7 +158,7 @@ test('the thread ends when nothing is written, and the next write starts another
 test('a rest leaves one complete file and no thread', async () => {
   const path = join(tempDir(), 'replication.db');
   const link = createCacheThread(path);
-  const { move, rows, writer } = await openWriter(link);
+  const { move, rows, writer } = await openOnThread(link);
   move(2);
   await writer.rest();
   expect(link.isRunning).toBe(false);
@@ -165,14 +172,15 @@ test('a rest leaves one complete file and no thread', async () => {
 test('a file that is gone when the thread starts again is made again, with what is known', async () => {
   const path = join(tempDir(), 'replication.db');
   const link = createCacheThread(path, 50);
-  const { move, rows, said, writer } = await openWriter(link);
+  const { move, rows, said, writer } = await openOnThread(link);
   move(2);
   await writer.flush();
   await eventually(() => !link.isRunning);
   writeFileSync(path, 'x'.repeat(10_000));
+  await eventually(() => writer.condition.state === 'file');
+  const before = said.length;
   move(1);
-  await eventually(() => said.length === 3);
-  expect(said).toEqual(['file', 'failed', 'file']);
+  await eventually(() => said.slice(before).includes('failed') && said.at(-1) === 'file');
   move(1);
   expect(await rows()).toEqual(['gap 1-2 not_saved', 3, 4]);
 });
@@ -181,7 +189,7 @@ test('memory that stands in for a file does not end with the thread', async () =
   const path = join(tempDir(), 'replication.db');
   mkdirSync(path);
   const link = createCacheThread(path, 50);
-  const { move, rows, writer } = await openWriter(link);
+  const { move, rows, writer } = await openOnThread(link);
   expect(writer.condition.state).toBe('memory');
   move(2);
   const since_ms = performance.now();
@@ -192,14 +200,14 @@ test('memory that stands in for a file does not end with the thread', async () =
 test('a thread that is gone is replaced, and its file goes on', async () => {
   const path = join(tempDir(), 'replication.db');
   const link = createCacheThread(path);
-  const { move, rows, writer } = await openWriter(link);
+  const { move, rows, writer } = await openOnThread(link);
   move(3);
   await writer.flush();
   // The next request finds no thread, as after a crash.
   await link[Symbol.asyncDispose]();
   move(1);
   await writer.flush();
-  expect(writer.condition.state).toBe('file');
+  await eventually(() => writer.condition.state === 'file');
   move(1);
   expect(await rows()).toEqual([1, 2, 3, 4, 5]);
 });
