@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { normalizeName } from '../../src/core/network-policy/domain-name.ts';
 import { openOnce } from '../support/at-end.ts';
+import { eventually } from '../support/eventually.ts';
 import type { Attempt } from '../support/network/attempt.ts';
 import { openNetworkCapture } from '../support/network/capture.ts';
 import { type NetworkPrograms, openNetworkPrograms } from '../support/network/programs.ts';
@@ -295,6 +296,8 @@ describe.skipIf(isWithoutNetworks(['/usr/bin/tcpdump', '/usr/bin/python3', '/usr
         await network.enforce(readPolicy(policy));
         const begun_ms = Date.now();
         const each = await tryLines(programs, lines);
+        // A program may end its connection a moment after it has said what came of it: that packet would be one of the next policy.
+        await eventually(() => world.run(['ss', '-tnH', '( dport = :80 or dport = :8080 )']).stdout === '');
         times.set(policy, [begun_ms, Date.now()]);
         each.forEach((one, index) => void had.set(`${policy}: ${lines[index]?.text}`, one));
       }

@@ -58,7 +58,7 @@ export async function startAgent(
   program?: string,
 ): Promise<AgentProcess> {
   const agent = spawnAgent(env, dir, program);
-  const deadline = performance.now() + 40_000;
+  const deadline = performance.now() + 120_000;
   for (;;) {
     // Health is answered before the parts are open; how ready they are, whatever that is, only then.
     const answer = await agent.get('/v1/ready').catch(() => undefined);

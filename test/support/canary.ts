@@ -35,9 +35,7 @@ export class CanarySearch {
 
   /** `name in path` for the files below a directory. */
   files(dir: string): readonly string[] {
-    return readdirSync(dir, { recursive: true, encoding: 'utf8' }).flatMap((path) =>
-      this.in(readFile(join(dir, path))).map((name) => `${name} in ${path}`),
-    );
+    return listAll(dir).flatMap((path) => this.in(readFile(join(dir, path))).map((name) => `${name} in ${path}`));
   }
 
   /** The same for the arguments and the environment of every process, but the environment of those that a supervisor has started for people. */
@@ -77,6 +75,17 @@ function toEncoded(text: string): readonly string[] {
 
 function toBothCases(encoded: string): readonly string[] {
   return [encoded, encoded.replace(/%../g, (digits) => digits.toLowerCase())];
+}
+
+/** Everything below a directory. It is read again where a directory in it is removed meanwhile. */
+function listAll(dir: string): readonly string[] {
+  for (let times = 1; ; times += 1) {
+    try {
+      return readdirSync(dir, { recursive: true, encoding: 'utf8' });
+    } catch (error) {
+      if (errorCode(error) !== 'ENOENT' || times === 20) throw error;
+    }
+  }
 }
 
 /** Empty where it is no file, or none any more. */

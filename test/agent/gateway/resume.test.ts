@@ -75,6 +75,7 @@ it('a call that is sent once more waits at the gate, and names the machine that 
       isAtGate = true;
       await gate.promise;
     },
+    early: false,
   });
   const waiting = ask(agent.path, { target });
   await soon(() => expect(platform.calls).toHaveLength(1));
