@@ -55,17 +55,28 @@ export function joinReads(socket: Readable, joiner: Joiner): JoinedReads {
     inOwnTurn(passHeld);
   }
 
+  /**
+   * What has waited only because something before it had to goes with that: it may come behind the end of an answer, where the next call would
+   * take it for its own.
+   */
   function passHeld(): void {
     isQueued = false;
     if (isBlocked || socket.destroyed) return;
-    const chunk = held.shift();
-    if (chunk !== undefined) pass(chunk);
+    for (let chunk = held.shift(); chunk !== undefined; chunk = held.shift()) {
+      pass(chunk);
+      const [next] = held;
+      if (isBlocked || next === undefined || isCostly(next)) break;
+    }
     queue();
   }
 
+  /** Judged by what was passed last as well. */
+  function isCostly(chunk: Buffer | null): boolean {
+    return joiner.isFine || (chunk !== null && joiner.mustWait?.(chunk) === true);
+  }
+
   function mustWait(chunk: Buffer | null): boolean {
-    if (isBlocked || held.length > 0 || joiner.isFine) return true;
-    return chunk !== null && joiner.mustWait?.(chunk) === true;
+    return isBlocked || held.length > 0 || isCostly(chunk);
   }
 
   socket.push = (chunk: Buffer | null) => {

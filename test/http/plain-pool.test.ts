@@ -158,7 +158,10 @@ describe('beside undici', () => {
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
-/** An answer of so many bytes, in chunks of one byte but for the last: what is sent behind it comes with the next read. */
+/** How much is read at once: what is sent behind so much comes with the next read. */
+const READ_BYTES = 64 * 1024;
+
+/** An answer of so many bytes, in chunks of one byte but for the last. */
 function toFineAnswer(size_bytes: number): string {
   const head = `${OK.slice(0, OK.indexOf('\r\n'))}\r\nTransfer-Encoding: chunked\r\n\r\n`;
   const end = '0\r\n\r\n';
@@ -166,6 +169,13 @@ function toFineAnswer(size_bytes: number): string {
   const ones = Math.floor(body_bytes / 6) - 5;
   const last_bytes = body_bytes - 6 * ones - 6;
   return `${head}${'1\r\na\r\n'.repeat(ones)}${last_bytes.toString(16)}\r\n${'b'.repeat(last_bytes)}\r\n${end}`;
+}
+
+/** An answer of so many bytes behind an informational one. */
+function toHintedAnswer(size_bytes: number): string {
+  const head = `HTTP/1.1 103 Early Hints\r\n\r\n${OK.slice(0, -'2\r\n\r\nok'.length)}`;
+  const body_bytes = size_bytes - head.length - '00000\r\n\r\n'.length;
+  return `${head}${body_bytes}\r\n\r\n${'b'.repeat(body_bytes)}`;
 }
 
 describe('the connections', () => {
@@ -211,20 +221,18 @@ describe('the connections', () => {
       (socketPath) => openPool('http://a', { connect: buildConnector({ socketPath, ...readTogether() }) }),
     ],
     ['undici', (socketPath) => openUndici({ socketPath })],
-  ])('of %s are closed at once when more comes behind a finely cut answer', async (_name, open) => {
+  ])('of %s are closed at once when more comes behind an answer that takes turns', async (_name, open) => {
     // What is written to a Unix socket can be read at once, the whole of it.
     const socketPath = join(tempDir(), 'socket');
     const server = createServer((socket) => {
       socket.on('error', () => undefined);
       socket.on('data', (request: Buffer) => {
-        const isFirst = request.includes('/first');
-        socket.write(isFirst ? toFineAnswer(64 * 1024) + OK.replace('ok', 'no') : OK);
+        const first = request.includes('/fine') ? toFineAnswer(READ_BYTES) : toHintedAnswer(READ_BYTES);
+        socket.write(request.includes('/again') ? OK : first + OK.replace('ok', 'no'));
       });
     });
     await once(server.listen(socketPath), 'listening');
     onTestFinished(() => void server.close());
-    const client = open(socketPath);
-    onTestFinished(async () => void (await client.destroy(new Error('the test is over'))));
     // Many connections bring what is cut finely: each read waits for its turn.
     let isBusy = true;
     const keepBusy = () => {
@@ -234,9 +242,13 @@ describe('the connections', () => {
       isBusy = false;
     });
     for (let count = 0; count < 100; count += 1) inOwnTurn(keepBusy);
-    expect((await call(client, 'http://a', { path: '/first' }).over).error).toBeUndefined();
-    for (let turns = 0; turns < 10; turns += 1) await turn();
-    expect((await call(client, 'http://a').over).body).toBe('ok');
+    for (const path of ['/fine', '/hinted']) {
+      const client = open(socketPath);
+      onTestFinished(async () => void (await client.destroy(new Error('the test is over'))));
+      expect((await call(client, 'http://a', { path }).over).error).toBeUndefined();
+      for (let turns = 0; turns < 10; turns += 1) await turn();
+      expect((await call(client, 'http://a', { path: '/again' }).over).body, path).toBe('ok');
+    }
   });
 
   it.each([
