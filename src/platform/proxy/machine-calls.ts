@@ -45,7 +45,12 @@ export class MachineCalls {
     const pools = this.#pools.get(way.channel) ?? new Map<string, PortCalls>();
     const key = `${toAuthority(way.port)}${way.isOneOfMany === true ? ' of many' : ''}`;
     const known = pools.get(key);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      // The last one is the one that was used last.
+      pools.delete(key);
+      pools.set(key, known);
+      return known;
+    }
     this.#pools.set(way.channel, pools);
     const pool = this.#open(way);
     pools.set(key, pool);
