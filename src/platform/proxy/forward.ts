@@ -64,7 +64,8 @@ class MachineUpstream implements ExchangeUpstream {
 
   /** Undefined for a body that is there as a whole before it is sent. */
   #findStreamed(): Pick<Dispatcher, 'dispatch'> | undefined {
-    const { headers, rawTrailers } = this.#request;
+    const request = this.#request;
+    const { headers } = request;
     const isChunked = headers['transfer-encoding'] !== undefined;
     const length = Number(headers['content-length'] ?? 0);
     // A caller that expects a 100 and sends no body is owed none (RFC 9110, section 10.1.1).
@@ -74,7 +75,8 @@ class MachineUpstream implements ExchangeUpstream {
       connect: () => connectTo(this.#way),
       isChunked,
       isAsking,
-      trailers: () => this.headers.trailers(rawTrailers),
+      // There when the body has ended.
+      trailers: () => this.headers.trailers(request.rawTrailers),
     });
   }
 }
