@@ -140,7 +140,7 @@ export class LanedCalls implements Pick<Dispatcher, 'dispatch'>, ConnectionOwner
 
   #take(): PlainConnection | undefined {
     let lane = this.#free.pop();
-    while (lane?.isGone === true) lane = this.#free.pop();
+    while (lane?.isOpen === false) lane = this.#free.pop();
     return lane;
   }
 
