@@ -10,21 +10,30 @@ export interface Listed {
 export class OpenList<T extends Listed> {
   readonly #items: T[] = [];
 
+  get size(): number {
+    return this.#items.length;
+  }
+
+  has(item: T): boolean {
+    return this.#items[item.place] === item;
+  }
+
   add(item: T): void {
     if (item.place >= 0) return;
     item.place = this.#items.length;
     this.#items.push(item);
   }
 
-  delete(item: T): void {
+  /** False when it is in this list no more. */
+  delete(item: T): boolean {
     const { place } = item;
-    const last = this.#items.at(-1);
-    if (last === undefined || this.#items[place] !== item) return;
-    this.#items.pop();
+    if (this.#items[place] !== item) return false;
+    const last = this.#items.pop();
     item.place = -1;
-    if (last === item) return;
+    if (last === undefined || last === item) return true;
     this.#items[place] = last;
     last.place = place;
+    return true;
   }
 
   /** Those that are open now: the result does not change. */

@@ -1,13 +1,17 @@
 // The calls that are being forwarded. A change of policy ends those that it no longer allows, the end of a token ends those that
 // were begun with it, and a machine with open calls is not idle.
+import { type Listed, OpenList } from '../../core/open-list.ts';
 import type { RemoraError } from '../../core/remora-error.ts';
 import { Cut } from '../../http/cut-signal.ts';
 import type { Target } from './policies/judge-call.ts';
 
 /** A call on its way, which must be disposed of when it is over. What forwards it listens to it: cutting it ends the call. */
-export class OpenCall extends Cut implements Disposable {
+export class OpenCall extends Cut implements Disposable, Listed {
   readonly target: Target;
   readonly isTunnel: boolean;
+  /** Its place among all calls that were opened. */
+  number = 0;
+  place = -1;
   readonly #onOver: (call: OpenCall) => void;
 
   constructor(target: Target, isTunnel: boolean, onOver: (call: OpenCall) => void) {
@@ -50,8 +54,9 @@ export interface OpenCalls {
 
 /** `onCut` is called for each call that ends because the policy no longer allows it. */
 export function createOpenCalls(onCut: (target: Target, reason: RemoraError) => void): OpenCalls {
-  const calls = new Set<OpenCall>();
+  const calls = new OpenList<OpenCall>();
   let total = 0;
+  let opened = 0;
 
   const forget = (call: OpenCall) => void calls.delete(call);
 
@@ -79,16 +84,18 @@ export function createOpenCalls(onCut: (target: Target, reason: RemoraError) => 
     open(target, isTunnel, until) {
       until?.throwIfAborted();
       const call = until === undefined ? new OpenCall(target, isTunnel, forget) : openUntil(until, target, isTunnel);
+      opened += 1;
+      call.number = opened;
       calls.add(call);
       return call;
     },
     endTunnels(reason) {
-      for (const call of [...calls]) if (call.isTunnel) call.cut(reason);
+      for (const call of calls.all()) if (call.isTunnel) call.cut(reason);
     },
     endAll(reason) {
-      for (const call of [...calls]) call.cut(reason);
+      for (const call of calls.all()) call.cut(reason);
     },
-    list: () => [...calls],
+    list: () => calls.all().toSorted((one, other) => one.number - other.number),
     has: (call) => calls.has(call),
     end,
     get size() {
@@ -96,7 +103,7 @@ export function createOpenCalls(onCut: (target: Target, reason: RemoraError) => 
     },
     tally() {
       const open = new Map<string, number>();
-      for (const { target } of calls) {
+      for (const { target } of calls.all()) {
         const owner = `${target.provider}/${target.connector_id}`;
         open.set(owner, (open.get(owner) ?? 0) + 1);
       }

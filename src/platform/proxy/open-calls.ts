@@ -66,7 +66,7 @@ export class OpenCalls {
       this.#deps.log.warn({ err }, 'the access of an open request could not be judged again');
       return;
     }
-    if (call.place < 0) return;
+    if (!this.#open.has(call)) return;
     this.#deps.log.info({ name }, 'a request was cut because its caller has no access any more');
     exchange.request.socket.destroy();
   }
