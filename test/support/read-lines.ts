@@ -26,7 +26,9 @@ export async function readLines(url: string, socketPath?: string, method = 'GET'
   call.on('error', () => undefined);
   response.on('error', () => undefined);
   response.setEncoding('utf8');
-  const lines: string[] = [];
+  let lines: string[] = [];
+  /** How many of them were returned: to take each from the front of many thousands keeps the loop busy for seconds. */
+  let taken = 0;
   let rest = '';
   let wake = () => {};
   let over = false;
@@ -49,8 +51,12 @@ export async function readLines(url: string, socketPath?: string, method = 'GET'
     async next(limit_ms = 60_000) {
       const deadline = performance.now() + limit_ms;
       for (;;) {
-        const line = lines.shift();
-        if (line !== undefined) return JSON.parse(line);
+        const line = lines[taken];
+        if (line !== undefined) {
+          taken += 1;
+          return JSON.parse(line);
+        }
+        [lines, taken] = [[], 0];
         if (over) throw new Error('the stream has ended');
         const left_ms = deadline - performance.now();
         if (left_ms <= 0) throw new Error(`no line within ${limit_ms} ms`);
