@@ -209,11 +209,11 @@ test('a program that closes each connection costs one lane in ten seconds, and n
       answerBytes(request, response);
     },
   });
+  const begun_ms = performance.now();
   await eventually(async () => {
     expect(await get(calls, '/10')).toBe(10);
     return asked.length > 0;
   });
-  const begun_ms = performance.now();
   for (let index = 0; index < 30; index += 1) expect(await get(calls, '/10')).toBe(10);
   await eventually(() => lanes.size === 0);
   expect(asked.length).toBeLessThanOrEqual(1 + (performance.now() - begun_ms) / 10_000);
@@ -236,8 +236,8 @@ test.each<[string, string, (socket: Socket, opened: Opened) => unknown]>([
   const { streams } = opened.pair.platform;
   const answer = exchange(opened.calls, '/close').then(String, (error: Error) => Reflect.get(error, 'code'));
   const socket = await begun;
-  // It has not gone over the channel.
-  expect(opened.pair.platform.streams).toBe(streams);
+  // It has not gone over the channel, where what opened the lane may only now have ended.
+  expect(opened.pair.platform.streams).toBeLessThanOrEqual(streams);
   end(socket, opened);
   expect(await answer).toBe(expected);
 });

@@ -1,5 +1,5 @@
 // Random requests at a small set of operations: each gets an answer of the 2xx or 4xx kind or a closed connection, never a 500,
-// and none ends the server. The seed is printed; REMORA_FUZZ_SEED runs it again.
+// and none ends the server. REMORA_FUZZ_SEED draws others.
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createEventHandlers } from '../../src/agent/events/event-handlers.ts';
@@ -8,11 +8,11 @@ import { errorBody } from '../../src/contract/errors.ts';
 import { eventOperations } from '../../src/contract/local/events.ts';
 import { defineOperation } from '../../src/contract/operation.ts';
 import { queryInteger } from '../../src/contract/query-values.ts';
-import { randomBytes } from '../../src/core/urandom.ts';
 import { ask } from '../support/ask.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { serveEdge } from '../support/serve-edge.ts';
 
+const SEED = 0x5eed;
 const ROUNDS = 1_500;
 const AT_ONCE = 25;
 const WANTED = [200, 400, 404, 405] as const;
@@ -188,8 +188,7 @@ function toRequest(dice: Dice): string {
 }
 
 test('random requests are answered with 2xx or 4xx, or not at all', { timeout: 180_000 }, async () => {
-  const seed = Number(process.env.REMORA_FUZZ_SEED ?? randomBytes(4).readUInt32BE(0));
-  console.log(`fuzz seed ${seed}`);
+  const seed = Number(process.env.REMORA_FUZZ_SEED ?? SEED);
   const dice = createDice(seed);
   const sequence = { load: () => 0, reserve: () => undefined };
   const hub = createEventHub({ clock: { wall_ms: () => 0, mono_ms: () => 0 }, generation: () => 0, sequence });

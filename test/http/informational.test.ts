@@ -108,7 +108,7 @@ it('wait at the upstream while the caller takes none, and go on when it does', a
 });
 
 it('have the deadline of the answer while they wait', async () => {
-  const { caller, first, second } = await openBehindAnother(500);
+  const { caller, first, second } = await openBehindAnother(1_500);
   await Promise.all([first.closed, second.closed]);
   const text = await caller.until(/HTTP\/1.1 504 .*HTTP\/1.1 504 /s);
   expect(text.match(/HTTP\/1.1 103 /g)).toHaveLength(1);

@@ -84,6 +84,7 @@ test('bodies of every length and framing pass both ways', async () => {
     expect(answer.headers['x-framing']).toBe(isChunked ? 'chunked' : String(length));
     expect((await read(answer)).equals(body)).toBe(true);
   }
+  await eventually(() => ends.length === 4);
   expect(ends).toEqual(Array(4).fill('complete'));
 });
 

@@ -22,7 +22,8 @@ export async function openFullListener(): Promise<string> {
     const socket = connect(port, '127.0.0.1');
     socket.on('error', () => undefined);
     sockets.push(socket);
-    const waited = new Promise<'full'>((resolve) => setTimeout(resolve, PROBE_MS, 'full'));
+    // The turn after that brings a connection that was made while this process stood still.
+    const waited = new Promise<'full'>((resolve) => setTimeout(() => setImmediate(resolve, 'full'), PROBE_MS));
     if ((await Promise.race([once(socket, 'connect'), waited])) === 'full') return `http://127.0.0.1:${port}`;
   }
   throw new Error('the queue of the listener does not fill up');

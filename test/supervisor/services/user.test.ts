@@ -21,16 +21,18 @@ describe.skipIf(!isRoot || findUser(USER) === undefined)('under root', () => {
     chmodSync(dir, 0o755);
     const supervisor = await startSupervisor({ dir, user: USER });
     const script =
-      'id -u; id -g; id -G; umask; echo "$USER|$TEXT"; env | grep -c LD_NONE; echo again > /dev/stdout; sleep 0.3; echo error > /dev/stderr; sleep 60';
+      'id -u; id -g; id -G; umask; echo "$USER|$TEXT"; env | grep -c LD_NONE; echo again > /dev/stdout; echo error > /dev/stderr; sleep 60';
     const env = { TEXT: `a'b "c"\nd $HOME`, LD_NONE: '1' };
     await supervisor.put('web', { cmd: 'sh', args: ['-c', script], env });
-    const shown = async (name: string, last: RegExp) =>
+    const shown = async (name: string, ...last: readonly RegExp[]) =>
       await eventually(async () => {
         const lines = linesOf((await supervisor.ask({ target: `/v1/services/${name}/logs` })).text);
-        return lines.some((line) => last.test(line)) && lines;
+        return last.every((each) => lines.some((line) => each.test(line))) && lines;
       });
     const id = (flag: string) => execFileSync('id', [flag, USER], { encoding: 'utf8' }).trim();
-    expect(await shown('web', /^error$/)).toEqual([
+    const printed = await shown('web', /^again$/, /^error$/);
+    // The two outputs are read apart.
+    expect(printed.filter((line) => line !== 'error')).toEqual([
       id('-u'),
       id('-g'),
       id('-G'),
@@ -39,7 +41,6 @@ describe.skipIf(!isRoot || findUser(USER) === undefined)('under root', () => {
       'd $HOME',
       '1',
       'again',
-      'error',
     ]);
     expect(existsSync(join(dir, 'state', 'supervisor', 'services.json'))).toBe(true);
     const steal = `cat ${join(dir, 'state', 'supervisor', 'services.json')}; kill -9 ${supervisor.child.pid}`;

@@ -1,4 +1,5 @@
 // What `Sprite` does with processes, and what their commands and control connections do.
+import { randomUUID } from 'node:crypto';
 import { type SessionKillStream, type Sprite, SpriteCommand, SpritesClient } from '@fly/sprites';
 import { expect } from 'vitest';
 import { eventually } from '../../eventually.ts';
@@ -14,11 +15,13 @@ const spawned = (command: SpriteCommand) => new Promise<void>((resolve) => comma
 
 /** The id of a process whose caller loses its connection when the machine sleeps. */
 async function sleeping(sprite: Sprite): Promise<string> {
-  const command = sprite.spawn('sh', ['-c', 'echo up; exec sleep 600'], { detachable: true });
+  // One that was killed just now may still be listed.
+  const name = randomUUID();
+  const command = sprite.spawn('sh', ['-c', 'echo up; exec sleep 600', name], { detachable: true });
   command.on('error', () => undefined);
   const text = textOf(command);
   await eventually(() => text() !== '');
-  const session = (await sprite.listSessions()).find((one) => one.command.includes('sleep 600'));
+  const session = (await sprite.listSessions()).find((one) => one.command.includes(name));
   if (session === undefined) throw new Error('the session is not listed');
   return session.id;
 }

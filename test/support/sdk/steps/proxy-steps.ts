@@ -10,7 +10,8 @@ const mapped = async ({ echoPort }: SdkStack) => ({ localPort: 0, remotePort: aw
 
 async function exchange(session: ProxySession | undefined): Promise<string> {
   const port = Number(session?.localAddr()?.split(':').at(-1));
-  const socket = connect({ host: 'localhost', port });
+  // The session listens on the first address of that name; another one would be tried where this one is late.
+  const socket = connect({ host: 'localhost', port, autoSelectFamily: false });
   socket.write('hello');
   const [bytes] = await once(socket, 'data');
   socket.destroy();
