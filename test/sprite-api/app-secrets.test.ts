@@ -87,9 +87,9 @@ test('programs of the app have them through its whole life, and nothing else sho
   await put('own', { cmd: 'sh', args: ['-c', script], env: { CANARY: 'own' } });
   await eventually(async () => (await log('again')).includes(digest(CANARY)));
   await eventually(async () => (await log('own')).includes(digest('own')));
+  await eventually(async () => (await log('web')).includes(digest(CANARY)));
   const before = await state('web');
   if (before === undefined) throw new Error('the service has no state');
-  await eventually(async () => (await log('web')).includes(digest(CANARY)));
   await expectUnread();
   expectHidden();
 

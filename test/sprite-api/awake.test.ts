@@ -67,9 +67,14 @@ test('a file that is being written and a connection to a port, and not those who
   await once(watcher, 'message');
   const port =
     'const s = require("node:net").createServer(); s.listen(0, () => console.log("port " + s.address().port))';
-  const service = await sprite.createService('server', { cmd: process.execPath, args: ['-e', port] }, '2s');
-  let number = 0;
-  for await (const { data } of service) number ||= Number(/port (\d+)/.exec(data ?? '')?.[1] ?? 0);
+  for await (const _ of await sprite.createService('server', { cmd: process.execPath, args: ['-e', port] }, '0s'));
+  const number = await eventually(async () => {
+    const logs = await sprite.getServiceLogs('server', { lines: 10, duration: '0s' });
+    const printed: string[] = [];
+    for await (const { data } of logs) printed.push(data ?? '');
+    const found = /port (\d+)/.exec(printed.join('\n'))?.[1];
+    return found !== undefined && Number(found);
+  });
   const follower = await fetch(`${platform.url}/v1/sprites/dev-1/services/server/logs?duration=1h`, {
     headers: { authorization: `Bearer ${platform.token.reveal()}` },
   });

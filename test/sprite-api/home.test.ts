@@ -1,10 +1,11 @@
 // The writable files of a machine of the process driver: where its programs begin, and what outlives its stops.
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { SpritesClient } from '@fly/sprites';
 import { expect, test } from 'vitest';
 import { openAgentMachine } from '../support/agent-machine.ts';
 import { eventually } from '../support/eventually.ts';
+import { readIfThere } from '../support/read-if-there.ts';
 
 async function openSprite() {
   const machine = await openAgentMachine({ trustMachines: true });
@@ -15,9 +16,9 @@ async function openSprite() {
 test('sessions and services begin in the tree home, which is their HOME', async () => {
   const { sprite, home } = await openSprite();
   expect((await sprite.execFile('sh', ['-c', 'pwd; echo $HOME'])).stdout).toBe(`${home}\n${home}\n`);
-  const stream = await sprite.createService('one', { cmd: 'sh', args: ['-c', 'pwd > "$HOME/where"'] }, '1s');
+  const stream = await sprite.createService('one', { cmd: 'sh', args: ['-c', 'pwd > "$HOME/where"'] }, '0s');
   for await (const _ of stream);
-  expect(readFileSync(join(home, 'where'), 'utf8')).toBe(`${home}\n`);
+  expect(await eventually(() => readIfThere(join(home, 'where')) || undefined)).toBe(`${home}\n`);
   expect(statSync(home).mode & 0o777).toBe(0o700);
 });
 

@@ -98,7 +98,7 @@ async function driveServices({ call }: World): Promise<void> {
   await call('putService', { ...one, query: { duration: '1s' }, words: json(service), wanted: /"complete"/ });
   await call('listServices', { wanted: /"name":"one"/ });
   await call('readService', { ...one, wanted: /"cmd":"sh"/ });
-  await call('followServiceLogs', { ...one, query: { duration: '0' }, wanted: /"data":"up/ });
+  await call('followServiceLogs', { ...one, query: { duration: '60s' }, wanted: /"data":"up/ });
   await call('signalService', { words: json({ name: 'one', signal: 'SIGCONT' }), status: 204 });
   await call('restartService', { ...one, query: { duration: '0' }, wanted: /"complete"/ });
   await call('stopService', { ...one, wanted: /"stopped"/ });
