@@ -90,7 +90,7 @@ it('reports the transaction of another program, with the id, size and checksum t
   const grown = txEvent.parse(await reader.next()).data;
   expect(grown).toMatchObject(readFacts(node.databasePath));
   expect(grown.commit).toBeGreaterThan(created.commit);
-  expect(Math.abs(Date.parse(grown.timestamp) - Date.now())).toBeLessThan(5_000);
+  expect(Math.abs(Date.parse(grown.timestamp) - Date.now())).toBeLessThan(60_000);
 });
 
 it('tells every reader of a change of role, and new ones from the first line', async () => {
