@@ -156,7 +156,7 @@ describe('bodies', () => {
     const call = request({
       host: '127.0.0.1',
       port: proxyPort,
-      path: '/describe',
+      path: '/describe?trailed',
       method: 'POST',
       headers: { host: SPRITE_HOST, trailer: 'x-sum', 'transfer-encoding': 'chunked' },
     });
@@ -168,6 +168,8 @@ describe('bodies', () => {
       response.once('end', () => resolve(text));
     });
     call.write('a body');
+    // The request is on its way when they come.
+    await eventually(async () => (await ask({ path: '/arrivals' })).text.includes('/describe?trailed'));
     call.addTrailers({ 'x-sum': 'abc', 'remora-forged': '1', 'x-forwarded-for': '6.6.6.6' });
     call.end();
     expect(JSON.parse(await promise)).toMatchObject({ bytes: 6, rawTrailers: ['x-sum', 'abc'] });
