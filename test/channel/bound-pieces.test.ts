@@ -25,9 +25,13 @@ const BYTES = 2_000;
 
 /** Each byte arrives before the next one is sent, while the reader takes it. */
 async function writeSingly(writer: Socket, reader: Socket): Promise<void> {
+  let isTaken = true;
   for (let sent = 0; sent < BYTES; sent += 1) {
     writer.write('x');
-    for (let turns = 0; turns < 3 && reader.bytesRead <= sent; turns += 1) await turn();
+    // A byte may be under way for long where the machine has other work.
+    const most = isTaken ? 2_000 : 3;
+    for (let turns = 0; turns < most && reader.bytesRead <= sent; turns += 1) await turn();
+    isTaken &&= reader.bytesRead > sent;
   }
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ATTENTIVE_MS } from '../../src/core/ports/scan-pace.ts';
 import { startChild } from '../support/child-lines.ts';
+import { openFreePort } from '../support/free-port.ts';
 import { startListenerProcess } from '../support/listener-process.ts';
 import { startPortsAgent } from '../support/ports-agent.ts';
 import { remoraPath, runRemora } from '../support/run-remora.ts';
@@ -8,8 +9,7 @@ import { remoraPath, runRemora } from '../support/run-remora.ts';
 describe('remora wait port', () => {
   it('ends when the port listens, and when it is closed', async () => {
     const [agent, child] = await Promise.all([startPortsAgent(), startListenerProcess()]);
-    const port = await child.listen();
-    await child.close(port);
+    const port = await openFreePort();
     const words = ['wait', `port:${port}`, '--socket', agent.socketPath];
     const listens = runRemora(words);
     // Looking more often says that somebody waits.
@@ -26,9 +26,8 @@ describe('remora wait port', () => {
   });
 
   it('ends with 1 when the time is over', async () => {
-    const [agent, child] = await Promise.all([startPortsAgent(), startListenerProcess()]);
-    const port = await child.listen();
-    await child.close(port);
+    const agent = await startPortsAgent();
+    const port = await openFreePort();
     const run = await runRemora(['wait', `port:${port}`, '--timeout', '100ms', '--socket', agent.socketPath]);
     expect(run.code).toBe(1);
     expect(run.stderr).toContain(`port ${port} did not listen within 100 ms`);

@@ -4,7 +4,6 @@ import ipaddr from 'ipaddr.js';
 import { expect, onTestFailed, test } from 'vitest';
 import { compileRanges, toAddressBytes, toAddressText } from '../../../src/core/network-policy/address-ranges.ts';
 import { blockedRanges, isBlockedAddress } from '../../../src/core/network-policy/blocked-addresses.ts';
-import { randomHex } from '../../../src/core/urandom.ts';
 import { createDice, type Dice } from '../../support/dice.ts';
 
 const toBytes = (text: string) => toAddressBytes(text) ?? expect.unreachable(`${text} is no address`);
@@ -89,7 +88,7 @@ function toAddress(dice: Dice): Uint8Array {
 }
 
 test("the ranges agree with Node's lists, with each other, and close what the library calls special", () => {
-  const seed = process.env.REMORA_FUZZ_SEED ?? randomHex(4);
+  const seed = process.env.REMORA_FUZZ_SEED ?? '5eed';
   onTestFailed(() => void process.stderr.write(`\nREMORA_FUZZ_SEED=${seed}\n`));
   const dice = createDice(seed);
   const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
