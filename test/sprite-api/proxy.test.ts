@@ -41,7 +41,8 @@ async function openProxy(sprite: Awaited<ReturnType<typeof openSprite>>['sprite'
 
 /** What comes back for these bytes, or undefined when the connection is closed without any. */
 async function exchange(port: number, bytes: Buffer): Promise<Buffer | undefined> {
-  const socket = connect({ host: 'localhost', port });
+  // The session listens on the first address of that name; another one would be tried where this one is late.
+  const socket = connect({ host: 'localhost', port, autoSelectFamily: false });
   const parts: Buffer[] = [];
   let received_bytes = 0;
   const closed = once(socket, 'close');
