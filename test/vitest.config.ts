@@ -71,8 +71,8 @@ const shared = {
   pool: 'forks' as const,
   environment: 'node',
   // Far more than a test needs: what comes by itself comes soon, but on a machine with other work nobody can say how soon.
-  testTimeout: 180_000,
-  hookTimeout: 180_000,
+  testTimeout: 300_000,
+  hookTimeout: 300_000,
   expect: { poll: { timeout: 60_000 } },
 };
 

@@ -162,7 +162,7 @@ async function driveCheckpoints({ call }: World): Promise<void> {
   await call('restoreCheckpoint', { part: 'v1', wanted: /"info"/ });
 }
 
-test('each of them is served to curl', { timeout: 180_000 }, async () => {
+test('each of them is served to curl', async () => {
   await using dev = await startDev({ dir: tempDir() });
   const driven = new Set<Id>();
   const world = openWorld(dev.record.socket, driven);

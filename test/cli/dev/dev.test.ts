@@ -167,13 +167,11 @@ describe('remora dev', () => {
       )
       .toBe('down');
     await expect
-      .poll(
-        () =>
-          fetch(dev.record.node_url).then(
-            () => 'up',
-            () => 'down',
-          ),
-        { timeout: 20_000 },
+      .poll(() =>
+        fetch(dev.record.node_url).then(
+          () => 'up',
+          () => 'down',
+        ),
       )
       .toBe('up');
     expect(await pasteJson(dev.commandFor('becomes the primary'))).toMatchObject({ isPrimary: true });

@@ -8,7 +8,7 @@ import { runHere } from '../../support/run-here.ts';
 import { remoraPath, runRemora } from '../../support/run-remora.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-const UNTIL = { timeout: 30_000 };
+const UNTIL = { timeout: 60_000 };
 
 async function setUp() {
   const dir = tempDir();

@@ -47,9 +47,7 @@ const paired = [
 ];
 
 describe('a path of 8 KB', () => {
-  it('costs at most 2.5 times what one of 4 KB does, whatever pair of special bytes it repeats', {
-    timeout: 60_000,
-  }, () => {
+  it('costs at most 2.5 times what one of 4 KB does, whatever pair of special bytes it repeats', () => {
     const slow = [...pathUnits, ...pairsOf(paired)].filter((unit) => {
       const ratio = growthOf(judge, fill(unit, SMALL, '/'), fill(unit, LARGE, '/'), LINEAR);
       return ratio > LINEAR;

@@ -32,7 +32,7 @@ async function readEnd({ messages, closed }: ExecCaller, tty: string) {
   return { exit_code, printed };
 }
 
-test.each(KINDS)('300 KB that %s is full of are all there, a hundred times', { timeout: 180_000 }, async (_, tty) => {
+test.each(KINDS)('300 KB that %s is full of are all there, a hundred times', async (_, tty) => {
   const supervisor = await startSupervisor();
   const one = async () => {
     const { exit_code, printed } = await run(supervisor, tty, 'printf %300000s end; exit 3');
