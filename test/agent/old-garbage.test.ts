@@ -1,0 +1,35 @@
+// Old objects that nobody needs any more are collected while the process has nothing to do, and only then.
+import { execFileSync } from 'node:child_process';
+import { expect, test } from 'vitest';
+import { NODE_FLAGS } from '../../src/core/node-flags.ts';
+
+/** Ten megabytes of objects grow old and are let go. Tells of each look whether it collected, and of the heap before and after. */
+const child = `
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createOldGarbage } from '${new URL('../../src/agent/old-garbage.ts', import.meta.url).href}';
+const work = (ms) => { for (const begun = process.cpuUsage(); process.cpuUsage(begun).user < ms * 1_000; ); };
+const heap = () => process.memoryUsage().heapUsed;
+const lookAtRest = async () => { await sleep(1_000); return garbage.look(); };
+/** Other threads of the process may have something to do for a while, too. */
+const untilCollected = async () => { for (let times = 0; times < 60; times += 1) if (await lookAtRest()) return true; return false; };
+const garbage = createOldGarbage();
+const first = await untilCollected();
+const again = await lookAtRest();
+let kept = [];
+for (let at = 0; at < 200_000; at += 1) kept.push({ at, next: { at } });
+const large = heap();
+kept = undefined;
+work(500);
+const busy = garbage.look();
+const rest = await untilCollected();
+const small = heap();
+const last = await lookAtRest();
+console.log(JSON.stringify({ first, again, busy, rest, last, freed: large - small, hasName: 'gc' in globalThis }));
+`;
+
+test('after work, once the process rests, and not again', () => {
+  const args = [...NODE_FLAGS, '--input-type=module', '-e', child];
+  const { freed, ...looks } = JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' }));
+  expect(looks).toEqual({ first: true, again: false, busy: false, rest: true, last: false, hasName: false });
+  expect(freed).toBeGreaterThan(8e6);
+});
