@@ -1,6 +1,6 @@
-// The calls in flight, by connector and by sprite. A changed policy ends those that it no longer allows.
-
+// The calls in flight. A changed policy ends those that it no longer allows.
 import { inBatches } from '../../core/in-batches.ts';
+import { type Listed, OpenList } from '../../core/open-list.ts';
 import { Cut, type CutSignal } from '../../http/cut-signal.ts';
 import { StorageFailure } from '../storage/storage.ts';
 
@@ -26,16 +26,14 @@ export interface OpenCallsOptions {
   readonly now_ms: () => number;
 }
 
-interface Entry extends OpenCall {
+interface Entry extends OpenCall, Listed {
   readonly signal: Cut;
   /** When the call passed its last check, in monotonic milliseconds. */
   passed_ms: number;
 }
 
 export function createOpenCalls({ grace_ms, now_ms }: OpenCallsOptions): OpenCalls {
-  const open = new Set<Entry>();
-  const byConnector = new KeyedSets<Entry>();
-  const bySprite = new KeyedSets<Entry>();
+  const open = new OpenList<Entry>();
 
   async function check(entry: Entry): Promise<void> {
     const asked_ms = now_ms();
@@ -50,41 +48,15 @@ export function createOpenCalls({ grace_ms, now_ms }: OpenCallsOptions): OpenCal
 
   return {
     begin(call) {
-      const { connector_id, sprite_id } = call;
-      const entry: Entry = { ...call, signal: new Cut(), passed_ms: now_ms() };
+      const entry: Entry = { ...call, signal: new Cut(), passed_ms: now_ms(), place: -1 };
       open.add(entry);
-      byConnector.add(connector_id, entry);
-      if (sprite_id !== undefined) bySprite.add(sprite_id, entry);
-      return {
-        signal: entry.signal,
-        [Symbol.dispose]() {
-          open.delete(entry);
-          byConnector.delete(connector_id, entry);
-          if (sprite_id !== undefined) bySprite.delete(sprite_id, entry);
-        },
-      };
+      return { signal: entry.signal, [Symbol.dispose]: () => void open.delete(entry) };
     },
     async recheck({ connector_id, sprite_id } = {}) {
-      if (connector_id !== undefined) await inBatches(byConnector.list(connector_id), check);
-      else if (sprite_id !== undefined) await inBatches(bySprite.list(sprite_id), check);
-      else await inBatches([...open], check);
+      const isMeant = (call: OpenCall) =>
+        (connector_id === undefined || call.connector_id === connector_id) &&
+        (sprite_id === undefined || call.sprite_id === sprite_id);
+      await inBatches(open.all().filter(isMeant), check);
     },
   };
-}
-
-class KeyedSets<T> {
-  readonly #sets = new Map<string, Set<T>>();
-
-  add(key: string, item: T): void {
-    this.#sets.set(key, (this.#sets.get(key) ?? new Set()).add(item));
-  }
-
-  delete(key: string, item: T): void {
-    const set = this.#sets.get(key);
-    if (set?.delete(item) === true && set.size === 0) this.#sets.delete(key);
-  }
-
-  list(key: string): readonly T[] {
-    return [...(this.#sets.get(key) ?? [])];
-  }
 }
