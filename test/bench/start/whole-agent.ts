@@ -75,6 +75,11 @@ export async function openWholeAgent(options: {
     const headers = { authorization: `Bearer ${record.token}` };
     const given = await request(`${machine}/${what}`, { method: 'POST', headers });
     const said = await given.body.text();
+    if (given.statusCode === 429) {
+      // A machine may be changed once a second, and here it starts in less.
+      await sleep(Number(given.headers['retry-after']) * 1_000);
+      return await change(what, state);
+    }
     if (given.statusCode >= 300) throw new Error(`the platform answers ${given.statusCode}: ${said}`);
     const { body, statusCode } = await request(`${machine}/wait?state=${state}&timeout=30`, { headers });
     await body.dump();
