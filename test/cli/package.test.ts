@@ -1,6 +1,6 @@
 // What the Debian package is made of: texts that come from the tables of the product, and that agree with its units and its programs.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { describe, expect, it } from 'vitest';
@@ -14,6 +14,7 @@ import { toDefaultSettings } from '../../src/cli/package/deb/default-settings.ts
 import { maintainerScripts } from '../../src/cli/package/deb/maintainer-scripts.ts';
 import { innerUnits, offeredUnits, startedUnits } from '../../src/cli/package/deb/unit-names.ts';
 import { makeInstallTree } from '../../src/cli/package/install-tree.ts';
+import { checkNativeFiles, findNativeFiles } from '../../src/cli/package/native-files.ts';
 import { toNativeParts } from '../../src/cli/package/native-parts.ts';
 import { toLicenses } from '../../src/cli/package/to-licenses.ts';
 import { loudly } from '../support/loudly.ts';
@@ -78,6 +79,41 @@ describe('the parts for one processor', () => {
   });
 });
 
+describe('a file for one processor', () => {
+  const prebuilds = join(root, 'node_modules/better-sqlite3/prebuilds');
+  const put = (...names: string[]) => {
+    const to = join(tempDir(), 'tree');
+    mkdirSync(join(to, 'below'), { recursive: true });
+    for (const name of names) copyFileSync(join(prebuilds, name), join(to, 'below', name));
+    writeFileSync(join(to, 'text'), 'no code');
+    return to;
+  };
+
+  it('is known by what it says of itself, and refused in the tree of the other one', () => {
+    const both = put('linux-arm64.node', 'linux-x64.node');
+    expect(findNativeFiles(both)).toEqual([
+      { path: 'below/linux-arm64.node', architecture: 'arm64' },
+      { path: 'below/linux-x64.node', architecture: 'amd64' },
+    ]);
+    expect(() => checkNativeFiles(both, 'amd64')).toThrow('not for amd64: below/linux-arm64.node');
+    expect(() => checkNativeFiles(both, 'arm64')).toThrow('not for arm64: below/linux-x64.node');
+    expect(checkNativeFiles(put('linux-arm64.node'), 'arm64')).toBeUndefined();
+    expect(checkNativeFiles(put('linux-x64.node'), 'amd64')).toBeUndefined();
+  });
+
+  it('is refused in every tree when it is of another system, of no processor with a package, or cut short', () => {
+    for (const name of ['darwin-arm64.node', 'win32-x64.node'])
+      expect(findNativeFiles(put(name))).toEqual([{ path: `below/${name}`, architecture: undefined }]);
+    const tree = put();
+    const head = readFileSync(join(prebuilds, 'linux-x64.node')).subarray(0, 64);
+    for (const [name, bytes] of Object.entries({ cut: head.subarray(0, 19), riscv: Buffer.from(head) })) {
+      if (name === 'riscv') bytes.writeUInt16LE(243, 18);
+      writeFileSync(join(tree, name), bytes);
+    }
+    expect(() => checkNativeFiles(tree, 'amd64')).toThrow('not for amd64: cut, riscv');
+  });
+});
+
 describe.skipIf(process.env.REMORA_TEST_PROGRAM === undefined)('the tree that is installed', () => {
   it('has all that its program loads, the version that is asked for, and modes that do not depend on its maker', async () => {
     const to = join(tempDir(), 'tree');
@@ -87,6 +123,12 @@ describe.skipIf(process.env.REMORA_TEST_PROGRAM === undefined)('the tree that is
       (path) => statSync(join(to, path)).mode & 0o7777,
     );
     expect(new Set(modes)).toEqual(new Set([0o755, 0o644]));
+    const cpu = architectures[own.architecture];
+    expect(findNativeFiles(to)).toEqual(
+      [`@lydell/node-pty-linux-${cpu}/pty.node`, `better-sqlite3/prebuilds/linux-${cpu}.node`, 'node/bin/node'].map(
+        (path) => ({ path: `node_modules/${path}`, architecture: own.architecture }),
+      ),
+    );
     const run = (command: string, ...words: string[]) =>
       execFileSync(join(to, command), words, { cwd: to, env: {}, encoding: 'utf8' });
     expect(run('bin/remora', 'agent', '--check')).toBe('9.8.7\n');

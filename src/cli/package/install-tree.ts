@@ -15,6 +15,7 @@ import { dirname, join } from 'node:path';
 import type { Architecture } from './architecture.ts';
 import { bundleProgram } from './bundle.ts';
 import { findPart } from './find-part.ts';
+import { checkNativeFiles } from './native-files.ts';
 import { NODE_COMMAND, toNativeParts } from './native-parts.ts';
 import { setModes } from './set-modes.ts';
 import { LAUNCHER } from './started-files.ts';
@@ -34,7 +35,8 @@ export interface InstallTreeOptions {
   readonly program?: string;
 }
 
-/** Resolves with the version. For another processor than that of this machine, Node is fetched. Throws with what is missing. */
+/** Resolves with the version. For another processor than that of this machine, Node is fetched. Throws with what is missing,
+ * and with the files that another processor would run. */
 export async function makeInstallTree(options: InstallTreeOptions): Promise<string> {
   const { root, to, architecture, version, program } = options;
   const source = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -48,6 +50,7 @@ export async function makeInstallTree(options: InstallTreeOptions): Promise<stri
   if (program === undefined) await bundleProgram({ root, to: dist, hasMaps: false });
   else cpSync(program, dist, { recursive: true });
   copyNativeParts({ root, to, architecture });
+  checkNativeFiles(to, architecture);
   cpSync(join(root, 'systemd'), join(to, 'systemd'), { recursive: true });
   cpSync(join(root, 'LICENSE'), join(to, 'LICENSE'));
   writeFileSync(join(to, 'LICENSES'), toLicenses(root));
