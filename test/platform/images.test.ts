@@ -162,21 +162,28 @@ describe.skipIf(isWithoutTools)('importing', () => {
   });
 });
 
-it.skipIf(loudly(process.geteuid?.() !== 0, 'only root builds images'))(
-  'is built by one process at a time',
-  async () => {
+describe('an image of Debian', () => {
+  const toOptions = (cacheDir: string) => ({
+    ...{ imagesDir: tempDir(), cacheDir, name: 'second', source: '.', suite: 'bookworm', kernel: '6.1', size_mb: 1024 },
+    ...{ packages: [], add: undefined, fresh: false, step: () => undefined, now: () => new Date() },
+  });
+
+  it('is built on the processor of the machines only, which is said before anything is made', async () => {
+    const cacheDir = join(tempDir(), 'cache');
+    const options = { ...toOptions(cacheDir), cpu: 'arm64' };
+    await expect(buildImage(options)).rejects.toMatchObject({
+      code: 'not_configured',
+      message: `images are for x86-64, and this processor is arm64: build the image on an x86-64 host and copy its directory into ${options.imagesDir}`,
+    });
+    expect(existsSync(cacheDir)).toBe(false);
+  });
+
+  const isWithoutRoot = loudly(process.geteuid?.() !== 0, 'only root builds images');
+  it.skipIf(isWithoutRoot)('is built by one process at a time', async () => {
     const cacheDir = join(tempDir(), 'cache');
     mkdirSync(cacheDir, { mode: 0o700 });
     using _other = openLock(join(cacheDir, 'build.lock'));
-    const where = { imagesDir: tempDir(), cacheDir, name: 'second', source: '.', suite: 'bookworm', kernel: '6.1' };
-    const rest = {
-      size_mb: 1024,
-      packages: [],
-      add: undefined,
-      fresh: false,
-      step: () => undefined,
-      now: () => new Date(),
-    };
-    await expect(buildImage({ ...where, ...rest })).rejects.toMatchObject({ code: 'conflict' });
-  },
-);
+    const options = { ...toOptions(cacheDir), cpu: 'x64' };
+    await expect(buildImage(options)).rejects.toMatchObject({ code: 'conflict' });
+  });
+});

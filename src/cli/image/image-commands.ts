@@ -30,7 +30,7 @@ export const imageCommands: readonly Command[] = [
       fresh: { type: 'boolean', summary: 'fetch the packages again' },
     },
     notes: [
-      'Needs debootstrap, busybox-static, cpio, kmod, xz-utils, e2fsprogs, qemu-utils and qemu-system-x86. NAME is `default` unless given.',
+      'Needs debootstrap, busybox-static, cpio, kmod, xz-utils, e2fsprogs, qemu-utils and qemu-system-x86, on an x86-64 processor. NAME is `default` unless given.',
       'The agent is that of the tree which runs this command. The new image is booted once before it counts.',
     ],
     load: async () => ({ run: (await import('./build.ts')).build }),

@@ -33,6 +33,17 @@ it.skipIf(loudly(missing !== undefined, `no virtual machine can run here: ${miss
   },
 );
 
+it.skipIf(loudly(missing !== undefined, 'the acceleration of another processor is not asked for here'))(
+  'that another processor runs machines by software only',
+  async () => {
+    const settings = { hostMemory_mb: 1_024 } as const;
+    expect(await checkHost({ ...settings, accel: 'kvm' }, 'arm64')).toBe(
+      'images are for x86-64, and this processor is arm64: /dev/kvm cannot run them here; use --qemu-accel tcg',
+    );
+    expect(await checkHost({ ...settings, accel: 'tcg' }, 'arm64')).toBeUndefined();
+  },
+);
+
 it('a machine that names an image that is not there is told so, and the operator of the platform what to do', async () => {
   const imagesDir = tempDir();
   mkdirSync(join(imagesDir, 'broken'));

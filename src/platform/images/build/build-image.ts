@@ -37,17 +37,25 @@ export interface BuildOptions {
   readonly packages: readonly string[];
   readonly add: string | undefined;
   readonly fresh: boolean;
+  /** What Node calls the processor of this host; asked of Node when absent. */
+  readonly cpu?: string;
   readonly step: BuildStep;
   readonly now: () => Date;
 }
 
 const packageFile = z.object({ version: z.string() });
 
-/** Needs root. Throws `not_configured` with the tool that is missing, `conflict` while another process builds
- * with the same cache, and `internal` with what a tool said. An image of the name is replaced. */
+/** Needs root and an x86-64 processor. Throws `not_configured` with what is missing, `conflict` while another process builds with the same cache,
+ * and `internal` with what a tool said. An image of the name is replaced. */
 export async function buildImage(options: BuildOptions): Promise<ImageManifest> {
-  const { imagesDir, cacheDir, name, step } = options;
+  const { imagesDir, cacheDir, name, step, cpu = process.arch } = options;
   checkImageName(name);
+  // Programs of the image run while it is built, and the agent in it is the one of this host.
+  if (cpu !== 'x64')
+    throw new RemoraError(
+      'not_configured',
+      `images are for x86-64, and this processor is ${cpu}: build the image on an x86-64 host and copy its directory into ${imagesDir}`,
+    );
   if (process.geteuid?.() !== 0)
     throw new RemoraError('not_configured', 'an image is built by root: debootstrap and chroot need it');
   makeDirectory(cacheDir, 0o700);

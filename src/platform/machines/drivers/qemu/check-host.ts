@@ -18,8 +18,11 @@ const TOOLS: Readonly<Record<string, string>> = {
 };
 const ROOT = 0;
 
-/** A sentence with what to do; undefined when nothing is missing. */
-export async function checkHost({ accel, network }: QemuSettings): Promise<string | undefined> {
+/** A sentence with what to do; undefined when nothing is missing. `cpu`: what Node calls the processor of this host. */
+export async function checkHost(
+  { accel, network }: QemuSettings,
+  cpu: string = process.arch,
+): Promise<string | undefined> {
   const packages = new Set(
     Object.keys(TOOLS)
       .filter((tool) => !isOnPath(tool))
@@ -27,6 +30,8 @@ export async function checkHost({ accel, network }: QemuSettings): Promise<strin
   );
   if (packages.size > 0)
     return `virtual machines need ${[...packages].join(', ')}: apt-get install ${[...packages].join(' ')}`;
+  if (accel === 'kvm' && cpu !== 'x64')
+    return `images are for x86-64, and this processor is ${cpu}: /dev/kvm cannot run them here; use --qemu-accel tcg`;
   if (accel === 'kvm' && !mayOpen('/dev/kvm')) {
     return 'this process may not open /dev/kvm; give it the right, or use --qemu-accel tcg';
   }
