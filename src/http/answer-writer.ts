@@ -17,20 +17,32 @@ export interface AnswerSource {
   resume(): void;
 }
 
+export interface AnswerWriterOptions {
+  /** Gets the bytes that are written, and must neither keep nor change them. */
+  readonly onBytes?: ((bytes: Buffer) => void) | undefined;
+  /**
+   * Answers that end in one turn of the event loop do so together when it is over: a process that waits for several of them is woken once,
+   * which takes the kernel longer than to pass an answer on.
+   */
+  readonly endsTogether?: boolean | undefined;
+}
+
 export class AnswerWriter {
   readonly #response: ServerResponse;
   readonly #backlog: Backlog;
   readonly #source: AnswerSource;
   readonly #onBytes: ((bytes: Buffer) => void) | undefined;
+  readonly #endsTogether: boolean;
   readonly #pieces = new Pieces();
   #isDue = false;
   #isPaused = false;
+  #isEnding = false;
 
-  /** `onBytes` gets the bytes that are written, and must neither keep nor change them. */
-  constructor(response: ServerResponse, source: AnswerSource, onBytes: ((bytes: Buffer) => void) | undefined) {
+  constructor(response: ServerResponse, source: AnswerSource, options: AnswerWriterOptions = {}) {
     this.#response = response;
     this.#source = source;
-    this.#onBytes = onBytes;
+    this.#onBytes = options.onBytes;
+    this.#endsTogether = options.endsTogether === true;
     this.#backlog = new Backlog(response, AHEAD_BYTES, () => source.resume());
     // Headers alone go out at once, but in one write with a body that came in the same read.
     this.#soon();
@@ -55,7 +67,9 @@ export class AnswerWriter {
     const isSmall = size_bytes > 0 && size_bytes < WORTH_BYTES && !this.#response.destroyed;
     if (!isSmall) this.flush();
     const bytes = isSmall ? this.#pieces.take() : undefined;
-    this.#response.end(bytes);
+    this.#isEnding = true;
+    if (this.#endsTogether) endLater(this.#response, bytes);
+    else this.#response.end(bytes);
     if (bytes !== undefined) this.#onBytes?.(bytes);
   }
 
@@ -81,7 +95,27 @@ export class AnswerWriter {
 
   static #onTick(writer: AnswerWriter): void {
     writer.#isDue = false;
+    if (writer.#isEnding) return;
     if (writer.#pieces.bytes > 0) writer.flush();
-    else if (!writer.#response.writableEnded) writer.#response.flushHeaders();
+    else writer.#response.flushHeaders();
   }
+}
+
+interface Ending {
+  readonly response: ServerResponse;
+  readonly bytes: Buffer | undefined;
+}
+
+let endings: Ending[] = [];
+
+/** Ends the answer at the end of this turn of the event loop. */
+function endLater(response: ServerResponse, bytes: Buffer | undefined): void {
+  if (endings.length === 0) setImmediate(endAll);
+  endings.push({ response, bytes });
+}
+
+function endAll(): void {
+  const all = endings;
+  endings = [];
+  for (const { response, bytes } of all) if (!response.destroyed) response.end(bytes);
 }

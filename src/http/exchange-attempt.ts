@@ -127,7 +127,9 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
     const isSafe = /^[\t -~]*$/.test(message ?? '') && policy.mayShow(message ?? '');
     this.#response.writeHead(status, isSafe ? message : undefined, headers);
     this.#status = status;
-    this.#writer = new AnswerWriter(this.#response, controller, this.#upstream.observe?.(headers));
+    const { endsTogether } = this.#upstream;
+    const onBytes = this.#upstream.observe?.(headers);
+    this.#writer = new AnswerWriter(this.#response, controller, { onBytes, endsTogether });
   }
 
   #onInformational(controller: Dispatcher.DispatchController, status: number, raw: readonly string[]): void {

@@ -137,6 +137,7 @@ export function createForwardCall(deps: ForwardCallDeps): ForwardCall {
       bodyCap_bytes,
       bodyIdle_ms,
       onTurn: deps.onTurn,
+      endsTogether: true,
       ...(tunnel === undefined ? {} : { tunnel }),
       observe(headers) {
         usage = createUsageReader(headers);

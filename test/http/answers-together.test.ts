@@ -1,0 +1,87 @@
+// Answers that end in one turn of the event loop leave together when it is over, whole, and without those whose callers have gone.
+import { createServer, type ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { AnswerWriter } from '../../src/http/answer-writer.ts';
+import { openRaw } from '../support/raw-http.ts';
+import { tempDir } from '../support/temp-dir.ts';
+
+const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+const LARGE_BYTES = 256 * 1024;
+const source = { pause: () => undefined, resume: () => undefined };
+const nextTick = () => new Promise<void>((resolve) => process.nextTick(resolve));
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** Resolves with the responses to so many callers, in any order, once all have asked. */
+async function openAnswers(callers: number) {
+  const path = join(tempDir(), 's');
+  const responses: ServerResponse[] = [];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const server = createServer((_request, response) => {
+    responses.push(response);
+    if (responses.length === callers) resolve();
+  });
+  await new Promise<void>((done) => server.listen(path, done));
+  onTestFinished(() => void server.close());
+  const raws = Array.from({ length: callers }, () => openRaw(path, REQUEST));
+  await promise;
+  // What the turn in which the last one came has begun is over.
+  await nextTurn();
+  return { responses, raws };
+}
+
+it('writes the answers of a turn when it is over, with the bytes that were seen', async () => {
+  const { responses, raws } = await openAnswers(3);
+  const seen: string[] = [];
+  for (const [place, response] of responses.entries()) {
+    const onBytes = (bytes: Buffer) => seen.push(bytes.toString());
+    const writer = new AnswerWriter(response, source, { onBytes, endsTogether: true });
+    writer.push(Buffer.from(`answer ${place} `));
+    writer.push(Buffer.from('as a whole'));
+    writer.end();
+  }
+  await nextTick();
+  expect(responses.map(({ headersSent, writableEnded }) => [headersSent, writableEnded])).toEqual(
+    responses.map(() => [false, false]),
+  );
+  await nextTurn();
+  expect(responses.map(({ writableEnded }) => writableEnded)).toEqual(responses.map(() => true));
+  const texts = await Promise.all(raws.map(({ ended }) => ended));
+  expect(seen).toEqual(['answer 0 as a whole', 'answer 1 as a whole', 'answer 2 as a whole']);
+  const bodies = texts.map((text) => text.slice(text.indexOf('\r\n\r\n') + 4));
+  expect(bodies.toSorted()).toEqual(seen);
+});
+
+it('ends an answer without a body, and one whose body is large, with every byte', async () => {
+  const { responses, raws } = await openAnswers(2);
+  const [empty, large] = responses;
+  if (empty === undefined || large === undefined) throw new Error('two were asked');
+  empty.writeHead(204);
+  new AnswerWriter(empty, source, { endsTogether: true }).end();
+  const writer = new AnswerWriter(large, source, { endsTogether: true });
+  large.writeHead(200, { 'content-length': LARGE_BYTES });
+  writer.push(Buffer.alloc(LARGE_BYTES, 'x'));
+  writer.end();
+  const texts = await Promise.all(raws.map(({ ended }) => ended));
+  const [first, second] = texts.toSorted((one, other) => one.length - other.length);
+  expect(first).toMatch(/^HTTP\/1\.1 204 [\s\S]*\r\n\r\n$/);
+  expect(second?.endsWith(`\r\n\r\n${'x'.repeat(LARGE_BYTES)}`)).toBe(true);
+});
+
+it('leaves out a caller that goes away before the turn is over', async () => {
+  const { responses, raws } = await openAnswers(2);
+  const [gone, stays] = responses;
+  if (gone === undefined || stays === undefined) throw new Error('two were asked');
+  const errors: unknown[] = [];
+  gone.on('error', (error) => errors.push(error));
+  for (const response of responses) {
+    const writer = new AnswerWriter(response, source, { endsTogether: true });
+    writer.push(Buffer.from('whole'));
+    writer.end();
+  }
+  gone.destroy();
+  const texts = await Promise.all(raws.map(({ ended }) => ended));
+  expect(texts.filter((text) => text === '')).toHaveLength(1);
+  expect(texts.filter((text) => text.endsWith('\r\n\r\nwhole'))).toHaveLength(1);
+  expect([gone.writableEnded, stays.writableEnded, errors]).toEqual([false, true, []]);
+});
