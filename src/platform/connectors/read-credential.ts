@@ -16,6 +16,9 @@ export function createReadCredential(vault: Pick<Vault, 'open'>, log: Pick<Log, 
   const loggedStates = new Set<string>();
   /** A row that is kept in memory is read again and again. */
   const places = new WeakMap<ConnectorRow, SecretPlace>();
+  /** The credentials that were opened in this turn of the event loop, for the calls of the same turn: nothing outlives it here. */
+  const opened = new Map<ConnectorRow, Credential>();
+  const forget = () => opened.clear();
 
   function placeOf(row: ConnectorRow): SecretPlace {
     const place = places.get(row) ?? toConnectorPlace(row);
@@ -33,8 +36,13 @@ export function createReadCredential(vault: Pick<Vault, 'open'>, log: Pick<Log, 
   }
 
   return (row) => {
+    const known = opened.get(row);
+    if (known !== undefined) return known;
     try {
-      return parseCredential(row.connection_type, vault.open(placeOf(row), row.closed));
+      const credential = parseCredential(row.connection_type, vault.open(placeOf(row), row.closed));
+      if (opened.size === 0) setImmediate(forget);
+      opened.set(row, credential);
+      return credential;
     } catch (error) {
       if (error instanceof RemoraError && error.code === 'record_altered') logAltered(row, error);
       throw error;
