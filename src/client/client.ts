@@ -4,7 +4,7 @@ import type { Dispatcher } from 'undici';
 import type { z } from 'zod';
 import type { Operation, Operations, ValueOf } from '../contract/operation.ts';
 import { withoutLastSlashes } from '../core/without-last-slashes.ts';
-import { startDeadline } from './deadline.ts';
+import { type Deadline, startDeadline } from './deadline.ts';
 import { toConnectionFailure, toRefusal } from './failure.ts';
 import { parseAnswer, readLines, readText } from './read-answer.ts';
 import { toTarget } from './request-target.ts';
@@ -38,7 +38,7 @@ export interface Common {
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
   readonly timeout_ms?: number | undefined;
-  /** The longest pause between two pieces of an answer, keep-alives among them; no limit by default. */
+  /** The longest pause between two pieces of a stream, keep-alives among them; no limit by default. */
   readonly idle_ms?: number | undefined;
 }
 
@@ -87,7 +87,7 @@ export function createClient<const Ops extends Operations>(operations: Ops, opti
       body: body.text,
       signal,
       headersTimeout: 0,
-      bodyTimeout: input.idle_ms ?? 0,
+      bodyTimeout: 0,
     });
     const { statusCode: status, headers } = answer;
     if (isSuccess(operation, status)) return answer;
@@ -123,8 +123,9 @@ export function createClient<const Ops extends Operations>(operations: Ops, opti
     try {
       const answer = await send(operation, input, deadline.signal);
       deadline.clear();
-      for await (const line of readLines(answer.body))
-        yield parseAnswer(operation.answer.schema, line, answer.statusCode);
+      const { idle_ms } = input;
+      const body = idle_ms === undefined ? answer.body : limitPauses(answer.body, idle_ms, deadline);
+      for await (const line of readLines(body)) yield parseAnswer(operation.answer.schema, line, answer.statusCode);
     } catch (error) {
       throw toConnectionFailure(deadline.signal.aborted ? deadline.signal.reason : error);
     }
@@ -142,6 +143,23 @@ export function createClient<const Ops extends Operations>(operations: Ops, opti
     call: (id: string, input: Parts = {}) => call(operationOf(id), input),
     stream: (id: string, input: Parts = {}) => stream(operationOf(id), input),
   } as unknown as Client<Ops>;
+}
+
+/**
+ * Not left to undici, whose clock wakes the process twice a second while a stream is open. The time for which the reader does not
+ * ask for more does not count.
+ */
+async function* limitPauses(
+  body: AsyncIterable<Uint8Array>,
+  idle_ms: number,
+  deadline: Deadline,
+): AsyncGenerator<Uint8Array> {
+  deadline.restart(idle_ms);
+  for await (const piece of body) {
+    deadline.clear();
+    yield piece;
+    deadline.restart(idle_ms);
+  }
 }
 
 function toBody(operation: Operation, body: unknown): { text: string | null; headers: Record<string, string> } {

@@ -321,6 +321,21 @@ test('a stream has no deadline after its headers, and ends loudly when it breaks
   expect(await failure(second.next())).toMatchObject({ code: 'aborted' });
 });
 
+test('a stream with a longest pause fails in a longer one, and not while its reader asks for nothing', async () => {
+  const responses: ServerResponse[] = [];
+  const at = await serve((response) => {
+    response.write(`${JSON.stringify(tx(1))}\n`);
+    responses.push(response);
+  });
+  const read = createClient(operations, at).stream('nodeEvents', { idle_ms: 100 })[Symbol.asyncIterator]();
+  expect((await read.next()).value).toEqual(tx(1));
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  responses[0]?.write('\n');
+  responses[0]?.write(`${JSON.stringify(tx(2))}\n`);
+  expect((await read.next()).value).toEqual(tx(2));
+  expect(await failure(read.next())).toMatchObject({ code: 'timeout', retryable: true, sent: true });
+});
+
 test.each([
   ['{"type":"error","error":"slow_reader","message":"too slow"}\n', { code: 'slow_reader', message: 'too slow' }],
   ['{"type":"tx"', { code: 'invalid_answer' }],
