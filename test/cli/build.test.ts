@@ -79,4 +79,23 @@ describe.skipIf(process.env.REMORA_TEST_PROGRAM === undefined)('what tests start
     const entries = named.map((path) => path.replaceAll('/', '-').replace(/ts$/, 'cjs'));
     expect(entries.filter((name) => !existsSync(join(dirname(remoraPath), name)))).toEqual([]);
   });
+
+  it('loads next to nothing into the heap of a thread', () => {
+    const dir = dirname(remoraPath);
+    const threads = readdirSync(dir).filter((name) => name.endsWith('-worker.cjs'));
+    expect(threads.length).toBeGreaterThan(1);
+    for (const name of threads) expect(readLoaded(dir, name).length, name).toBeLessThan(64 * 1024);
+  });
 });
+
+/** The text of a file of the program, and of all that it loads. */
+function readLoaded(dir: string, first: string): string {
+  const found = new Set([first]);
+  let all = '';
+  for (const name of found) {
+    const text = readFileSync(join(dir, name), 'utf8');
+    all += text;
+    for (const [, path = ''] of text.matchAll(/require\("\.\/([^"]+)"\)/g)) found.add(path);
+  }
+  return all;
+}

@@ -3,7 +3,7 @@
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
-import { toStartChunk } from './start-chunk.ts';
+import { toStartChunks } from './start-chunks.ts';
 import { FRONT, LAUNCHER, takeStartedFiles } from './started-files.ts';
 
 /** Code for one processor cannot be put into a file. */
@@ -27,6 +27,8 @@ export async function bundleProgram({ root, to, hasMaps }: BundleOptions): Promi
     platform: 'node',
     external: [/^node:/, ...nativePackages.map((name) => new RegExp(`^${name}(?:/|$)`))],
     plugins: [takeStartedFiles(root)],
+    // undici is built as for Node itself: without its second parser, which is for trials, and whose code is a fifth of a megabyte of text.
+    transform: { define: { esbuildDetection: 'true' } },
     // What is doubtful for a bundler is wrong here: a file that cannot be found, or a name that is not exported.
     onLog(level, log) {
       if (level === 'warn') throw new Error(log.message);
@@ -44,7 +46,7 @@ export async function bundleProgram({ root, to, hasMaps }: BundleOptions): Promi
     // The text of a file stays in memory: without comments, and in one byte for each character.
     comments: { legal: true, annotation: false, jsdoc: false },
     charset: 'ascii',
-    codeSplitting: { groups: [toStartChunk(root)] },
+    codeSplitting: { groups: toStartChunks(root) },
     sourcemap: hasMaps,
   });
   for (const name of [FRONT, LAUNCHER]) chmodSync(join(to, name), EXECUTABLE);
