@@ -69,6 +69,7 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
   const queue = createScanQueue(scan, schedule);
   let counters: string | undefined;
   let waiters = 0;
+  let glances = 0;
   let timer: NodeJS.Timeout | undefined;
   let live = false;
   let suspicion: NodeJS.Timeout | undefined;
@@ -80,6 +81,12 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
 
   function hasChanged(): boolean {
     return scanner.counters() !== counters || scanner.letGo();
+  }
+
+  /** The descriptors of known listeners cost as much as the counters: they are looked at in every other glance. */
+  function hasChangedAtGlance(): boolean {
+    glances += 1;
+    return glances % 2 === 0 ? hasChanged() : scanner.counters() !== counters;
   }
 
   async function scan(): Promise<void> {
@@ -118,7 +125,7 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
   }
 
   function checkPorts(): void {
-    const changed = view.tracked.waiting.size > 0 || hasChanged();
+    const changed = view.tracked.waiting.size > 0 || hasChangedAtGlance();
     if (isScanDue(pace(), history.since_ms(clock.mono_ms()), changed)) scanSoon();
     else schedule();
   }

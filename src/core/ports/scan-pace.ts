@@ -9,14 +9,14 @@ const GAP_MAX_MS = 750;
 /** Only the scan finds a change where there are no counters, so that its period has to stay under a second. */
 const BLIND_MAX_MS = 950;
 const REST_MIN_MS = 2_000;
-const REST_MAX_MS = 5_000;
+const REST_MAX_MS = 10_000;
 /** How long after a change the next one is likely. */
 export const LIVELY_MS = 3_000;
 /**
- * The share of a core that scanning may take, as its inverse: 0.05 % while nothing happens, because the rest of the agent needs
- * most of the half percent; 0.5 % while connections come and go, 5 % after a port changed, 10 % for a waiter.
+ * The share of a core that scanning may take, as its inverse: 0.02 % while nothing happens, because the rest of the agent needs
+ * most of the 0.3 percent of an idle one; 0.5 % while connections come and go, 5 % after a port changed, 10 % for a waiter.
  */
-const REST_FACTOR = 2_000;
+const REST_FACTOR = 5_000;
 const CHURN_FACTOR = 200;
 const BUSY_FACTOR = 20;
 const ATTENTIVE_FACTOR = 10;

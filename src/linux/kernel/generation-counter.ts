@@ -17,6 +17,9 @@ interface Line {
   readonly name: string;
   readonly descriptor: number;
   readonly parse: (text: string) => number | undefined;
+  /** What was read last. Nearly every reading is like the one before, and is not parsed again. */
+  text: string;
+  count: number;
 }
 
 const CHUNK_BYTES = 8 * 1024;
@@ -43,16 +46,22 @@ export function createGenerationCounter(procRoot: string, sysRoot: string, mono_
   }
 
   function addLine(name: string, path: string, parse: Line['parse']): void {
-    if (parse(readText(path) ?? '') === undefined) return;
-    lines.push({ name, descriptor: openSync(path, 'r'), parse });
+    const text = readText(path) ?? '';
+    const count = parse(text);
+    if (count !== undefined) lines.push({ name, descriptor: openSync(path, 'r'), parse, text, count });
   }
 
   function readLines(): GenerationCounts | undefined {
     const counts: Record<string, number> = {};
-    for (const { name, descriptor, parse } of lines) {
-      const count = parse(chunk.toString('latin1', 0, readSync(descriptor, chunk, 0, chunk.length, 0)));
-      if (count === undefined) throw new Error(`${name} has no count`);
-      counts[name] = count;
+    for (const line of lines) {
+      const text = chunk.latin1Slice(0, readSync(line.descriptor, chunk, 0, chunk.length, 0));
+      if (text !== line.text) {
+        const count = line.parse(text);
+        if (count === undefined) throw new Error(`${line.name} has no count`);
+        line.text = text;
+        line.count = count;
+      }
+      counts[line.name] = line.count;
     }
     return lines.length === 0 ? undefined : counts;
   }

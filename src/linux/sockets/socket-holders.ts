@@ -11,7 +11,7 @@ const EAGER_TRIES = 3;
 const RETRY_MIN_MS = 1_000;
 const RETRY_MAX_MS = 60_000;
 /** How many known sockets one glance looks at, so that its cost stays small. */
-const GLANCE_MAX = 10;
+const GLANCE_MAX = 20;
 /** A process with more descriptors is looked into last: it has thousands of connections, and most walks end before it. */
 const MANY_DESCRIPTORS = 1_024;
 

@@ -6,10 +6,11 @@ const calm = (cost_ms: number, counters: boolean) =>
 
 describe('toScanPace', () => {
   it.each([
-    ['a cheap scan', 0.5, true, { glance_ms: 250, gap_ms: 250, rest_ms: 2_000 }],
-    ['a scan on a machine with much memory', 2, true, { glance_ms: 250, gap_ms: 400, rest_ms: 4_000 }],
-    ['a costly scan', 15, true, { glance_ms: 250, gap_ms: 750, rest_ms: 5_000 }],
-    ['a very costly scan', 500, true, { glance_ms: 250, gap_ms: 750, rest_ms: 5_000 }],
+    ['a very cheap scan', 0.3, true, { glance_ms: 250, gap_ms: 250, rest_ms: 2_000 }],
+    ['a cheap scan', 0.5, true, { glance_ms: 250, gap_ms: 250, rest_ms: 2_500 }],
+    ['a scan on a machine with much memory', 2, true, { glance_ms: 250, gap_ms: 400, rest_ms: 10_000 }],
+    ['a costly scan', 15, true, { glance_ms: 250, gap_ms: 750, rest_ms: 10_000 }],
+    ['a very costly scan', 500, true, { glance_ms: 250, gap_ms: 750, rest_ms: 10_000 }],
     ['no counters', 3, false, { glance_ms: 600, gap_ms: 600, rest_ms: 600 }],
     ['no counters and a costly scan', 15, false, { glance_ms: 950, gap_ms: 950, rest_ms: 950 }],
   ])('%s', (_name, cost_ms, counters, pace) => {
