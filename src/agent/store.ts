@@ -26,7 +26,8 @@ export interface Store extends Disposable {
 
 /** Opens `agent.db` in `stateDir`; `part` shows whether it is a file. */
 export function openStore(stateDir: string, part: Part): Store {
-  const opened = openDatabaseOrMemory(join(stateDir, 'agent.db'), { migrations: storeMigrations });
+  const options = { migrations: storeMigrations, pageCache_bytes: 1024 * 1024 };
+  const opened = openDatabaseOrMemory(join(stateDir, 'agent.db'), options);
   const { db } = opened;
   part.set(opened.state === 'file' ? 'ok' : 'degraded', opened.reason);
   const select = db.prepare<[string], { value: number }>('SELECT value FROM counters WHERE name = ?');

@@ -26,6 +26,8 @@ export interface OpenOptions {
    * only copy.
    */
   readonly onDamage?: 'set_aside' | 'refuse';
+  /** How many pages of the file are kept in memory at most; 16 MB unless said otherwise. */
+  readonly pageCache_bytes?: number;
 }
 
 /**
@@ -74,6 +76,8 @@ function openAndMigrate(path: string, options: OpenOptions): Sqlite {
     db.pragma('journal_mode = WAL');
     db.pragma('synchronous = NORMAL');
     db.pragma('foreign_keys = ON');
+    const { pageCache_bytes } = options;
+    if (pageCache_bytes !== undefined) db.pragma(`cache_size = -${Math.ceil(pageCache_bytes / 1024)}`);
     const check = db.pragma('quick_check(1)', { simple: true });
     if (check !== 'ok') throw new DamagedError(String(check));
     migrate(db, options.migrations);

@@ -47,6 +47,16 @@ describe('a database file', () => {
     db.close();
   });
 
+  test('keeps as much of itself in memory as was said, and 16 MB otherwise', () => {
+    const sizes = [{}, { pageCache_bytes: 1024 * 1024 }].map((how) => {
+      const { db } = openDatabase(join(tempDir(), 'a.db'), { migrations, ...how });
+      const size_kb = db.pragma('cache_size', { simple: true });
+      db.close();
+      return size_kb;
+    });
+    expect(sizes).toEqual([-16_000, -1_024]);
+  });
+
   test('keeps its rows and its schema number', () => {
     const path = join(tempDir(), 'a.db');
     fill(path);

@@ -7,4 +7,5 @@ import { createAuditStore } from './audit-store.ts';
 import type { AuditThreadData } from './audit-thread.ts';
 
 const { path, ...limits }: AuditThreadData = workerData;
-serveRequests(createAuditStore(() => openDatabaseOrMemory(path, { migrations: auditSchema }), limits));
+const options = { migrations: auditSchema, pageCache_bytes: 1024 * 1024 };
+serveRequests(createAuditStore(() => openDatabaseOrMemory(path, options), limits));

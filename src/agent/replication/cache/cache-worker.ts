@@ -6,4 +6,5 @@ import { replicationSchema } from './cache-schema.ts';
 import { createCacheStore } from './cache-store.ts';
 
 const path = String(workerData);
-serveRequests(createCacheStore(() => openDatabaseOrMemory(path, { migrations: replicationSchema })));
+const options = { migrations: replicationSchema, pageCache_bytes: 1024 * 1024 };
+serveRequests(createCacheStore(() => openDatabaseOrMemory(path, options)));
