@@ -1,5 +1,6 @@
-// The gateway of the agent beside other proxies, in one run on one machine: `npm run bench:gateway -- [--rounds N] [--only A,B]`.
-// Everything is served over a Unix socket and comes from one local upstream. What counts are ratios, not numbers.
+// The gateway of the agent beside other proxies, in one run on one machine: `npm run bench:gateway -- [--rounds N] [--turns N] [--only A,B]`.
+// Everything is served over a Unix socket and comes from one local upstream. What counts are ratios, not numbers: all proxies run at the same
+// time and have short turns.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -8,90 +9,71 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { toTable } from '../../src/cli/table.ts';
+import { makeBuiltProgram } from '../support/built-program.ts';
 import { measureDecision_us } from './gateway/decision.ts';
 import { openStreams, readEventDelays, runLoad } from './gateway/load.ts';
-import { readCpu_ms, readResident_bytes } from './gateway/process-cost.ts';
-import { type Subject, starts, waitFor } from './gateway/subjects.ts';
+import { type StartSubject, type Subject, startAgent, starts, waitFor } from './gateway/subjects.ts';
+import { type LoadKind, measureInTurns, type Turn, type TurnsOfLoad, toMedian, toRatio } from './gateway/turns.ts';
+import { readMemory } from './process-cost.ts';
+import { percentile } from './table.ts';
 
 const BASE = '/v1/gateway/openai/conn_1/v1';
 const IDLE_STREAMS = 1_000;
 const EVENTS = 100;
 /** V8 has compiled by then what each subject runs often. A shorter time flatters the small ones. */
 const WARM_MS = 8_000;
+const LARGE_MS = 2_000;
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '3' }, only: { type: 'string' } } });
+const { values } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '2' },
+    turns: { type: 'string', default: '20' },
+    only: { type: 'string' },
+  },
+});
 const rounds = Number(values.rounds);
-const names = values.only?.split(',') ?? Object.keys(starts);
+const turns = Number(values.turns);
+const program = await makeBuiltProgram();
+const programs: Readonly<Record<string, StartSubject>> = {
+  ...starts,
+  remora: (dir, port) => startAgent(dir, { port, sprite: 'bench', token: 'bench-token', program }),
+};
+const names = values.only?.split(',') ?? Object.keys(programs);
 
-/** One figure of one subject, once for each round. */
-const figures = new Map<string, Map<string, number[]>>();
-const rows = {
-  cpu32: '1 KB, 32 connections: CPU a request, µs',
-  p50_32: '1 KB, 32 connections: median, µs',
-  p99_32: '1 KB, 32 connections: 99th percentile, µs',
-  rps32: '1 KB, 32 connections: requests a second',
-  cpu1: '1 KB, 1 connection: CPU a request, µs',
-  p50_1: '1 KB, 1 connection: median, µs',
-  p99_1: '1 KB, 1 connection: 99th percentile, µs',
-  mb1: '1 MB, 4 connections: MB/s',
-  mb100: '100 MB, 1 connection: MB/s',
-  sse50: 'event delay: median, µs',
-  sse99: 'event delay: 99th percentile, µs',
-  idle: `${IDLE_STREAMS} idle streams: KB each`,
-} as const;
-type Row = keyof typeof rows;
+const loads = {
+  many: { target: `${BASE}/1k`, connections: 32 },
+  one: { target: `${BASE}/1k`, connections: 1 },
+  large: { target: `${BASE}/1m`, connections: 4 },
+} as const satisfies Readonly<Record<string, LoadKind>>;
+type LoadName = keyof typeof loads;
+const newTurns = (): TurnsOfLoad => ({ turns: new Map(), latencies_us: new Map() });
+const measured: Readonly<Record<LoadName, TurnsOfLoad>> = { many: newTurns(), one: newTurns(), large: newTurns() };
+/** Figures that are no turns: one for each round, by the name of the subject. */
+const alone = {
+  mb100: new Map<string, number[]>(),
+  delays_us: new Map<string, number[]>(),
+  idle_kb: new Map<string, number>(),
+};
 
-function note(subject: Subject, row: Row, value: number): void {
-  const ofSubject = figures.get(subject.name) ?? new Map<string, number[]>();
-  figures.set(subject.name, ofSubject);
-  ofSubject.set(row, [...(ofSubject.get(row) ?? []), value]);
-}
-
-function median(numbers: readonly number[] = []): number {
-  return [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
-}
-
-const at = (sorted: readonly number[], share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
-
-async function measure(subject: Subject): Promise<void> {
-  const { pid, socketPath } = subject;
-  await runLoad({ socketPath, target: `${BASE}/1k`, connections: 32, duration_ms: WARM_MS });
-  const cpu_ms = () => (pid === undefined ? Number.NaN : readCpu_ms(pid));
-  for (const connections of [32, 1] as const) {
-    const load = { socketPath, target: `${BASE}/1k`, connections };
-    await runLoad({ ...load, duration_ms: 1_000 });
-    const before_ms = cpu_ms();
-    const { requests, took_ms, latencies_us } = await runLoad({ ...load, duration_ms: 3_000 });
-    const each_us = ((cpu_ms() - before_ms) * 1_000) / requests;
-    note(subject, connections === 32 ? 'cpu32' : 'cpu1', each_us);
-    note(subject, connections === 32 ? 'p50_32' : 'p50_1', at(latencies_us, 0.5));
-    note(subject, connections === 32 ? 'p99_32' : 'p99_1', at(latencies_us, 0.99));
-    if (connections === 32) note(subject, 'rps32', (requests * 1_000) / took_ms);
-  }
-  for (const [row, name, connections] of [
-    ['mb1', '1m', 4],
-    ['mb100', '100m', 1],
-  ] as const) {
-    const load = { socketPath, target: `${BASE}/${name}`, connections };
-    await runLoad({ ...load, duration_ms: 500 });
-    const { bytes, took_ms } = await runLoad({ ...load, duration_ms: 2_000 });
-    note(subject, row, bytes / 1_000 / took_ms);
-  }
+/** What is no turn: one large answer, and events. */
+async function measureAlone({ name, socketPath }: Subject): Promise<void> {
+  const load = { socketPath, target: `${BASE}/100m`, connections: 1 };
+  await runLoad({ ...load, duration_ms: LARGE_MS / 4 });
+  const { bytes, took_ms } = await runLoad({ ...load, duration_ms: LARGE_MS });
+  alone.mb100.set(name, [...(alone.mb100.get(name) ?? []), bytes / 1_000 / took_ms]);
   const delays_us = await readEventDelays(socketPath, `${BASE}/sse`, EVENTS);
-  note(subject, 'sse50', at(delays_us, 0.5));
-  note(subject, 'sse99', at(delays_us, 0.99));
+  alone.delays_us.set(name, [...(alone.delays_us.get(name) ?? []), ...delays_us]);
 }
 
 /** Takes a process of its own that has done nothing yet but warm up, so that what is measured is not garbage of what came before. */
-async function measureIdle(subject: Subject): Promise<void> {
-  const { pid, socketPath } = subject;
+async function measureIdle({ name, pid, socketPath }: Subject): Promise<void> {
   if (pid === undefined) return;
-  await runLoad({ socketPath, target: `${BASE}/1k`, connections: 32, duration_ms: 1_000 });
+  await runLoad({ ...loads.many, socketPath, duration_ms: 1_000 });
   await sleep(500);
-  const before_bytes = readResident_bytes(pid);
+  const before_bytes = readMemory(pid).rss_bytes;
   const sockets = await openStreams(socketPath, `${BASE}/idle`, IDLE_STREAMS);
   await sleep(500);
-  note(subject, 'idle', (readResident_bytes(pid) - before_bytes) / 1024 / IDLE_STREAMS);
+  alone.idle_kb.set(name, (readMemory(pid).rss_bytes - before_bytes) / 1024 / IDLE_STREAMS);
   for (const socket of sockets) socket.destroy();
 }
 
@@ -103,36 +85,53 @@ async function end(child: ChildProcess): Promise<void> {
 
 const dir = mkdtempSync(join(tmpdir(), 'bench-'));
 const directPath = join(dir, 'direct.sock');
+const direct: Subject = { name: 'direct', socketPath: directPath };
 const upstreamPath = new URL('gateway/upstream.ts', import.meta.url).pathname;
 const upstream = spawn(process.execPath, [upstreamPath, directPath], { stdio: ['ignore', 'pipe', 'inherit'] });
 const [line]: Buffer[] = await once(upstream.stdout, 'data');
 const port = Number(String(line));
 const missing = new Set<string>();
 
-async function withSubject(name: string, round: string, work: (subject: Subject) => Promise<void>): Promise<void> {
-  const own = join(dir, `${name.replaceAll('/', '-')}-${round}`);
-  mkdirSync(own);
-  const socketPath = join(own, 's.sock');
-  const child = starts[name]?.(own, port, socketPath);
-  if (child?.pid === undefined) {
-    missing.add(name);
-    return;
-  }
-  try {
+/** Runs `work` with those of the programs that are installed. */
+async function withSubjects(
+  which: readonly string[],
+  round: string,
+  work: (subjects: readonly Subject[]) => Promise<void>,
+): Promise<void> {
+  await using running = new AsyncDisposableStack();
+  const subjects: Subject[] = [];
+  for (const name of which) {
+    const own = join(dir, `${name.replaceAll('/', '-')}-${round}`);
+    mkdirSync(own);
+    const socketPath = join(own, 's.sock');
+    const child = programs[name]?.(own, port, socketPath);
+    if (child?.pid === undefined) {
+      missing.add(name);
+      continue;
+    }
+    running.defer(() => end(child));
     await waitFor(child, socketPath);
-    await work({ name, socketPath, pid: child.pid });
-  } finally {
-    await end(child);
+    subjects.push({ name, socketPath, pid: child.pid });
   }
+  await work(subjects);
 }
 
 try {
   for (let round = 0; round < rounds; round += 1) {
     console.error(`round ${round + 1} of ${rounds}`);
-    await measure({ name: 'direct', socketPath: directPath });
-    for (const name of names) await withSubject(name, String(round), measure);
+    await withSubjects(names, String(round), async (started) => {
+      const subjects = [direct, ...started];
+      for (const { socketPath } of subjects) await runLoad({ ...loads.many, socketPath, duration_ms: WARM_MS });
+      for (const name of ['many', 'one', 'large'] as const)
+        await measureInTurns(subjects, loads[name], turns, measured[name]);
+      for (const subject of subjects) await measureAlone(subject);
+    });
   }
-  for (const name of names) await withSubject(name, 'idle', measureIdle);
+  for (const name of names) {
+    await withSubjects([name], 'idle', async (subjects) => {
+      for (const subject of subjects) await measureIdle(subject);
+    });
+  }
 } finally {
   await end(upstream);
   rmSync(dir, { recursive: true });
@@ -141,25 +140,45 @@ try {
 for (const name of missing) console.log(`!! ${name} IS NOT INSTALLED: it is missing from this table`);
 const subjects = ['direct', ...names.filter((name) => !missing.has(name))];
 const digits = (value: number) => (Number.isNaN(value) ? '-' : value < 10 ? value.toFixed(1) : value.toFixed(0));
-const table = Object.entries(rows).map(([row, title]) => [
+const row = (title: string, figure: (name: string) => number) => [
   title,
-  ...subjects.map((name) => digits(median(figures.get(name)?.get(row)))),
-]);
+  ...subjects.map((name) => digits(figure(name))),
+];
+const median = (load: LoadName, name: string, pick: (turn: Turn) => number) =>
+  toMedian(measured[load].turns, name, pick);
+const late = (load: LoadName, name: string) => percentile(measured[load].latencies_us.get(name) ?? [], 0.99);
+const cpu = ({ cpu_us }: Turn) => cpu_us;
+const latency = ({ median_us }: Turn) => median_us;
+const throughput = ({ megabytesPerSecond }: Turn) => megabytesPerSecond;
+const table = [
+  row('1 KB, 32 connections: CPU a request, µs', (name) => median('many', name, cpu)),
+  row('1 KB, 32 connections: median, µs', (name) => median('many', name, latency)),
+  row('1 KB, 32 connections: 99th percentile, µs', (name) => late('many', name)),
+  row('1 KB, 32 connections: requests a second', (name) => median('many', name, ({ perSecond }) => perSecond)),
+  row('1 KB, 1 connection: CPU a request, µs', (name) => median('one', name, cpu)),
+  row('1 KB, 1 connection: median, µs', (name) => median('one', name, latency)),
+  row('1 KB, 1 connection: 99th percentile, µs', (name) => late('one', name)),
+  row('1 MB, 4 connections: CPU a request, µs', (name) => median('large', name, cpu)),
+  row('1 MB, 4 connections: MB/s', (name) => median('large', name, throughput)),
+  row('100 MB, 1 connection: MB/s', (name) => percentile(alone.mb100.get(name) ?? [], 0.5)),
+  row('event delay: median, µs', (name) => percentile(alone.delays_us.get(name) ?? [], 0.5)),
+  row('event delay: 99th percentile, µs', (name) => percentile(alone.delays_us.get(name) ?? [], 0.99)),
+  row(`${IDLE_STREAMS} idle streams: KB each`, (name) => alone.idle_kb.get(name) ?? Number.NaN),
+];
 for (const text of toTable([['', ...subjects], ...table])) console.log(text);
 
-const of = (name: string, row: Row) => median(figures.get(name)?.get(row));
-const cpu32 = (name: string) => of('remora', 'cpu32') / of(name, 'cpu32');
-const dearer = ['http-proxy', 'httpxy', '@fastify/http-proxy'].filter((name) => !missing.has(name));
-const added = (name: string) => of(name, 'p50_1') - of('direct', 'p50_1');
-const throughput = (row: Row) => (of('remora', row) / of('nginx', row)).toFixed(2);
+const ratio = (load: LoadName, other: string, pick: (turn: Turn) => number) =>
+  toRatio(measured[load].turns, 'remora', other, pick).toFixed(2);
+const dearer = ['http-proxy', 'httpxy', '@fastify/http-proxy'].filter((name) => subjects.includes(name));
+const added = (name: string) => median('one', name, latency) - median('one', 'direct', latency);
+console.log(`\nmedians of ${rounds * turns} turns, and of the ratios within each turn`);
 console.log(
-  `\ncpu a request, remora / node:http + undici: ${cpu32('node:http + undici').toFixed(2)} (bar: at most 1.6)`,
+  `cpu a request, remora / node:http + undici: ${ratio('many', 'node:http + undici', cpu)} (bar: at most 1.6)`,
 );
-console.log(`... / ${dearer.map((name) => `${name}: ${cpu32(name).toFixed(2)}`).join(', ')} (bar: below 1)`);
+console.log(`... / ${dearer.map((name) => `${name}: ${ratio('many', name, cpu)}`).join(', ')} (bar: below 1)`);
+console.log(`... 1 connection, remora / node:http + undici: ${ratio('one', 'node:http + undici', cpu)}`);
 console.log(
   `added median, 1 connection, remora / nginx: ${(added('remora') / added('nginx')).toFixed(1)} (bar: at most 1.5)`,
 );
-console.log(
-  `throughput, remora / nginx: ${throughput('mb1')} at 1 MB (bar: at least 0.9), ${throughput('mb100')} at 100 MB`,
-);
+console.log(`throughput at 1 MB, remora / nginx: ${ratio('large', 'nginx', throughput)} (bar: at least 0.9)`);
 console.log(`a decision on a plain path: ${measureDecision_us().toFixed(2)} µs (bar: under 5)`);

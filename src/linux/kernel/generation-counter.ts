@@ -54,7 +54,7 @@ export function createGenerationCounter(procRoot: string, sysRoot: string, mono_
   function readLines(): GenerationCounts | undefined {
     const counts: Record<string, number> = {};
     for (const line of lines) {
-      const text = chunk.latin1Slice(0, readSync(line.descriptor, chunk, 0, chunk.length, 0));
+      const text = chunk.toString('latin1', 0, readSync(line.descriptor, chunk, 0, chunk.length, 0));
       if (text !== line.text) {
         const count = line.parse(text);
         if (count === undefined) throw new Error(`${line.name} has no count`);

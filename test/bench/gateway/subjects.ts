@@ -48,7 +48,6 @@ export const starts: Readonly<Record<string, StartSubject>> = {
         start(process.execPath, [here('node-proxy.ts'), name, String(place), String(port)]),
     ]),
   ),
-  remora: (dir, port) => startAgent(dir, { port, sprite: 'bench', token: 'bench-token' }),
 };
 
 /** An agent that serves on `s.sock` in `dir`; `port` is that of its platform. `program`: the path of the command, that of the sources when absent. */
