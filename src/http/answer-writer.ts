@@ -1,5 +1,6 @@
 // The body of an upstream's answer on its way to the caller: bytes that arrived in one read leave in one write, and a slow
-// caller stops the upstream.
+// caller stops the upstream. Answers that end in one turn of the event loop do so together when it is over: a process that waits for
+// several of them is woken once, which takes the kernel longer than to pass an answer on.
 import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { freeBytes, WORTH_BYTES } from '../core/free-bytes.ts';
@@ -17,32 +18,21 @@ export interface AnswerSource {
   resume(): void;
 }
 
-export interface AnswerWriterOptions {
-  /** Gets the bytes that are written, and must neither keep nor change them. */
-  readonly onBytes?: ((bytes: Buffer) => void) | undefined;
-  /**
-   * Answers that end in one turn of the event loop do so together when it is over: a process that waits for several of them is woken once,
-   * which takes the kernel longer than to pass an answer on.
-   */
-  readonly endsTogether?: boolean | undefined;
-}
-
 export class AnswerWriter {
   readonly #response: ServerResponse;
   readonly #backlog: Backlog;
   readonly #source: AnswerSource;
   readonly #onBytes: ((bytes: Buffer) => void) | undefined;
-  readonly #endsTogether: boolean;
   readonly #pieces = new Pieces();
   #isDue = false;
   #isPaused = false;
   #isEnding = false;
 
-  constructor(response: ServerResponse, source: AnswerSource, options: AnswerWriterOptions = {}) {
+  /** `onBytes` gets the bytes that are written, and must neither keep nor change them. */
+  constructor(response: ServerResponse, source: AnswerSource, onBytes?: ((bytes: Buffer) => void) | undefined) {
     this.#response = response;
     this.#source = source;
-    this.#onBytes = options.onBytes;
-    this.#endsTogether = options.endsTogether === true;
+    this.#onBytes = onBytes;
     this.#backlog = new Backlog(response, AHEAD_BYTES, () => source.resume());
     // Headers alone go out at once, but in one write with a body that came in the same read.
     this.#soon();
@@ -68,8 +58,7 @@ export class AnswerWriter {
     if (!isSmall) this.flush();
     const bytes = isSmall ? this.#pieces.take() : undefined;
     this.#isEnding = true;
-    if (this.#endsTogether) endLater(this.#response, bytes);
-    else this.#response.end(bytes);
+    endLater(this.#response, bytes);
     if (bytes !== undefined) this.#onBytes?.(bytes);
   }
 

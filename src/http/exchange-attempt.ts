@@ -127,9 +127,7 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
     const isSafe = /^[\t -~]*$/.test(message ?? '') && policy.mayShow(message ?? '');
     this.#response.writeHead(status, isSafe ? message : undefined, headers);
     this.#status = status;
-    const { endsTogether } = this.#upstream;
-    const onBytes = this.#upstream.observe?.(headers);
-    this.#writer = new AnswerWriter(this.#response, controller, { onBytes, endsTogether });
+    this.#writer = new AnswerWriter(this.#response, controller, this.#upstream.observe?.(headers));
   }
 
   #onInformational(controller: Dispatcher.DispatchController, status: number, raw: readonly string[]): void {

@@ -39,8 +39,6 @@ export interface ExchangeUpstream {
   readonly bodyIdle_ms?: number;
   /** Gets the flat headers of the answer. Its result gets the body as it arrives, and must neither keep nor change it. */
   readonly observe?: (headers: readonly string[]) => ((chunk: Uint8Array) => void) | undefined;
-  /** See `AnswerWriterOptions`: for one that many callers call at once. */
-  readonly endsTogether?: boolean;
 }
 
 export interface ExchangeTunnel {

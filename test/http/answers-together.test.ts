@@ -34,8 +34,7 @@ it('writes the answers of a turn when it is over, with the bytes that were seen'
   const { responses, raws } = await openAnswers(3);
   const seen: string[] = [];
   for (const [place, response] of responses.entries()) {
-    const onBytes = (bytes: Buffer) => seen.push(bytes.toString());
-    const writer = new AnswerWriter(response, source, { onBytes, endsTogether: true });
+    const writer = new AnswerWriter(response, source, (bytes) => seen.push(bytes.toString()));
     writer.push(Buffer.from(`answer ${place} `));
     writer.push(Buffer.from('as a whole'));
     writer.end();
@@ -57,8 +56,8 @@ it('ends an answer without a body, and one whose body is large, with every byte'
   const [empty, large] = responses;
   if (empty === undefined || large === undefined) throw new Error('two were asked');
   empty.writeHead(204);
-  new AnswerWriter(empty, source, { endsTogether: true }).end();
-  const writer = new AnswerWriter(large, source, { endsTogether: true });
+  new AnswerWriter(empty, source).end();
+  const writer = new AnswerWriter(large, source);
   large.writeHead(200, { 'content-length': LARGE_BYTES });
   writer.push(Buffer.alloc(LARGE_BYTES, 'x'));
   writer.end();
@@ -75,7 +74,7 @@ it('leaves out a caller that goes away before the turn is over', async () => {
   const errors: unknown[] = [];
   gone.on('error', (error) => errors.push(error));
   for (const response of responses) {
-    const writer = new AnswerWriter(response, source, { endsTogether: true });
+    const writer = new AnswerWriter(response, source);
     writer.push(Buffer.from('whole'));
     writer.end();
   }

@@ -65,7 +65,7 @@ it('leaves in one write what came in one turn', async () => {
   const [, response] = (await once(server, 'request')) as [unknown, ServerResponse];
   const seen: string[] = [];
   const source = { pause: () => undefined, resume: () => undefined };
-  const writer = new AnswerWriter(response, source, { onBytes: (bytes) => seen.push(bytes.toString()) });
+  const writer = new AnswerWriter(response, source, (bytes) => seen.push(bytes.toString()));
   for (const piece of ['a', 'b', 'c']) writer.push(Buffer.from(piece));
   await nextTurn();
   writer.push(Buffer.from('d'));

@@ -61,10 +61,6 @@ export class PlatformExchange implements ExchangeUpstream {
     return this.#hop.settings.bodyCap_bytes;
   }
 
-  get endsTogether(): boolean {
-    return true;
-  }
-
   get bodyIdle_ms(): number {
     return this.#hop.settings.bodyIdle_ms ?? BODY_IDLE_MS;
   }

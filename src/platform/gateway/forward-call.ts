@@ -137,7 +137,6 @@ export function createForwardCall(deps: ForwardCallDeps): ForwardCall {
       bodyCap_bytes,
       bodyIdle_ms,
       onTurn: deps.onTurn,
-      endsTogether: true,
       ...(tunnel === undefined ? {} : { tunnel }),
       observe(headers) {
         usage = createUsageReader(headers);
