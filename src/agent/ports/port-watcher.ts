@@ -10,6 +10,7 @@ import { GLANCE_MS, isScanDue, type ScanPace } from '../../core/ports/scan-pace.
 import { RemoraError } from '../../core/remora-error.ts';
 import { untilAligned_ms } from '../../core/timer-alignment.ts';
 import type { Part } from '../parts.ts';
+import { createPortGlance } from './port-glance.ts';
 import type { PortScanner } from './port-scanner.ts';
 import { createPortView, type PortView } from './port-view.ts';
 import { createScanQueue } from './scan-queue.ts';
@@ -67,30 +68,19 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
   const view = createPortView(options.announced);
   const history = createScanHistory(period_ms);
   const queue = createScanQueue(scan, schedule);
-  let counters: string | undefined;
+  const glance = createPortGlance(scanner);
   let waiters = 0;
-  let glances = 0;
   let timer: NodeJS.Timeout | undefined;
   let live = false;
   let suspicion: NodeJS.Timeout | undefined;
 
   function pace(): ScanPace {
     const attentive = waiters > 0 || view.tracked.waiting.size > 0;
-    return history.pace({ mono_ms: clock.mono_ms(), hasCounters: counters !== undefined, attentive });
-  }
-
-  function hasChanged(): boolean {
-    return scanner.counters() !== counters || scanner.letGo();
-  }
-
-  /** The descriptors of known listeners cost as much as the counters: they are looked at in every other glance. */
-  function hasChangedAtGlance(): boolean {
-    glances += 1;
-    return glances % 2 === 0 ? hasChanged() : scanner.counters() !== counters;
+    return history.pace({ mono_ms: clock.mono_ms(), hasCounters: glance.hasCounters, attentive });
   }
 
   async function scan(): Promise<void> {
-    counters = scanner.counters();
+    glance.note();
     try {
       const found = await scanner.scan(view.tracked.announced);
       const changes = view.take(found, clock.wall_ms());
@@ -125,7 +115,7 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
   }
 
   function checkPorts(): void {
-    const changed = view.tracked.waiting.size > 0 || hasChangedAtGlance();
+    const changed = view.tracked.waiting.size > 0 || glance.lookInTurns();
     if (isScanDue(pace(), history.since_ms(clock.mono_ms()), changed)) scanSoon();
     else schedule();
   }
@@ -156,7 +146,7 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
     },
     async freshen() {
       const isFresh = view.problem === undefined && history.since_ms(clock.mono_ms()) < FRESH_MS;
-      if (isFresh && !hasChanged()) return;
+      if (isFresh && !glance.look()) return;
       try {
         await queue.run();
       } catch (error) {
