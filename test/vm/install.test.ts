@@ -179,8 +179,10 @@ describe.skipIf(isWithoutDebian())('the install lines, in a minimal Debian', () 
     await ask('/v1/exec?cmd=sh&cmd=-c&cmd=setsid+sleep+1000+%26', '-X POST --output -');
     const before = await pids();
     expect(before).toHaveLength(3);
-    // In one command: the agent dials the supervisor again at its next look at the sessions, which starts it.
-    const groups = await machine.run('systemctl stop -q remora-supervisor 2> /dev/null; ls /sys/fs/cgroup/system.slice');
+    // One command, because the agent dials the supervisor again at its next look at the sessions, which starts it.
+    const groups = await machine.run(
+      'systemctl stop -q remora-supervisor 2> /dev/null; ls /sys/fs/cgroup/system.slice',
+    );
     expect(groups).not.toContain('remora-supervisor.service');
     expect((await pids()).filter((pid) => before.includes(pid))).toEqual([]);
     await running();
