@@ -1,6 +1,5 @@
 // The body of an upstream's answer on its way to the caller: bytes that arrived in one read leave in one write, and a slow
-// caller stops the upstream. Answers that end in one turn of the event loop do so together when it is over: a process that waits for
-// several of them is woken once, which takes the kernel longer than to pass an answer on.
+// caller stops the upstream.
 import type { ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { freeBytes, WORTH_BYTES } from '../core/free-bytes.ts';
@@ -97,7 +96,10 @@ interface Ending {
 
 let endings: Ending[] = [];
 
-/** Ends the answer at the end of this turn of the event loop. */
+/**
+ * Ends the answer with all others of this turn of the event loop, when it is over: a process that waits for several of them is woken once, which
+ * takes the kernel longer than to pass an answer on.
+ */
 function endLater(response: ServerResponse, bytes: Buffer | undefined): void {
   if (endings.length === 0) setImmediate(endAll);
   endings.push({ response, bytes });
