@@ -2,7 +2,7 @@
 // it is in memory, the agent goes on, and the part `store` says so.
 import { join } from 'node:path';
 import { toErrorMessage } from '../core/error-message.ts';
-import { openDatabaseOrMemory, type Sqlite } from '../sqlite/open.ts';
+import { openDatabaseOrMemory, SMALL_PAGE_CACHE_BYTES, type Sqlite } from '../sqlite/open.ts';
 import type { SequenceStore } from './events/event-hub.ts';
 import type { Part } from './parts.ts';
 import type { IncarnationStore } from './resume/incarnation.ts';
@@ -26,7 +26,7 @@ export interface Store extends Disposable {
 
 /** Opens `agent.db` in `stateDir`; `part` shows whether it is a file. */
 export function openStore(stateDir: string, part: Part): Store {
-  const options = { migrations: storeMigrations, pageCache_bytes: 1024 * 1024 };
+  const options = { migrations: storeMigrations, pageCache_bytes: SMALL_PAGE_CACHE_BYTES };
   const opened = openDatabaseOrMemory(join(stateDir, 'agent.db'), options);
   const { db } = opened;
   part.set(opened.state === 'file' ? 'ok' : 'degraded', opened.reason);

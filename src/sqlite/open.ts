@@ -8,6 +8,9 @@ import { whyNotOwnDirectory } from '../linux/own-directory.ts';
 
 export type Sqlite = Database.Database;
 
+/** Enough for a file that one process writes a little into: SQLite's own 16 MB would be a third of what an agent takes. */
+export const SMALL_PAGE_CACHE_BYTES = 1024 * 1024;
+
 /** `file`: opened as it should be. `rebuilt`: the old file was damaged and set aside. `memory`: no file could be used. */
 export type OpenState = 'file' | 'rebuilt' | 'memory';
 
@@ -26,7 +29,7 @@ export interface OpenOptions {
    * only copy.
    */
   readonly onDamage?: 'set_aside' | 'refuse';
-  /** How many pages of the file are kept in memory at most; 16 MB unless said otherwise. */
+  /** How much of the file is kept in memory at most; 16 MB unless said otherwise. */
   readonly pageCache_bytes?: number;
 }
 
