@@ -29,6 +29,8 @@ export interface SocketTables extends Disposable {
 export function createSocketTables(root: string): SocketTables {
   const open = new Map<string, number>();
   const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+  /** What was found in each text that was read last. Nearly every reading is like the one before, and is not searched again. */
+  const uses = new Map<string, { readonly text: string; readonly use: string }>();
 
   function descriptor(name: string): number {
     const known = open.get(name);
@@ -66,7 +68,7 @@ export function createSocketTables(root: string): SocketTables {
     }
   }
 
-  function readCounter(name: string): string {
+  function readText(name: string): string {
     return chunk.toString('latin1', 0, readSync(descriptor(name), chunk, 0, CHUNK_BYTES, 0));
   }
 
@@ -78,9 +80,14 @@ export function createSocketTables(root: string): SocketTables {
    * changes the second at least. Throws where the kernel does not show it.
    */
   function readUse(name: 'sockstat' | 'sockstat6'): string {
-    const found = /^TCP6?: inuse (\d+)(?: orphan \d+ tw (\d+))?/m.exec(readCounter(name));
+    const text = readText(name);
+    const last = uses.get(name);
+    if (last?.text === text) return last.use;
+    const found = /^TCP6?: inuse (\d+)(?: orphan \d+ tw (\d+))?/m.exec(text);
     if (found === null) throw new Error(`${name} has no line for TCP`);
-    return `${found[1]} ${found[2]}`;
+    const use = `${found[1]} ${found[2]}`;
+    uses.set(name, { text, use });
+    return use;
   }
 
   /** Walking an empty table costs as much as a full one. */
