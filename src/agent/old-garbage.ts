@@ -3,7 +3,7 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** A process that took less of the time since the last look has nothing to do: the 30 to 50 ms of a collection hold up nobody. */
+/** A process that took less of the time since the last look has nothing to do: the 20 to 45 ms of a collection hold up nobody. */
 const IDLE_SHARE = 0.02;
 /** Pages of old objects that take so much more than after the last collection are worth another one. */
 const WORTH_BYTES = 3 * 1024 * 1024;
