@@ -2,6 +2,7 @@
 // ACPI:Ged or vmgenid where there are any, else the general purpose event of QEMU's PCs.
 import { openSync, readdirSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
+import { rememberLast } from '../../core/remember-last.ts';
 import type { GenerationCounts } from '../../core/resume/resume-sources.ts';
 import { closeQuietly, REOPEN_MS } from './kept-file.ts';
 import { isBareMetal, isGenerationLine, parseGpeCount, parsePerCpuCount } from './kernel-text.ts';
@@ -17,9 +18,6 @@ interface Line {
   readonly name: string;
   readonly descriptor: number;
   readonly parse: (text: string) => number | undefined;
-  /** What was read last. Nearly every reading is like the one before, and is not parsed again. */
-  text: string;
-  count: number;
 }
 
 const CHUNK_BYTES = 8 * 1024;
@@ -46,22 +44,16 @@ export function createGenerationCounter(procRoot: string, sysRoot: string, mono_
   }
 
   function addLine(name: string, path: string, parse: Line['parse']): void {
-    const text = readText(path) ?? '';
-    const count = parse(text);
-    if (count !== undefined) lines.push({ name, descriptor: openSync(path, 'r'), parse, text, count });
+    if (parse(readText(path) ?? '') === undefined) return;
+    lines.push({ name, descriptor: openSync(path, 'r'), parse: rememberLast(parse) });
   }
 
   function readLines(): GenerationCounts | undefined {
     const counts: Record<string, number> = {};
     for (const line of lines) {
-      const text = chunk.toString('latin1', 0, readSync(line.descriptor, chunk, 0, chunk.length, 0));
-      if (text !== line.text) {
-        const count = line.parse(text);
-        if (count === undefined) throw new Error(`${line.name} has no count`);
-        line.text = text;
-        line.count = count;
-      }
-      counts[line.name] = line.count;
+      const count = line.parse(chunk.toString('latin1', 0, readSync(line.descriptor, chunk, 0, chunk.length, 0)));
+      if (count === undefined) throw new Error(`${line.name} has no count`);
+      counts[line.name] = count;
     }
     return lines.length === 0 ? undefined : counts;
   }

@@ -3,6 +3,7 @@ import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { toErrorMessage } from '../../core/error-message.ts';
 import { endsPastListeners, type IpFamily, parseProcNetTcp, type TcpListener } from '../../core/ports/proc-net-tcp.ts';
+import { rememberLast } from '../../core/remember-last.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 
 const CHUNK_BYTES = 64 * 1024;
@@ -29,8 +30,7 @@ export interface SocketTables extends Disposable {
 export function createSocketTables(root: string): SocketTables {
   const open = new Map<string, number>();
   const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
-  /** What was found in each text that was read last. Nearly every reading is like the one before, and is not searched again. */
-  const uses = new Map<string, { readonly text: string; readonly use: string }>();
+  const toUse = { sockstat: rememberLast(parseUse), sockstat6: rememberLast(parseUse) };
 
   function descriptor(name: string): number {
     const known = open.get(name);
@@ -75,18 +75,9 @@ export function createSocketTables(root: string): SocketTables {
   /** A kernel without IPv6 has no table for it. */
   const hasIpv6 = () => open.has('sockstat6') || open.has('tcp6') || existsSync(join(root, 'net', 'tcp6'));
 
-  /**
-   * The number of sockets, and of ended connections that the kernel still remembers: a listener that opens while a connection ends
-   * changes the second at least. Throws where the kernel does not show it.
-   */
   function readUse(name: 'sockstat' | 'sockstat6'): string {
-    const text = readText(name);
-    const last = uses.get(name);
-    if (last?.text === text) return last.use;
-    const found = /^TCP6?: inuse (\d+)(?: orphan \d+ tw (\d+))?/m.exec(text);
-    if (found === null) throw new Error(`${name} has no line for TCP`);
-    const use = `${found[1]} ${found[2]}`;
-    uses.set(name, { text, use });
+    const use = toUse[name](readText(name));
+    if (use === undefined) throw new Error(`${name} has no line for TCP`);
     return use;
   }
 
@@ -120,4 +111,13 @@ export function createSocketTables(root: string): SocketTables {
       for (const name of [...open.keys()]) forget(name);
     },
   };
+}
+
+/**
+ * The number of sockets, and of ended connections that the kernel still remembers: a listener that opens while a connection ends changes the
+ * second at least. Undefined where the kernel does not show it.
+ */
+function parseUse(text: string): string | undefined {
+  const found = /^TCP6?: inuse (\d+)(?: orphan \d+ tw (\d+))?/m.exec(text);
+  return found === null ? undefined : `${found[1]} ${found[2]}`;
 }
