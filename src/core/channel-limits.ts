@@ -6,7 +6,11 @@
  */
 export const STREAM_WINDOW_BYTES = 256 * 1024;
 export const SESSION_WINDOW_BYTES = 16 * 1024 * 1024;
-export const SESSION_MEMORY_MB = 16;
+/**
+ * node:http2 counts what a stream had still to send when it was reset, and does not take all of it off again: with a limit, some hundred callers
+ * who go away in the middle of a body or of an answer would close the channel to every later stream. Streams and their windows bound the memory.
+ */
+export const NO_SESSION_MEMORY_LIMIT_MB = 1_000_000;
 /** So much of one channel may wait for its readers; then nothing more is read from it. */
 export const HELD_BYTES = 16 * 1024 * 1024;
 /** So much of all channels of a platform; then nothing more is read from those that hold more than their share. */

@@ -92,6 +92,24 @@ test('three thousand streams that are cut do not end the channel', async () => {
   expect(await call(pair, '/after')).toBe('GET /after 0');
 });
 
+test('three hundred uploads that are cut leave the channel open to later calls', async () => {
+  const pair = await openPair();
+  const head = `POST /never HTTP/1.1\r\nHost: a\r\nContent-Length: ${MEGABYTE}\r\n\r\n`;
+  for (let round = 0; round < 30; round += 1) {
+    const streams = await Promise.all(Array.from({ length: 10 }, () => pair.platform.connect('agent')));
+    for (const stream of streams) {
+      stream.on('error', () => undefined).write(head);
+      // More than may be on its way to a server that reads nothing of it.
+      stream.write(Buffer.alloc(MEGABYTE - 1));
+    }
+    // With and without a part of it under way.
+    if (round % 2 === 0) await sleep(5);
+    for (const stream of streams) stream.destroy();
+    await eventually(() => pair.platform.streams === 0 || undefined);
+  }
+  expect(await call(pair, '/after')).toBe('GET /after 0');
+});
+
 test('a large answer leaves small calls beside it alive', async () => {
   const pair = await openPair();
   const large = await pair.platform.dispatcher.request({ path: '/large', method: 'GET' });

@@ -6,6 +6,7 @@ import {
   HEADER_LIST_BYTES,
   MAX_STREAMS,
   MISSED_PINGS,
+  NO_SESSION_MEMORY_LIMIT_MB,
   PING_INTERVAL_MS,
   SESSION_WINDOW_BYTES,
   STREAM_WINDOW_BYTES,
@@ -83,12 +84,6 @@ export function serveChannel(socket: Duplex, options: ServeChannelOptions): Serv
  * does late: many callers who go away at once would otherwise cost others their streams, and then the channel.
  */
 const LATE = 8;
-
-/**
- * node:http2 counts what a stream had still to send when it was reset, and never takes it off again: with a limit, a few hundred callers who go
- * away in the middle of an answer would close the channel to every later stream. Streams and their windows bound the memory here.
- */
-const NO_SESSION_MEMORY_LIMIT_MB = 1_000_000;
 
 function isTaken(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, targets: readonly ChannelTarget[]): boolean {
   const authority = headers[':authority'];

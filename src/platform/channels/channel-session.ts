@@ -11,9 +11,9 @@ import {
   MAX_STREAMS,
   MAX_UNANSWERED_PINGS,
   MISSED_PINGS,
+  NO_SESSION_MEMORY_LIMIT_MB,
   PING_INTERVAL_MS,
   SERVICE_WAIT_MS,
-  SESSION_MEMORY_MB,
   SESSION_WINDOW_BYTES,
   STREAM_WINDOW_BYTES,
 } from '../../core/channel-limits.ts';
@@ -84,7 +84,7 @@ export function openChannelSession(options: ChannelSessionOptions): ChannelSessi
   const session = connectHttp2('http://channel', {
     createConnection: () => connection,
     settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES, maxHeaderListSize: HEADER_LIST_BYTES },
-    maxSessionMemory: SESSION_MEMORY_MB,
+    maxSessionMemory: NO_SESSION_MEMORY_LIMIT_MB,
     maxOutstandingPings: MAX_UNANSWERED_PINGS,
     peerMaxConcurrentStreams: MAX_STREAMS,
     maxReservedRemoteStreams: 0,
