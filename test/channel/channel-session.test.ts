@@ -102,7 +102,7 @@ test('three hundred uploads that are cut leave the channel open to later calls',
       // More than may be on its way to a server that reads nothing of it.
       stream.write(Buffer.alloc(MEGABYTE - 1));
     }
-    // With and without a part of it under way.
+    // Half of them are cut while a part is under way, and half before.
     if (round % 2 === 0) await sleep(5);
     for (const stream of streams) stream.destroy();
     await eventually(() => pair.platform.streams === 0 || undefined);
