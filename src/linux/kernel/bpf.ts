@@ -40,6 +40,8 @@ export interface Bpf {
 const commands = { createMap: 0, lookUp: 1, load: 5, attach: 8, link: 28 } as const;
 const ATTRIBUTE_BYTES = 128;
 const INSTRUCTION_BYTES = 8;
+/** The kernel breaks the check of a program off when a signal comes, and wants to be asked again. Calls show no errno: each refusal counts as one of these. */
+const LOAD_TRIES = 10;
 const SYSCALLS: Readonly<Record<string, bigint>> = { x64: 321n, arm64: 280n };
 const LICENSE = Buffer.from('GPL\0');
 
@@ -87,12 +89,15 @@ export async function openBpf(): Promise<Bpf> {
       return found === 0;
     },
     load({ type, attach_type, instructions }) {
-      const program = call('load', (attribute) => {
-        writeWords(attribute, [type, instructions.length / INSTRUCTION_BYTES]);
-        attribute.writeBigUInt64LE(getRawPointer(instructions), 8);
-        attribute.writeBigUInt64LE(getRawPointer(LICENSE), 16);
-        attribute.writeUInt32LE(attach_type, 68);
-      });
+      const tryOnce = () =>
+        call('load', (attribute) => {
+          writeWords(attribute, [type, instructions.length / INSTRUCTION_BYTES]);
+          attribute.writeBigUInt64LE(getRawPointer(instructions), 8);
+          attribute.writeBigUInt64LE(getRawPointer(LICENSE), 16);
+          attribute.writeUInt32LE(attach_type, 68);
+        });
+      let program = tryOnce();
+      for (let tries = 1; program < 0 && tries < LOAD_TRIES; tries += 1) program = tryOnce();
       if (program < 0) throw new BpfError('a kernel with CONFIG_CGROUP_BPF, and the right CAP_BPF');
       return program;
     },
