@@ -23,7 +23,8 @@ export interface EndOptions {
 
 /** Whether the agent has ended, and the process is to end with the code that has it started again. Otherwise it serves on. */
 export async function endForRestart({ agent, why, stateDir, log, signal, link }: EndOptions): Promise<boolean> {
-  while (!agent.mayRestart && !signal.aborted) await sleep(ASK_AGAIN_MS, undefined, { signal }).catch(() => undefined);
+  while (!agent.mayRestart() && !signal.aborted)
+    await sleep(ASK_AGAIN_MS, undefined, { signal }).catch(() => undefined);
   if (signal.aborted) return false;
   try {
     checkRestartFile(stateDir);

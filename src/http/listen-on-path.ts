@@ -5,7 +5,7 @@ import {
   chownSync,
   linkSync,
   lstatSync,
-  mkdirSync,
+  mkdtempSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -14,7 +14,6 @@ import {
 import { connect, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { errorCode } from '../core/error-code.ts';
-import { randomHex } from '../core/urandom.ts';
 import { makeDirectory } from '../linux/make-directory.ts';
 import { ListenError, toListenError } from './listen-error.ts';
 import { createSocketFile, type SocketFile } from './socket-file.ts';
@@ -22,6 +21,8 @@ import { BACKLOG, startListening } from './start-listening.ts';
 
 /** sun_path holds 108 bytes with the final zero. */
 const PATH_CAP_BYTES = 107;
+/** The name of a new directory, and of the socket in it. */
+const CRADLE_BYTES = 'XXXXXX/s'.length;
 const PROBE_MS = 2_000;
 /** How often the path may change during an attempt before `listenOnPath` gives up. */
 const ATTEMPTS = 5;
@@ -52,16 +53,17 @@ async function makeSocket(server: Server, options: UnixListen): Promise<SocketFi
   const gid = options.group === undefined ? undefined : toGroupId(options.group);
   const directory = dirname(path);
   makeDirectory(directory, 0o755);
-  const cradle = join(directory, `.${randomHex(4)}`);
-  const early = join(cradle, 's');
-  if (Math.max(Buffer.byteLength(path), Buffer.byteLength(early)) > PATH_CAP_BYTES) {
+  const cradleOf = `${directory}/.`;
+  if (Math.max(Buffer.byteLength(path), Buffer.byteLength(cradleOf) + CRADLE_BYTES) > PATH_CAP_BYTES) {
     throw new ListenError(
       'path_too_long',
       `the socket path ${path} is too long for a Unix socket; choose a shorter one`,
     );
   }
   await checkStale(path);
-  mkdirSync(cradle, { mode: 0o700 });
+  // Only this user can enter it.
+  const cradle = mkdtempSync(cradleOf);
+  const early = join(cradle, 's');
   try {
     await startListening(server, () => server.listen({ path: early, backlog: BACKLOG }));
     try {

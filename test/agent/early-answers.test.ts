@@ -2,8 +2,6 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createAgentEdge } from '../../src/agent/agent-edge.ts';
-import { loadConfig } from '../../src/agent/config/load-config.ts';
-import { createDiskProbe } from '../../src/agent/status/disk-probe.ts';
 import { RemoraError } from '../../src/core/remora-error.ts';
 import { listenOnPath } from '../../src/http/listen-on-path.ts';
 import { LoopWatch } from '../../src/http/loop-watch.ts';
@@ -13,12 +11,8 @@ import { tempDir } from '../support/temp-dir.ts';
 
 test('health is answered, and what needs a part waits until it is served or refused', async () => {
   const dir = tempDir();
-  const config = loadConfig({ env: { REMORA_STATE_DIR: dir }, readFile: () => '', exists: () => false });
   const loop = new LoopWatch(() => undefined);
-  const { edge, giveUp } = createAgentEdge({
-    ...{ config, loop, log: silentLog, version: '0' },
-    probe: createDiskProbe(dir),
-  });
+  const { edge, giveUp } = createAgentEdge({ loop, log: silentLog });
   onTestFinished(() => edge[Symbol.asyncDispose]());
   const listen = async (name: 'socket' | 'readonly' | 'loopback') => {
     const path = join(dir, name);

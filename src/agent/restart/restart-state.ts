@@ -1,5 +1,5 @@
 // The restart state: what one process of the agent leaves to the next one, because it is not in the database.
-import { z } from 'zod';
+import * as z from '../../contract/lazy-zod.ts';
 import { lastResume, lastSuspend } from '../../contract/local/machine.ts';
 import { resumedFields, stepResult } from '../../contract/local/resume.ts';
 import { holdMode, holdName } from '../../contract/local/tasks.ts';

@@ -7,6 +7,7 @@ import { type Handlers, Reply } from '../../http/handler.ts';
 import type { Config } from '../config/load-config.ts';
 import type { CallCounts } from '../gateway/call-metrics.ts';
 import type { PartBoard } from '../parts.ts';
+import { health } from './health.ts';
 import type { OwnCostMeter } from './own-cost.ts';
 
 export interface StatusOptions {
@@ -28,9 +29,6 @@ export interface StatusOptions {
   /** Apart from the figures, because a replica of many databases takes a while to tell. */
   readonly details: () => Promise<Record<string, unknown>>;
 }
-
-/** Needs no part, so that it is answered before any is open. */
-export const health: Handlers<typeof statusOperations, unknown>['health'] = () => ({ status: 'ok' });
 
 export function createStatus(options: StatusOptions): Handlers<typeof statusOperations, unknown> {
   const { board, clock, config, cost } = options;

@@ -21,7 +21,8 @@ const paths: readonly string[] = ['socket', 'state-dir', 'token-file'];
 
 export async function run(invocation: Invocation): Promise<number> {
   if (invocation.has('check')) {
-    // All that the daemon is has been loaded by now.
+    // The rest of what the daemon is made of has been loaded by now.
+    await import('../../agent/open-parts.ts');
     invocation.out.line(invocation.version);
     return exitCode.ok;
   }
