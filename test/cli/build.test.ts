@@ -86,16 +86,26 @@ describe.skipIf(process.env.REMORA_TEST_PROGRAM === undefined)('what tests start
     expect(threads.length).toBeGreaterThan(1);
     for (const name of threads) expect(readLoaded(dir, name).length, name).toBeLessThan(64 * 1024);
   });
+
+  it('loads nothing for the parts of the agent before it can be reached', () => {
+    const atOnce = /^(?:const|let) \w+ = require\("\.\/([^"]+)"\)/gm;
+    const early = readLoaded(dirname(remoraPath), 'agent.cjs', atOnce);
+    const needed = [...early.matchAll(/^(?:const|let) \w+ = require\("([^."][^"]*)"\)/gm)].map(([, name]) => name);
+    expect(needed).toContain('node:net');
+    const costly = ['crypto', 'child_process', 'worker_threads', 'http2', 'tls', 'https'].map((name) => `node:${name}`);
+    expect(needed.filter((name = '') => [...costly, 'better-sqlite3'].includes(name))).toEqual([]);
+    expect(early).not.toContain('// src/agent/open-parts.ts');
+  });
 });
 
-/** The text of a file of the program, and of all that it loads. */
-function readLoaded(dir: string, first: string): string {
+/** The text of a file of the program, and of all that it loads; `loads` finds what. */
+function readLoaded(dir: string, first: string, loads = /require\("\.\/([^"]+)"\)/g): string {
   const found = new Set([first]);
   let all = '';
   for (const name of found) {
     const text = readFileSync(join(dir, name), 'utf8');
     all += text;
-    for (const [, path = ''] of text.matchAll(/require\("\.\/([^"]+)"\)/g)) found.add(path);
+    for (const [, path = ''] of text.matchAll(loads)) found.add(path);
   }
   return all;
 }
