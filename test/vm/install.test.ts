@@ -179,12 +179,13 @@ describe.skipIf(isWithoutDebian())('the install lines, in a minimal Debian', () 
     await ask('/v1/exec?cmd=sh&cmd=-c&cmd=setsid+sleep+1000+%26', '-X POST --output -');
     const before = await pids();
     expect(before).toHaveLength(3);
-    // One command, because the agent dials the supervisor again at its next look at the sessions, which starts it.
+    // The agent dials the supervisor again at its next look at the sessions, which would start it: its socket is stopped as well.
     const groups = await machine.run(
-      'systemctl stop -q remora-supervisor 2> /dev/null; ls /sys/fs/cgroup/system.slice',
+      'systemctl stop remora-supervisor.socket remora-supervisor && ls /sys/fs/cgroup/system.slice',
     );
     expect(groups).not.toContain('remora-supervisor.service');
     expect((await pids()).filter((pid) => before.includes(pid))).toEqual([]);
+    await machine.run('systemctl start remora-supervisor.socket');
     await running();
     expect(await pids()).toHaveLength(2);
   });
