@@ -1,6 +1,5 @@
 // Opens what serves the operations of the agent: what the parts stand on, the parts in the order of their needs, and then the start. The agent
 // can be reached before this is loaded.
-
 import { RemoraError } from '../core/remora-error.ts';
 import type { Edge } from '../http/edge.ts';
 import type { LoopWatch } from '../http/loop-watch.ts';
@@ -9,7 +8,7 @@ import type { AgentOptions } from './agent.ts';
 import { type AgentBase, openAgentBase, openUpstream, setSettingsPart } from './agent-base.ts';
 import type { AgentEdge } from './agent-edge.ts';
 import { createAgentHandlers } from './agent-handlers.ts';
-import { type AgentParts, createAgentParts } from './agent-parts.ts';
+import { type AgentParts, createAgentParts, type Stacks } from './agent-parts.ts';
 import { answerEarly } from './answer-early.ts';
 import type { ChannelTarget } from './channel/channel-target.ts';
 import { listenForResumes } from './listen-for-resumes.ts';
@@ -47,11 +46,7 @@ export interface OpenPartsOptions extends AgentOptions, Pick<AgentEdge, 'open'> 
   readonly probe: DiskProbe;
 }
 
-/** What disposes of them. */
-export interface PartStacks {
-  readonly stack: AsyncDisposableStack;
-  /** Disposes of the files that stay when this process is started again. */
-  readonly files: AsyncDisposableStack;
+export interface StacksWithDoors extends Stacks {
   /** The listeners, which close before everything else. They are moved to `stack`. */
   readonly doors: AsyncDisposableStack;
 }
@@ -59,12 +54,13 @@ export interface PartStacks {
 const NOT_TAKEN = 'the settings were read again and cannot be used, so that the earlier ones are used';
 
 /** Opens the parts and has the edge serve them. What fails is the state of a part. */
-export async function openParts(options: OpenPartsOptions, { stack, files, doors }: PartStacks): Promise<RunningParts> {
+export async function openParts(options: OpenPartsOptions, stacks: StacksWithDoors): Promise<RunningParts> {
   const { config, edge, listeners } = options;
+  const { stack, doors } = stacks;
   const base = await openAgentBase(options, stack);
   await answerEarly();
   const restart = createRestartRequest({ isStartedAgain: config.startedAgain, onRestart: options.onRestart });
-  const parts = await createAgentParts(base, { ...options, restart }, { stack, files });
+  const parts = await createAgentParts(base, { ...options, restart }, stacks);
   await answerEarly();
   listenForResumes(parts, base.runClock);
   base.upstream.askBeforeHandshakes(() => mayHandshake(parts));
