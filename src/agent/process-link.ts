@@ -2,10 +2,12 @@
 // nobody uses costs nothing.
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Dispatcher } from 'undici';
+import type { buildConnector } from 'undici';
 import { errorCode } from '../core/error-code.ts';
 import { RemoraError } from '../core/remora-error.ts';
-import { Agent, buildConnector } from '../http/undici.ts';
+import { createDial } from '../http/dial.ts';
+import { type Outbound, type OutboundOptions, openOutbound } from '../http/outbound.ts';
+import type { Answer } from '../http/request.ts';
 
 export interface ProcessLinkOptions {
   /** What people call the process. */
@@ -23,11 +25,11 @@ export interface ProcessLinkOptions {
 
 export interface ProcessLink extends AsyncDisposable {
   /** Its connections reach the process, which they start when it does not run. */
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: Pick<Outbound, 'dispatch' | 'request'>;
   /** One call to the process, at `/v1/…`. Every status resolves. */
-  ask(method: 'GET' | 'POST', path: string, signal?: AbortSignal | null): Promise<Dispatcher.ResponseData>;
+  ask(method: 'GET' | 'POST', path: string, signal?: AbortSignal | null): Promise<Answer>;
   /** Does what `ask` does, with a JSON text. */
-  send(method: 'PUT', path: string, json: string): Promise<Dispatcher.ResponseData>;
+  send(method: 'PUT', path: string, json: string): Promise<Answer>;
   /** A connection of its own. Starts the process if it does not run. Throws `start_failed`. */
   readonly connect: () => Promise<Duplex>;
   /** Does what `connect` does, without a connection. */
@@ -35,14 +37,19 @@ export interface ProcessLink extends AsyncDisposable {
 }
 
 const LIMIT_MS = 10_000;
+const IDLE_MS = 4_000;
 const POLL_MS = 25;
 /** A process that answers so long after its start has not failed by starting. */
 const SERVED_MS = 1_000;
 
+type Connected = Parameters<buildConnector.Callback>;
+/** One socket is dialled, whatever is asked for. */
+const target: buildConnector.Options = { hostname: 'beside', protocol: 'http:', port: '80' };
+
 export function createProcessLink(options: ProcessLinkOptions): ProcessLink {
   const { path, name, logFile, limit_ms = LIMIT_MS } = options;
   const origin = 'http://beside';
-  const connect = buildConnector({ socketPath: path, timeout: limit_ms });
+  const dial: OutboundOptions['dial'] = (reads) => createDial({ socketPath: path, timeout_ms: limit_ms, ...reads });
   let starting: Promise<void> | undefined;
   let started_ms = 0;
   let pause: NodeJS.Timeout | undefined;
@@ -68,14 +75,10 @@ export function createProcessLink(options: ProcessLinkOptions): ProcessLink {
     await starting;
   }
 
-  type Target = Parameters<typeof connect>[0];
-  type Connected = Parameters<Parameters<typeof connect>[1]>;
-  const dial = (target: Target) => new Promise<Connected>((resolve) => connect(target, (...result) => resolve(result)));
-
-  async function dialOrStart(target: Target): Promise<Connected> {
+  async function dialOrStart(connect: buildConnector.connector): Promise<Connected> {
     const end_ms = performance.now() + limit_ms;
     for (;;) {
-      const result = await dial(target);
+      const result = await new Promise<Connected>((resolve) => connect(target, (...each) => resolve(each)));
       if (result[0] === null && performance.now() - started_ms >= SERVED_MS) mayStartAgain();
       if (result[0] === null || !isAbsent(result[0])) return result;
       if (performance.now() >= end_ms) return [toFailure(result[0]), null];
@@ -84,32 +87,31 @@ export function createProcessLink(options: ProcessLinkOptions): ProcessLink {
     }
   }
 
-  async function dialAndTell(target: Target): Promise<Connected> {
-    const result = await dialOrStart(target).catch((error: Error): Connected => [toFailure(error), null]);
+  async function dialAndTell(connect: buildConnector.connector): Promise<Connected> {
+    const result = await dialOrStart(connect).catch((error: Error): Connected => [toFailure(error), null]);
     options.onDialled?.(result[0] === null ? undefined : toFailure(result[0]));
     return result;
   }
 
   async function connectOnce(): Promise<Duplex> {
-    const [error, socket] = await dialAndTell({ hostname: 'beside', protocol: 'http:', port: '80' } as Target);
+    const [error, socket] = await dialAndTell(dial({}));
     if (error !== null) throw error;
     return socket;
   }
 
-  const agent = new Agent({
-    connect(target, callback) {
-      void dialAndTell(target).then((result) => callback(...result));
+  const outbound = openOutbound({
+    dial(reads) {
+      const connect = dial(reads);
+      return (_to, callback) => void dialAndTell(connect).then((result) => callback(...result));
     },
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    pipelining: 1,
-    allowH2: false,
+    headers_ms: 0,
+    idle_ms: IDLE_MS,
   });
   return {
-    dispatcher: agent,
-    ask: (method, path, signal = null) => agent.request({ origin, method, path, signal }),
+    dispatcher: outbound,
+    ask: (method, path, signal = null) => outbound.request({ origin, method, path, signal }),
     send: (method, path, body) =>
-      agent.request({
+      outbound.request({
         origin,
         method,
         path,
@@ -120,7 +122,7 @@ export function createProcessLink(options: ProcessLinkOptions): ProcessLink {
     async open() {
       (await connectOnce()).destroy();
     },
-    [Symbol.asyncDispose]: () => agent.destroy(new Error('the agent is stopping')),
+    [Symbol.asyncDispose]: () => outbound.destroy(new Error('the agent is stopping')),
   };
 }
 

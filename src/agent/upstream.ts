@@ -1,14 +1,11 @@
-// The connections of the agent to the outside. After a resume all of them are replaced at once: a new pool is in place before
-// the connections of the old one are closed, so that no call can pick a dead connection.
-import { channel } from 'node:diagnostics_channel';
+// The connections of the agent to the outside. After a resume all of them are replaced at once: new ones are in place before the old ones are
+// closed, so that no call can pick a dead connection.
 import type { Socket } from 'node:net';
-import type * as undici from 'undici';
-import { checkHandshakes } from '../http/checked-handshakes.ts';
+import type { buildConnector } from 'undici';
 import { cutSocket } from '../http/cut-socket.ts';
-import { joinAnswerChunks } from '../http/join-answer-chunks.ts';
-import { PlainPool, readTogether } from '../http/plain-pool.ts';
+import { createDial } from '../http/dial.ts';
+import { type Outbound, type OutboundOptions, openOutbound } from '../http/outbound.ts';
 import { switchedSockets } from '../http/switched-sockets.ts';
-import { Agent, buildConnector, Pool } from '../http/undici.ts';
 import { ConnectionsReplaced } from '../http/upstream-error.ts';
 
 export interface UpstreamOptions {
@@ -18,15 +15,12 @@ export interface UpstreamOptions {
 }
 
 export interface Upstream extends AsyncDisposable {
-  /** The current pool. Read it for each call; never keep it. Streams have no time limit, headers have 30 s. */
-  readonly dispatcher: undici.Dispatcher;
-  /**
-   * The same for calls of which there are many: the plain ones, over HTTP without TLS, go out over connections of their own at half the cost, and
-   * all others by `dispatcher`.
-   */
-  readonly calls: Pick<undici.Dispatcher, 'dispatch'>;
-  /** A separate pool for one Unix socket, replaced together with `dispatcher`. */
-  overSocket(path: string): undici.Dispatcher;
+  /** The current connections. Read them for each call; never keep them. Streams have no time limit, headers have 30 s. */
+  readonly dispatcher: Pick<Outbound, 'dispatch' | 'request'>;
+  /** The same for calls of which there are many, and whose answers nobody watches. */
+  readonly calls: Pick<Outbound, 'dispatch'>;
+  /** Connections of their own to one Unix socket, replaced together with `dispatcher`. */
+  overSocket(path: string): Upstream['dispatcher'];
   /** Closes idle connections; later calls use new ones. It does not wait for calls in flight, because a stream may never end. */
   retire(): Promise<void>;
   /**
@@ -42,38 +36,22 @@ export interface Upstream extends AsyncDisposable {
   mayHandshake(): boolean;
 }
 
-/** HTTP/1.1 only: the streaming proxy passes raw headers on, which undici does not have for HTTP/2. */
-const LIMITS = {
-  headersTimeout: 30_000,
-  bodyTimeout: 0,
-  keepAliveTimeout: 10_000,
-  pipelining: 1,
-  allowH2: false,
-} as const;
+const CONNECT_MS = 3_000;
 /** Keep-alive probes let a stream that is silent for hours notice that its peer is gone. */
-const TCP_KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelay: 10_000 } as const;
-/** What watches the calls of undici hears of plain calls as well, where it would act on them. */
-const failed = channel('undici:request:error');
-const answered = channel('undici:request:headers');
+const KEEP_ALIVE_MS = 10_000;
+const LIMITS = { headers_ms: 30_000, idle_ms: 10_000 } as const;
 
 export function createUpstream(options: UpstreamOptions = {}): Upstream {
-  const connect = {
-    ...TCP_KEEP_ALIVE,
-    timeout: options.connect_ms ?? 3_000,
-    ...(options.ca === undefined ? {} : { ca: options.ca }),
-  };
-  const open = (socketPath?: string) => {
-    const where = socketPath === undefined ? connect : { ...connect, socketPath };
-    const connector = checkHandshakes(buildConnector(where), () => mayBegin());
-    return openConnections(joinAnswerChunks(connector), buildConnector({ ...where, ...readTogether() }));
-  };
+  const { ca, connect_ms = CONNECT_MS } = options;
+  const how = { ca, timeout_ms: connect_ms, keepAlive_ms: KEEP_ALIVE_MS, mayHandshake: () => mayBegin() };
+  const open = (socketPath?: string) => openCuttable((reads) => createDial({ ...how, socketPath, ...reads }));
   let mayBegin = () => true;
   let main = open();
-  let sockets = new Map<string, Connections>();
-  /** Retired pools that still carry a call. */
-  const retiring = new Set<Connections>();
+  let sockets = new Map<string, Cuttable>();
+  /** Retired ones that still carry a call. */
+  const retiring = new Set<Cuttable>();
 
-  function swap(): Connections[] {
+  function swap(): Cuttable[] {
     const old = [main, ...sockets.values()];
     main = open();
     sockets = new Map();
@@ -89,10 +67,10 @@ export function createUpstream(options: UpstreamOptions = {}): Upstream {
 
   return {
     get dispatcher() {
-      return main.agent;
+      return main.outbound;
     },
     get calls() {
-      return main.calls;
+      return main.outbound.unwatched;
     },
     overSocket(path) {
       let connections = sockets.get(path);
@@ -100,13 +78,13 @@ export function createUpstream(options: UpstreamOptions = {}): Upstream {
         connections = open(path);
         sockets.set(path, connections);
       }
-      return connections.agent;
+      return connections.outbound;
     },
     async retire() {
       for (const connections of swap()) {
         retiring.add(connections);
         const done = () => retiring.delete(connections);
-        connections.close().then(done, done);
+        connections.outbound.close().then(done, done);
       }
     },
     cut,
@@ -117,35 +95,24 @@ export function createUpstream(options: UpstreamOptions = {}): Upstream {
     mayHandshake: () => mayBegin(),
     async [Symbol.asyncDispose]() {
       const all = [main, ...sockets.values(), ...retiring];
-      await Promise.all(all.map((connections) => connections.destroy(new Error('the agent is stopping'))));
+      await Promise.all(all.map(({ outbound }) => outbound.destroy(new Error('the agent is stopping'))));
     },
   };
 }
 
-interface Connections {
-  readonly agent: undici.Agent;
-  readonly calls: Pick<undici.Dispatcher, 'dispatch'>;
+interface Cuttable {
+  readonly outbound: Outbound;
   /** Closes what is open. The result ends the calls. */
   cut(): () => Promise<void>;
-  /** Resolves when the calls are over. */
-  close(): Promise<void>;
-  destroy(error: Error): Promise<void>;
 }
 
-/** undici's Agent forgets its pools while it closes, and destroying it then leaves their calls open; so the pools are kept here. */
-function openConnections(
-  connect: undici.buildConnector.connector,
-  connectPlain: undici.buildConnector.connector,
-): Connections {
-  const pools = new Set<undici.Pool>();
-  const plain = new Map<string, PlainPool>();
+function openCuttable(dial: OutboundOptions['dial']): Cuttable {
   const sockets = new Set<Socket>();
   let replaced: Error | undefined;
-  let isDestroyed = false;
   const follow =
-    (dial: undici.buildConnector.connector): undici.buildConnector.connector =>
-    (options, callback) => {
-      dial(options, (...[error, socket]) => {
+    (connect: buildConnector.connector): buildConnector.connector =>
+    (to, callback) => {
+      connect(to, (...[error, socket]) => {
         if (error !== null) return callback(error, null);
         // It was dialled before the resume.
         if (replaced !== undefined) {
@@ -157,65 +124,19 @@ function openConnections(
         callback(null, socket);
       });
     };
-  const agent = new Agent({
-    ...LIMITS,
-    connect: follow(connect),
-    factory(origin, poolOptions) {
-      for (const known of pools) if (known.destroyed) pools.delete(known);
-      const pool = new Pool(origin, poolOptions);
-      pools.add(pool);
-      return pool;
-    },
-  });
-
-  function openPlain(origin: string): PlainPool {
-    const pool = new PlainPool({
-      origin,
-      connect: follow(connectPlain),
-      keepAlive_ms: LIMITS.keepAliveTimeout,
-      headersTimeout_ms: LIMITS.headersTimeout,
-      bodyTimeout_ms: LIMITS.bodyTimeout,
-      onFailure(path, error) {
-        if (failed.hasSubscribers) failed.publish({ request: { origin, path }, error });
-      },
-      onErrorStatus(path, statusCode, headers) {
-        if (answered.hasSubscribers) answered.publish({ request: { origin, path }, response: { statusCode, headers } });
-      },
-    });
-    plain.set(origin, pool);
-    return pool;
-  }
-
-  async function destroy(error: Error): Promise<void> {
-    isDestroyed = true;
-    for (const pool of plain.values()) pool.destroy(error);
-    await Promise.all([agent.destroy(error), ...[...pools].map((pool) => pool.destroy(error))]);
-  }
-
+  const outbound = openOutbound({ ...LIMITS, dial: (reads) => follow(dial(reads)) });
   return {
-    agent,
-    calls: {
-      dispatch(options, handler) {
-        const { origin } = options;
-        const isPlain = !isDestroyed && typeof origin === 'string' && origin.startsWith('http:');
-        if (isPlain && (plain.get(origin) ?? openPlain(origin)).dispatch(options, handler)) return true;
-        return agent.dispatch(options, handler);
-      },
-    },
+    outbound,
     cut() {
       const error = new ConnectionsReplaced('the machine was resumed');
       replaced = error;
       const own = [...sockets].filter((socket) => !switchedSockets.has(socket));
       const releases = own.map((socket) => cutSocket(socket, error));
       return async () => {
-        const destroyed = destroy(error);
+        const destroyed = outbound.destroy(error);
         for (const release of releases) release();
         await destroyed;
       };
     },
-    async close() {
-      await Promise.all([agent.close(), ...[...plain.values()].map((pool) => pool.close())]);
-    },
-    destroy,
   };
 }

@@ -3,8 +3,8 @@ import { type Client, createClient } from '../client/client.ts';
 import { UpstreamError } from '../client/upstream-error.ts';
 import { agentOperations } from '../contract/agent-operations.ts';
 import { errorCode } from '../core/error-code.ts';
-import { Agent } from '../http/undici.ts';
 import { UnreachableError } from './exit-code.ts';
+import { openConnections } from './open-connections.ts';
 
 export interface AgentClient extends AsyncDisposable {
   readonly client: Client<typeof agentOperations>;
@@ -13,8 +13,8 @@ export interface AgentClient extends AsyncDisposable {
 }
 
 export function createAgentClient(socketPath: string): AgentClient {
-  const dispatcher = new Agent({ connect: { socketPath }, headersTimeout: 0, bodyTimeout: 0 });
-  const client = createClient(agentOperations, { origin: 'http://remora', dispatcher: () => dispatcher });
+  const connections = openConnections(socketPath);
+  const client = createClient(agentOperations, { origin: 'http://remora', dispatcher: () => connections });
   return {
     client,
     async ask(work) {
@@ -24,9 +24,7 @@ export function createAgentClient(socketPath: string): AgentClient {
         throw toPlainError(error, socketPath);
       }
     },
-    async [Symbol.asyncDispose]() {
-      await dispatcher.destroy();
-    },
+    [Symbol.asyncDispose]: () => connections[Symbol.asyncDispose](),
   };
 }
 

@@ -1,6 +1,5 @@
 // A typed client made from the operations of the contract: parameters in, a parsed value or a stream of parsed lines out.
 
-import type { Dispatcher } from 'undici';
 import type { z } from 'zod';
 import type { Operation, Operations, ValueOf } from '../contract/operation.ts';
 import { withoutLastSlashes } from '../core/without-last-slashes.ts';
@@ -12,11 +11,37 @@ import { toTarget } from './request-target.ts';
 export const CALL_DEADLINE_MS = 10_000;
 const NO_CONTENT = 204;
 
+/** Makes the calls: a dispatcher of undici, such as an Agent, or what has as much of one. */
+export interface Requester {
+  request(options: RequesterCall): Promise<RequesterAnswer>;
+}
+
+export interface RequesterCall {
+  /** Scheme and host. */
+  readonly origin: string;
+  /** Path and query. */
+  readonly path: string;
+  readonly method: Operation['method'];
+  readonly headers: Record<string, string>;
+  readonly body: string | null;
+  readonly signal: AbortSignal;
+  /** 0: the client has limits of its own. */
+  readonly headersTimeout: 0;
+  readonly bodyTimeout: 0;
+}
+
+export interface RequesterAnswer {
+  readonly statusCode: number;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** `dump` drops the rest of it. */
+  readonly body: AsyncIterable<Uint8Array> & { dump(): Promise<unknown> };
+}
+
 export interface ClientOptions {
   /** Scheme, host and, when the server has one, a base path. `http://remora` for a dispatcher over a Unix socket. */
   readonly origin: string;
   /** Read for each call, so that a replaced pool is used at once. */
-  readonly dispatcher: () => Dispatcher;
+  readonly dispatcher: () => Requester;
   /** Read for each call. */
   readonly headers?: () => Readonly<Record<string, string>>;
   /** The deadline of a call, and of a stream until its headers; 10 s unless said otherwise. */
@@ -77,7 +102,7 @@ export function createClient<const Ops extends Operations>(operations: Ops, opti
   const base = withoutLastSlashes(pathname);
   const limit_ms = options.timeout_ms ?? CALL_DEADLINE_MS;
 
-  async function send(operation: Operation, input: Parts, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  async function send(operation: Operation, input: Parts, signal: AbortSignal): Promise<RequesterAnswer> {
     const body = toBody(operation, input.body);
     const answer = await options.dispatcher().request({
       origin,
@@ -182,6 +207,6 @@ function isSuccess(operation: Operation, status: number): boolean {
   return operation.answer.kind === 'json' && operation.answer.also?.includes(status) === true;
 }
 
-function single(value: string | string[] | undefined): string | undefined {
+function single(value: string | readonly string[] | undefined): string | undefined {
   return typeof value === 'string' ? value : value?.[0];
 }

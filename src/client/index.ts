@@ -2,5 +2,5 @@
 export { agentOperations } from '../contract/agent-operations.ts';
 export type { Operation, Operations } from '../contract/operation.ts';
 export { platformOperations } from '../contract/platform-operations.ts';
-export { type Client, type ClientOptions, createClient } from './client.ts';
+export { type Client, type ClientOptions, createClient, type Requester } from './client.ts';
 export { UpstreamError } from './upstream-error.ts';

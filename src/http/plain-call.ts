@@ -18,6 +18,8 @@ export interface CallLimits {
 }
 
 export class PlainCall implements Dispatcher.DispatchController {
+  /** What the options of the call said. */
+  readonly origin: Dispatcher.DispatchOptions['origin'];
   readonly path: string;
   readonly request: PlainRequest;
   readonly handler: Dispatcher.DispatchHandler;
@@ -26,11 +28,19 @@ export class PlainCall implements Dispatcher.DispatchController {
   carrier: CallCarrier | undefined;
   rawHeaders: string[] = [];
   rawTrailers: string[] = [];
+  /** Those who watch the calls of this process hear of it. */
+  isWatched = false;
   paused = false;
   aborted = false;
   reason: Error | null = null;
 
-  constructor(path: string, request: PlainRequest, handler: Dispatcher.DispatchHandler, limits: CallLimits) {
+  constructor(
+    { origin, path }: Pick<Dispatcher.DispatchOptions, 'origin' | 'path'>,
+    request: PlainRequest,
+    handler: Dispatcher.DispatchHandler,
+    limits: CallLimits,
+  ) {
+    this.origin = origin;
     this.path = path;
     this.request = request;
     this.handler = handler;

@@ -116,7 +116,7 @@ export class PlainConnection implements AnswerEvents, CallCarrier {
       informationalSources.set(headers, this.#hints);
     } else {
       this.#isAnswering = true;
-      this.#mayStay = head.keepsAlive;
+      this.#mayStay = head.keepsAlive && !call.request.isLone;
       this.#kept_ms = head.kept_ms;
       this.#setDue(call.limits.bodyTimeout_ms);
       this.#owner.onHead(call, status, headers);

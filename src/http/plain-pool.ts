@@ -12,7 +12,6 @@ import { toPlainRequest } from './plain-request.ts';
 const EARLY_MS = 2_000;
 const KEPT_MAX_MS = 600_000;
 const READ_BYTES = 64 * 1024;
-const FIRST_ERROR_STATUS = 400;
 
 const CONNECTION = Symbol('plain connection');
 
@@ -44,9 +43,8 @@ export interface PlainPoolOptions {
   readonly headersTimeout_ms: number;
   readonly bodyTimeout_ms: number;
   /** A connection broke while it was in use, or what it brought was no answer. */
-  readonly onFailure: (path: string, error: Error) => void;
-  /** An answer with an error has come. */
-  readonly onErrorStatus: (path: string, status: number, headers: readonly string[]) => void;
+  readonly onFailure: (call: PlainCall, error: Error) => void;
+  readonly onHead: (call: PlainCall, status: number, headers: readonly string[]) => void;
 }
 
 export class PlainPool implements ConnectionOwner {
@@ -75,9 +73,14 @@ export class PlainPool implements ConnectionOwner {
 
   /** False for a call that is not plain, of which nothing was done. */
   dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    return this.begin(options, handler) !== undefined;
+  }
+
+  /** Does what `dispatch` does, and gives the call. Undefined for one that is not plain. */
+  begin(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): PlainCall | undefined {
     const request = toPlainRequest(this.#url.host, options);
-    if (request === undefined) return false;
-    const call = new PlainCall(options.path, request, handler, {
+    if (request === undefined) return undefined;
+    const call = new PlainCall(options, request, handler, {
       headersTimeout_ms: options.headersTimeout ?? this.#options.headersTimeout_ms,
       bodyTimeout_ms: options.bodyTimeout ?? this.#options.bodyTimeout_ms,
     });
@@ -85,7 +88,7 @@ export class PlainPool implements ConnectionOwner {
       this.#waiting.push(call);
       this.#arrange();
     } else call.fail(this.#ending);
-    return true;
+    return call;
   }
 
   /** Takes no more calls. Resolves when those that it has are over. */
@@ -127,11 +130,11 @@ export class PlainPool implements ConnectionOwner {
   }
 
   onFailure(call: PlainCall, error: Error): void {
-    this.#options.onFailure(call.path, error);
+    this.#options.onFailure(call, error);
   }
 
   onHead(call: PlainCall, status: number, headers: readonly string[]): void {
-    if (status >= FIRST_ERROR_STATUS) this.#options.onErrorStatus(call.path, status, headers);
+    this.#options.onHead(call, status, headers);
   }
 
   onDue(due_ms: number): void {
@@ -155,6 +158,10 @@ export class PlainPool implements ConnectionOwner {
   };
 
   #start(call: PlainCall): void {
+    if (call.request.isLone) {
+      this.#dial(call);
+      return;
+    }
     for (let connection = this.#idle.pop(); connection !== undefined; connection = this.#idle.pop()) {
       if (!connection.isOpen) continue;
       this.#carry(connection, call);
@@ -182,7 +189,8 @@ export class PlainPool implements ConnectionOwner {
   }
 
   #follow(socket: Socket & Carrier): PlainConnection {
-    const connection = new PlainConnection(socket, this);
+    // TLS reads into memory of its own.
+    const connection = new PlainConnection(socket, this, this.#url.protocol === 'https:' ? 'own' : 'shared');
     socket[CONNECTION] = connection;
     this.#all.add(connection);
     return connection;

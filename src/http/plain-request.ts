@@ -23,6 +23,8 @@ const ofConnection: ReadonlySet<string> = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
+const KEPT = '\r\nconnection: keep-alive';
+const LONE = '\r\nconnection: close';
 /** Where the name of the host stands in a head. */
 const HOST_AT = 4;
 
@@ -38,6 +40,8 @@ const ofName = rememberNames((name) => {
 export interface PlainRequest {
   readonly head: string;
   readonly body: Buffer | null;
+  /** The call has a connection of its own, which is closed after it. */
+  readonly isLone: boolean;
 }
 
 /**
@@ -49,7 +53,7 @@ export function toPlainRequest(
   options: Dispatcher.DispatchOptions,
   mayNameHost = false,
 ): PlainRequest | undefined {
-  const { method, path, headers, upgrade } = options;
+  const { method, path, headers, upgrade, reset: isLone = false } = options;
   const hasBody = methods.get(method);
   const body = toBytes(options.body);
   if (hasBody === undefined || body === undefined || (upgrade ?? false) !== false) return undefined;
@@ -57,7 +61,7 @@ export function toPlainRequest(
   if (!Array.isArray(headers)) return undefined;
   const size_bytes = body?.length ?? 0;
   let isNamed = !mayNameHost;
-  const parts = [method, ' ', path, ' HTTP/1.1\r\nhost: ', host, '\r\nconnection: keep-alive'];
+  const parts = [method, ' ', path, ' HTTP/1.1\r\nhost: ', host, isLone ? LONE : KEPT];
   for (let index = 0; index + 1 < headers.length; index += 2) {
     const name = headers[index] ?? '';
     const value = headers[index + 1] ?? '';
@@ -71,7 +75,7 @@ export function toPlainRequest(
     } else if (value !== String(size_bytes)) return undefined;
   }
   parts.push(hasBody ? `\r\ncontent-length: ${size_bytes}\r\n\r\n` : '\r\n\r\n');
-  return { head: parts.join(''), body };
+  return { head: parts.join(''), body, isLone };
 }
 
 /** Undefined for a body that is not there as a whole. */

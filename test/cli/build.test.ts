@@ -96,6 +96,16 @@ describe.skipIf(process.env.REMORA_TEST_PROGRAM === undefined)('what tests start
     expect(needed.filter((name = '') => [...costly, 'better-sqlite3'].includes(name))).toEqual([]);
     expect(early).not.toContain('// src/agent/open-parts.ts');
   });
+
+  it('loads undici with no part of the agent, and with no command that asks an agent', () => {
+    const atOnce = /^(?:const|let) \w+ = require\("\.\/([^"]+)"\)/gm;
+    const dir = dirname(remoraPath);
+    const files = readdirSync(dir).filter((name) => name.endsWith('.cjs'));
+    const hasUndici = (name: string) => readLoaded(dir, name, atOnce).includes('// node_modules/undici/');
+    expect(files.filter((name) => hasUndici(name))).toContain('outbound-undici.cjs');
+    const own = /^\/\/ src\/(?:agent\/|cli\/(?:agent-client|inside\/sprite-door)\.ts)/m;
+    expect(files.filter((name) => own.test(readFileSync(join(dir, name), 'utf8')) && hasUndici(name))).toEqual([]);
+  });
 });
 
 /** The text of a file of the program, and of all that it loads; `loads` finds what. */

@@ -29,7 +29,7 @@ function openPool(origin: string, more: Partial<PlainPoolOptions> = {}): PlainPo
     headersTimeout_ms: LIMIT_MS,
     bodyTimeout_ms: LIMIT_MS,
     onFailure: () => undefined,
-    onErrorStatus: () => undefined,
+    onHead: () => undefined,
     ...more,
   });
   onTestFinished(() => pool.destroy(new Error('the test is over')));
@@ -283,7 +283,9 @@ describe('the connections', () => {
     const upstream = await openRawUpstream();
     const pool = openPool(upstream.origin);
     const failures: string[] = [];
-    const watched = openPool(upstream.origin, { onFailure: (path, { message }) => void failures.push(path + message) });
+    const watched = openPool(upstream.origin, {
+      onFailure: ({ path }, { message }) => void failures.push(path + message),
+    });
     const running = call(watched, upstream.origin);
     const { until, closed } = await upstream.connection(0);
     await until(/\r\n\r\n$/);

@@ -95,7 +95,7 @@ describe.skipIf(isWithoutNetworks())('with an agent that may enforce a network p
     await isReplaced(before);
     trying.kill('SIGKILL');
     const statuses = readFileSync(tried, 'utf8').trim().split('\n');
-    expect(statuses.length).toBeGreaterThan(10);
+    expect(statuses.length).toBeGreaterThan(3);
     expect(new Set(statuses)).toEqual(new Set([`${REFUSED}`]));
     expect((await overChannel('GET', '/v1/policy/network')).json).toEqual({ rules: [deny('*'), allow('a.example')] });
     expect(curl('http://b.example/')).toBe(NOT_RESOLVED);

@@ -1,6 +1,5 @@
 // Asks the platform for the secrets of the app, as the incarnation of this machine that is served.
-import type { Dispatcher } from 'undici';
-import { createClient } from '../../client/client.ts';
+import { createClient, type Requester } from '../../client/client.ts';
 import { UpstreamError } from '../../client/upstream-error.ts';
 import { machineSecretOperations } from '../../contract/app-secrets.ts';
 import { Secret } from '../../core/secret.ts';
@@ -9,7 +8,7 @@ export interface SecretSourceOptions {
   readonly baseUrl: string;
   readonly app: string;
   readonly machine: string;
-  readonly dispatcher: () => Dispatcher;
+  readonly dispatcher: () => Requester;
   /** Headers with the credential and the identity of the agent. */
   readonly headers: () => Readonly<Record<string, string>>;
 }

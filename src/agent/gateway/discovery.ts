@@ -1,7 +1,6 @@
 // What a caller in this machine can find out about the gateway: the guide, the providers, and the platform's verdict on a call,
 // which overrules that of the agent.
-import type { Dispatcher } from 'undici';
-import { createClient } from '../../client/client.ts';
+import { createClient, type Requester } from '../../client/client.ts';
 import { UpstreamError } from '../../client/upstream-error.ts';
 import { type GatewayDryRun, gatewayDiscoveryOperations } from '../../contract/gateway-discovery.ts';
 import type { ExplainRequest, gatewayOperations } from '../../contract/local/gateway.ts';
@@ -17,7 +16,7 @@ import { toSnippets } from './snippets.ts';
 
 export interface DiscoveryOptions {
   readonly platform: { readonly baseUrl: string; readonly token: Secret };
-  readonly dispatcher: () => Dispatcher;
+  readonly dispatcher: () => Requester;
   /** Headers that tell the platform which incarnation of which machine is calling. */
   readonly identity: () => Readonly<Record<string, string>>;
   /** The policies for display, whatever their age. Throws `policy_unavailable` when there are none. */

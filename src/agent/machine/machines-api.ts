@@ -1,6 +1,5 @@
 // Where the machines API is and how to call it: over a Unix socket without a token, or at a URL with one (Suspend and Replication,
 // Authentication).
-import type { Dispatcher } from 'undici';
 import { type Client, createClient } from '../../client/client.ts';
 import { machineOperations } from '../../contract/machines.ts';
 import type { Secret } from '../../core/secret.ts';
@@ -32,7 +31,7 @@ export function createMachinesApi(options: MachinesApiOptions): MachinesApi {
   const { upstream } = options;
   const address = toAddress(options);
   const { headers, origin, socketPath } = address;
-  const dispatcher = (): Dispatcher =>
+  const dispatcher = (): Upstream['dispatcher'] =>
     socketPath === undefined ? upstream.dispatcher : upstream.overSocket(socketPath);
   return { ...address, client: createClient(machineOperations, { origin, dispatcher, headers }) };
 }

@@ -1,6 +1,7 @@
 // The service that should listen at a port, for a connection that finds nobody there: one that is about to listen is waited for, one that
 // has crashed is started.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readText } from '../../client/read-answer.ts';
 import { DEFAULT_HTTP_PORT } from '../../contract/channel.ts';
 import { type ServiceResponse, type ServiceStatus, serviceListResponse } from '../../contract/services.ts';
 import { SERVICE_WAIT_MS } from '../../core/channel-limits.ts';
@@ -89,7 +90,7 @@ async function findService(link: ProcessLink, port: number): Promise<ServiceResp
 
 async function listServices(link: ProcessLink): Promise<readonly ServiceResponse[]> {
   const { statusCode, body } = await link.ask('GET', '/v1/services');
-  const text = await body.text();
+  const text = await readText(body);
   if (statusCode !== 200) throw new Error(`the supervisor answers ${statusCode}`);
   return serviceListResponse.parse(JSON.parse(text));
 }

@@ -2,6 +2,7 @@
 // that a machine without processes pays for one look at a file.
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { readText } from '../../client/read-answer.ts';
 import { type RunningSession, sessionWorkOperations, sessionWorkResponse } from '../../contract/local/session-work.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
 import type { SessionReading } from '../../core/idle/inside-work.ts';
@@ -72,5 +73,5 @@ async function ask(link: ProcessLink): Promise<readonly RunningSession[]> {
   const { method, path } = sessionWorkOperations.listRunningSessions;
   const { statusCode, body } = await link.ask(method, path, AbortSignal.timeout(ASK_MS));
   if (statusCode !== 200) throw new Error(`the supervisor answers ${statusCode}`);
-  return sessionWorkResponse.parse(await body.json()).sessions;
+  return sessionWorkResponse.parse(JSON.parse(await readText(body))).sessions;
 }

@@ -1,5 +1,4 @@
 // The way into a sprite for commands: typed calls, raw requests and WebSockets, with errors that people can read.
-import type { Dispatcher } from 'undici';
 import { WebSocket } from 'ws';
 import { type Client, createClient } from '../../client/client.ts';
 import { toConnectionFailure, toRefusal } from '../../client/failure.ts';
@@ -9,10 +8,11 @@ import { insideOperations } from '../../contract/local/inside.ts';
 import { ownNetworkOperations } from '../../contract/local/own-network.ts';
 import { ownSpriteOperations } from '../../contract/local/own-sprite.ts';
 import { localUpgradeOperations } from '../../contract/local/upgrade.ts';
-import { Agent } from '../../http/undici.ts';
+import type { Answer, RequestOptions } from '../../http/request.ts';
 import { toPlainError } from '../agent-client.ts';
 import type { Invocation } from '../command.ts';
 import { UnreachableError } from '../exit-code.ts';
+import { openConnections } from '../open-connections.ts';
 import { type Entrance, findEntrance } from './entrance.ts';
 
 /** A machine may have to be booted first, by an emulated processor. */
@@ -28,12 +28,12 @@ const operations = {
 } as const;
 
 export interface RawRequest {
-  readonly method: Dispatcher.HttpMethod;
+  readonly method: string;
   /** The path below the sprite, such as `/fs/read`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: Dispatcher.DispatchOptions['body'];
+  readonly body?: RequestOptions['body'];
   readonly signal?: AbortSignal;
 }
 
@@ -42,7 +42,7 @@ export interface SpriteDoor extends AsyncDisposable {
   readonly sprite: string | undefined;
   readonly client: Client<typeof operations>;
   /** Any answer, also a refusal. Throws UpstreamError where nobody answers, and what breaks the exchange or its body as it is. */
-  request(request: RawRequest): Promise<Dispatcher.ResponseData>;
+  request(request: RawRequest): Promise<Answer>;
   /**
    * Resolves when the handshake is done, with a socket that is paused, so that no frame is missed. `target` is below the sprite, such as
    * `/exec?cmd=ls`. Throws UpstreamError.
@@ -67,13 +67,12 @@ export async function askInside<T>(
 
 export function openDoor(entrance: Entrance): SpriteDoor {
   const { sprite, origin, socketPath, prefix, token } = entrance;
-  const patient = { headersTimeout: 0, bodyTimeout: 0 } as const;
-  const dispatcher = new Agent({ ...patient, ...(socketPath === undefined ? {} : { connect: { socketPath } }) });
+  const connections = openConnections(socketPath);
   const headers = () => ({
     ...entrance.headers,
     ...(token === undefined ? {} : { authorization: `Bearer ${token.reveal()}` }),
   });
-  const options = { origin, dispatcher: () => dispatcher, headers, timeout_ms: TIMEOUT_MS };
+  const options = { origin, dispatcher: () => connections, headers, timeout_ms: TIMEOUT_MS };
   const { origin: host, pathname } = new URL(origin);
   const base = `${pathname.replace(/\/$/, '')}${prefix}`;
   return {
@@ -83,7 +82,7 @@ export function openDoor(entrance: Entrance): SpriteDoor {
       const given = Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined);
       const search = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
       try {
-        return await dispatcher.request({
+        return await connections.request({
           origin: host,
           path: `${base}${path}${search}`,
           method,
@@ -102,9 +101,7 @@ export function openDoor(entrance: Entrance): SpriteDoor {
         socketPath === undefined ? `${host.replace(/^http/, 'ws')}${address}` : `ws+unix:${socketPath}:${address}`;
       return connect(url, headers(), signal);
     },
-    async [Symbol.asyncDispose]() {
-      await dispatcher.destroy();
-    },
+    [Symbol.asyncDispose]: () => connections[Symbol.asyncDispose](),
   };
 }
 

@@ -9,9 +9,9 @@ import { UpstreamError } from '../../client/upstream-error.ts';
 import { OPERATOR_SOCKET, ORGANIZATION_HEADER } from '../../contract/organizations.ts';
 import { platformOperations } from '../../contract/platform-operations.ts';
 import type { Secret } from '../../core/secret.ts';
-import { Agent } from '../../http/undici.ts';
 import type { Invocation } from '../command.ts';
 import { UnreachableError, UsageError } from '../exit-code.ts';
+import { openConnections } from '../open-connections.ts';
 import { findTarget } from './target.ts';
 
 export type PlatformClient = Client<typeof platformOperations>;
@@ -33,10 +33,10 @@ export async function askPlatform<T>(invocation: Invocation, work: (client: Plat
     return await askRemote(target, stack, work);
   }
   const socketPath = await openSocket(resolve(target.dir), invocation, stack);
-  const pool = stack.adopt(new Agent({ connect: { socketPath }, ...patient }), (each) => each.destroy());
+  const connections = stack.use(openConnections(socketPath));
   const client = createClient(platformOperations, {
     origin: 'http://platform',
-    dispatcher: () => pool,
+    dispatcher: () => connections,
     timeout_ms: TIMEOUT_MS,
     ...(organization === undefined ? {} : { headers: () => ({ [ORGANIZATION_HEADER]: organization }) }),
   });
@@ -49,10 +49,10 @@ export async function askRemote<T>(
   stack: AsyncDisposableStack,
   work: (client: PlatformClient) => Promise<T>,
 ): Promise<T> {
-  const pool = stack.adopt(new Agent(patient), (each) => each.destroy());
+  const connections = stack.use(openConnections());
   const client = createClient(platformOperations, {
     origin: url,
-    dispatcher: () => pool,
+    dispatcher: () => connections,
     timeout_ms: TIMEOUT_MS,
     headers: () => ({ authorization: `Bearer ${token.reveal()}` }),
   });
@@ -92,5 +92,3 @@ function isServed(path: string): Promise<boolean> {
     });
   });
 }
-
-const patient = { headersTimeout: 0, bodyTimeout: 0 } as const;

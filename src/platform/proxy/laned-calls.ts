@@ -70,9 +70,9 @@ export class LanedCalls implements Pick<Dispatcher, 'dispatch'>, ConnectionOwner
       this.#count();
       return streams.dispatch(options, handler);
     }
-    const { path, headersTimeout, bodyTimeout } = options;
+    const { headersTimeout, bodyTimeout } = options;
     const limits = { headersTimeout_ms: headersTimeout ?? 0, bodyTimeout_ms: bodyTimeout ?? 0 };
-    this.#waiting.push({ options, call: new PlainCall(path, request, handler, limits) });
+    this.#waiting.push({ options, call: new PlainCall(options, request, handler, limits) });
     this.#arrange();
     return true;
   }

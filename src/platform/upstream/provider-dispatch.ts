@@ -40,7 +40,7 @@ export function createProviderDispatch(options: ProviderDispatchOptions): Provid
       headersTimeout_ms: HEADERS_TIMEOUT_MS,
       bodyTimeout_ms: 0,
       onFailure: ignore,
-      onErrorStatus: ignore,
+      onHead: ignore,
     });
     pools.set(origin, pool);
     return pool;

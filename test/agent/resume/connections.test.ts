@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { createEventHub } from '../../../src/agent/events/event-hub.ts';
 import { createPartBoard } from '../../../src/agent/parts.ts';
@@ -49,7 +50,7 @@ test('after a restore pooled connections are new, and what hung on the old ones 
   });
   const get = async (path: string) => {
     const { body } = await upstream.dispatcher.request({ origin, path, method: 'GET' });
-    return await body.text();
+    return await text(body);
   };
   expect(await get('/')).toBe('0');
   const asked = once(server, 'asked');

@@ -1,6 +1,5 @@
 // The proxy with a certificate of its own: requests and WebSockets over TLS, secure cookies, and a certificate that is renewed.
-import { execFileSync } from 'node:child_process';
-import { existsSync, renameSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
@@ -9,26 +8,15 @@ import { WebSocket } from 'ws';
 import { openAgentMachine } from '../../support/agent-machine.ts';
 import { openOnce } from '../../support/at-end.ts';
 import { eventually } from '../../support/eventually.ts';
-import { loudly } from '../../support/loudly.ts';
 import { openTestPlatform } from '../../support/open-platform.ts';
 import { SPRITE_HOST, startWeb } from '../../support/proxied-machine.ts';
 import { tempDir } from '../../support/temp-dir.ts';
+import { hasNoOpenssl, makeTlsPair } from '../../support/tls-pair.ts';
 
-const hasNone = loudly(!existsSync('/usr/bin/openssl'), 'no openssl: the proxy is not tried with TLS');
-
-/** Each pair takes its place whole, as a program that renews certificates has it. */
-function makePair(dir: string, name: string): void {
-  const [key, cert] = [join(dir, 'new.key'), join(dir, 'new.pem')];
-  const words = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
-  execFileSync('openssl', [...words, '-subj', `/CN=${name}`, '-keyout', key, '-out', cert], { stdio: 'ignore' });
-  renameSync(key, join(dir, 'key.pem'));
-  renameSync(cert, join(dir, 'cert.pem'));
-}
-
-describe.skipIf(hasNone)('over TLS', () => {
+describe.skipIf(hasNoOpenssl)('over TLS', () => {
   const opened = openOnce(async () => {
     const dir = tempDir();
-    makePair(dir, 'first');
+    makeTlsPair(dir, 'first');
     const files = { cert: join(dir, 'cert.pem'), key: join(dir, 'key.pem'), look_ms: 50 };
     const proxy = { listen: { host: '127.0.0.1', port: 0 }, tls: files };
     const machine = await openAgentMachine({ trustMachines: true, proxy });
@@ -88,7 +76,7 @@ describe.skipIf(hasNone)('over TLS', () => {
   test('a certificate that was renewed is used, and one that cannot be is not', async () => {
     const { dir, subject, files, ask, bearer } = opened();
     expect(await subject()).toBe('first');
-    makePair(dir, 'second');
+    makeTlsPair(dir, 'second');
     await eventually(async () => (await subject()) === 'second');
     writeFileSync(files.cert, 'no certificate');
     await new Promise((resolve) => setTimeout(resolve, 150));

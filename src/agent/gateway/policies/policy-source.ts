@@ -1,6 +1,5 @@
 // Asks the platform who this sprite is and what the policies are.
-import type { Dispatcher } from 'undici';
-import { createClient } from '../../../client/client.ts';
+import { createClient, type Requester } from '../../../client/client.ts';
 import { connectorOperations } from '../../../contract/connectors.ts';
 import { type GatewayChange, gatewayOperations } from '../../../contract/gateway.ts';
 import { spriteOperations } from '../../../contract/sprites.ts';
@@ -9,7 +8,7 @@ import type { PolicyDocument } from './policy-snapshot.ts';
 export interface PolicySourceOptions {
   readonly baseUrl: string;
   readonly sprite: string;
-  readonly dispatcher: () => Dispatcher;
+  readonly dispatcher: () => Requester;
   /** Headers with the credential and the identity of the agent. */
   readonly headers: () => Readonly<Record<string, string>>;
 }

@@ -1,5 +1,4 @@
 // One connection to the node, from the request to its end. It passes what it reads to a listener, in order.
-import type { Dispatcher } from 'undici';
 import type { InitEvent, ReplicationEvent } from '../../../contract/replication.ts';
 import type { Clock } from '../../../core/clock.ts';
 import { toErrorMessage } from '../../../core/error-message.ts';
@@ -7,6 +6,7 @@ import { toLineSlices } from '../../../core/line-slices.ts';
 import { createLineFramer, LineTooLongError } from '../../../core/ndjson.ts';
 import { nextSlice } from '../../../core/next-slice.ts';
 import type { Primary } from '../../../core/replication/primary-status.ts';
+import type { Upstream } from '../../upstream.ts';
 import { FollowFailure } from './follow-failure.ts';
 import type { FollowerEvent } from './follower-states.ts';
 import type { FollowerTiming } from './follower-timing.ts';
@@ -44,7 +44,7 @@ export interface FollowerListener {
 export interface FollowConnectionOptions {
   readonly node: URL;
   readonly clock: Clock;
-  readonly dispatcher: () => Dispatcher;
+  readonly dispatcher: () => Upstream['dispatcher'];
   readonly mayConnect: () => boolean;
   readonly listener: FollowerListener;
   readonly timing: FollowerTiming;

@@ -1,10 +1,10 @@
 // Follows the node's stream: connects, reads to the end, and connects again, with at most one connection at any time.
 // follower-states.ts has the states.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Dispatcher } from 'undici';
 import type { FollowerState } from '../../../contract/local/replication.ts';
 import { createBackoff } from '../../../core/backoff.ts';
 import type { Clock } from '../../../core/clock.ts';
+import type { Upstream } from '../../upstream.ts';
 import { type FollowerListener, followConnection } from './follow-connection.ts';
 import { FollowFailure } from './follow-failure.ts';
 import { type FollowerEvent, nextFollowerState } from './follower-states.ts';
@@ -18,7 +18,7 @@ export interface FollowerOptions {
   /** A number in [0, 1), from urandom. */
   readonly random: () => number;
   /** Called for each connection, because a resume replaces the dispatcher. */
-  readonly dispatcher: () => Dispatcher;
+  readonly dispatcher: () => Upstream['dispatcher'];
   /** False while a suspend is under way: the follower does not connect then, so that no connection is frozen half open. */
   readonly mayConnect: () => boolean;
   readonly listener: FollowerListener;
@@ -56,7 +56,7 @@ export function createFollower(options: FollowerOptions): Follower {
   let current = new AbortController();
   let resumed = false;
   /** The dispatcher of the current connection; undefined while there is none. */
-  let dialledOver: Dispatcher | undefined;
+  let dialledOver: Upstream['dispatcher'] | undefined;
   const waiting: PromiseWithResolvers<void>[] = [];
 
   function move(event: FollowerEvent): void {

@@ -1,16 +1,16 @@
 // Probes a silent node: reads `init` on a second, short connection and compares it with what the followed stream said.
 import { setImmediate } from 'node:timers/promises';
-import type { Dispatcher } from 'undici';
 import { toLineSlices } from '../../../core/line-slices.ts';
 import { createLineFramer } from '../../../core/ndjson.ts';
 import { type Primary, samePrimary, toPrimary } from '../../../core/replication/primary-status.ts';
+import type { Upstream } from '../../upstream.ts';
 import { FollowFailure } from './follow-failure.ts';
 import { openNodeStream } from './node-stream.ts';
 import { parseStreamLine } from './stream-line.ts';
 
 export interface ProbeOptions {
   readonly node: URL;
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: Upstream['dispatcher'];
   /** `Litefs-Id` of the followed stream. */
   readonly nodeId: string | undefined;
   readonly primary: Primary;

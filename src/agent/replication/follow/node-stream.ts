@@ -1,9 +1,9 @@
 // Makes one GET /events to the database node: judges the status, gives the body as chunks, and names failures with a code and a cure.
 
-import type { Dispatcher } from 'undici';
 import { errorCode } from '../../../core/error-code.ts';
 import { withoutLastSlashes } from '../../../core/without-last-slashes.ts';
-import { request } from '../../../http/undici.ts';
+import type { Answer } from '../../../http/request.ts';
+import type { Upstream } from '../../upstream.ts';
 import { FollowFailure } from './follow-failure.ts';
 
 const HEADERS_MS = 10_000;
@@ -22,12 +22,17 @@ export interface NodeStream {
  * accepted: LiteFS answers `application/json`. The body has no time limit. Aborting `signal` closes the connection, also while
  * reading. Each stream has a connection of its own (`reset`), because one from the pool may have died unnoticed.
  */
-export async function openNodeStream(node: URL, dispatcher: Dispatcher, signal: AbortSignal): Promise<NodeStream> {
+export async function openNodeStream(
+  node: URL,
+  dispatcher: Upstream['dispatcher'],
+  signal: AbortSignal,
+): Promise<NodeStream> {
   const url = toEventsUrl(node);
-  let answer: Dispatcher.ResponseData;
+  let answer: Answer;
   try {
-    answer = await request(url, {
-      dispatcher,
+    answer = await dispatcher.request({
+      origin: url.origin,
+      path: url.pathname,
       signal,
       method: 'GET',
       headers: { accept: 'application/json, application/x-ndjson;q=0.9, */*;q=0.1' },
@@ -39,7 +44,7 @@ export async function openNodeStream(node: URL, dispatcher: Dispatcher, signal: 
     throw toFailure(error, url, signal);
   }
   if (answer.statusCode !== 200) {
-    answer.body.on('error', () => undefined).destroy();
+    answer.body.destroy();
     throw toStatusFailure(answer, url);
   }
   return {
@@ -60,11 +65,7 @@ export function toEventsUrl(node: URL): URL {
   return url;
 }
 
-async function* readChunks(
-  body: Dispatcher.ResponseData['body'],
-  url: URL,
-  signal: AbortSignal,
-): AsyncGenerator<Uint8Array> {
+async function* readChunks(body: Answer['body'], url: URL, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of body as AsyncIterable<Uint8Array>) yield chunk;
   } catch (error) {
@@ -75,7 +76,7 @@ async function* readChunks(
   }
 }
 
-function toStatusFailure(answer: Dispatcher.ResponseData, url: URL): FollowFailure {
+function toStatusFailure(answer: Answer, url: URL): FollowFailure {
   const { statusCode } = answer;
   if (statusCode === 404) {
     const message = `${url.href} is not there (404): a LiteFS node has it from version 0.5.5 on; check the address, or update the node`;
@@ -99,7 +100,7 @@ function toFailure(error: unknown, url: URL, signal: AbortSignal): FollowFailure
   return new FollowFailure('node_unreachable', `${url.origin} cannot be reached (${text})`, { cause: error });
 }
 
-function header(answer: Dispatcher.ResponseData, name: string): string | undefined {
+function header(answer: Answer, name: string): string | undefined {
   const value = answer.headers[name];
   const first = Array.isArray(value) ? value[0] : value;
   return first === undefined || first === '' ? undefined : first.slice(0, 128);

@@ -1,6 +1,7 @@
 // `remora upgrade`: replaces the agent of a sprite by the version that is installed.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { readText } from '../../../client/read-answer.ts';
 import { nothingNewer, type UpgradeResponse } from '../../../contract/upgrade.ts';
 import type { Invocation } from '../../command.ts';
 import { print } from '../../operator/print.ts';
@@ -40,7 +41,7 @@ async function waitForNext(door: SpriteDoor, { version_after }: UpgradeResponse)
 async function readVersion(door: SpriteDoor): Promise<string | undefined> {
   try {
     const answer = await door.request({ method: 'GET', path: '/status' });
-    return status.parse(await answer.body.json()).version;
+    return status.parse(JSON.parse(await readText(answer.body))).version;
   } catch {
     return undefined;
   }

@@ -1,9 +1,9 @@
 // A burst of the node leaves turns of the loop to others, and nothing of it is lost or out of order.
-import { Agent } from 'undici';
 import { expect, onTestFinished, test } from 'vitest';
 import { followConnection } from '../../../../src/agent/replication/follow/follow-connection.ts';
 import { followerTiming } from '../../../../src/agent/replication/follow/follower-timing.ts';
 import { probeNode } from '../../../../src/agent/replication/follow/node-probe.ts';
+import { createUpstream } from '../../../../src/agent/upstream.ts';
 import { systemClock } from '../../../../src/core/clock.ts';
 import { countSteps } from '../../../support/count-turns.ts';
 import { startReplicationAgent } from '../../../support/replication-agent.ts';
@@ -17,10 +17,10 @@ function slowClock() {
   return { ...systemClock, mono_ms: () => (now_ms += 3) };
 }
 
-function dispatcherOfTest(): Agent {
-  const agent = new Agent();
-  onTestFinished(() => agent.destroy());
-  return agent;
+function dispatcherOfTest() {
+  const upstream = createUpstream();
+  onTestFinished(() => upstream[Symbol.asyncDispose]());
+  return upstream.dispatcher;
 }
 
 /** Follows a node that sends `text` after init; returns how many lines were passed on in each turn, and the events. */
