@@ -4,15 +4,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { stringify } from 'smol-toml';
 import { expect, it, onTestFinished } from 'vitest';
 import { startEchoProvider } from '../support/echo-provider.ts';
 import { eventually } from '../support/eventually.ts';
 import { openFreePort } from '../support/free-port.ts';
+import { launcherPath } from '../support/run-remora.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 const top = new URL('../../', import.meta.url).pathname.replace(/\/$/, '');
+/** The directory of the command. */
+const commands = dirname(launcherPath);
 const readme = readFileSync(join(top, 'README.md'), 'utf8');
 /** A database with the first schema that there was, and the vault key that closes its credentials. */
 const firstSchema = join(top, 'test/platform/fixtures/schema-1');
@@ -41,7 +44,7 @@ it('goes from nothing to a call, and keeps what it made through a restart, anoth
     mode: 0o600,
   });
   const env = {
-    PATH: `${top}/bin:${process.env.PATH ?? ''}`,
+    PATH: `${commands}:${process.env.PATH ?? ''}`,
     XDG_CONFIG_HOME: join(tempDir(), 'config'),
     OPENAI_API_KEY: KEY,
     NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? '',
@@ -49,7 +52,7 @@ it('goes from nothing to a call, and keeps what it made through a restart, anoth
   /** What differs from a real machine: where the checkout is, which port is free, and who answers as the provider. */
   const adapt = (text: string) =>
     text
-      .replaceAll('/opt/remora', top)
+      .replaceAll('/opt/remora/bin', commands)
       .replaceAll('4180', String(port))
       .replace(/^(remora platform --dir \w+)/gm, `$1 --port ${port} --providers '${providers}'`);
 
