@@ -44,7 +44,9 @@ export function openOutbound(options: OutboundOptions): Outbound {
   const plain = new Map<string, PlainPool>();
   let loading: Promise<OutboundUndici> | undefined;
   let loaded: OutboundUndici | undefined;
+  /** Why no more calls are taken. */
   let ending: Error | undefined;
+  let destroyed: Error | undefined;
 
   function poolOf(origin: string): PlainPool {
     const known = plain.get(origin);
@@ -77,7 +79,7 @@ export function openOutbound(options: OutboundOptions): Outbound {
     if (loaded !== undefined) return loaded.dispatch(call, handler);
     loading ??= load();
     loading.then(
-      (undici) => (ending === undefined ? undici.dispatch(call, handler) : refuse(handler, ending)),
+      (undici) => (destroyed === undefined ? undici.dispatch(call, handler) : refuse(handler, destroyed)),
       (error: Error) => refuse(handler, error),
     );
     return true;
@@ -115,6 +117,7 @@ export function openOutbound(options: OutboundOptions): Outbound {
     },
     async destroy(error) {
       ending = error;
+      destroyed = error;
       for (const pool of plain.values()) pool.destroy(error);
       await loading?.then((undici) => undici.destroy(error));
     },

@@ -211,8 +211,8 @@ describe('connections that end', () => {
     const answers: (() => void)[] = [];
     const origin = await serve((_request, response) => void answers.push(() => response.end('late')));
     const plain = outbound.request({ origin, path: '/', method: 'GET' });
+    // It waits for undici when the connections are closed.
     const head = outbound.request({ origin, path: '/', method: 'HEAD' });
-    await eventually(() => answers.length === 2);
     let isClosed = false;
     const closed = outbound.close().then(() => {
       isClosed = true;
@@ -220,6 +220,7 @@ describe('connections that end', () => {
     await expect(outbound.request({ origin, path: '/', method: 'GET' })).rejects.toMatchObject({
       code: 'UND_ERR_CLOSED',
     });
+    await eventually(() => answers.length === 2);
     expect(isClosed).toBe(false);
     for (const answer of answers) answer();
     expect(await text((await plain).body)).toBe('late');
