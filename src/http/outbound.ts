@@ -69,10 +69,21 @@ export function openOutbound(options: OutboundOptions): Outbound {
     return pool;
   }
 
+  /** A file that could not be read is read again for the next call. */
   async function load(): Promise<OutboundUndici> {
-    const { openUndici } = await import('./outbound-undici.ts');
-    loaded = openUndici(options);
-    return loaded;
+    try {
+      const { openUndici } = await import('./outbound-undici.ts');
+      loaded = openUndici(options);
+      return loaded;
+    } catch (error) {
+      loading = undefined;
+      throw error;
+    }
+  }
+
+  /** Resolves with nothing where there is none, or where its calls have failed because it could not be loaded. */
+  async function loadedUndici(): Promise<OutboundUndici | undefined> {
+    return await loading?.catch(() => undefined);
   }
 
   function dispatchRest(call: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
@@ -112,14 +123,14 @@ export function openOutbound(options: OutboundOptions): Outbound {
       ending ??= new AnswerFault('UND_ERR_CLOSED', 'the connections are being closed');
       await Promise.all([
         ...[...plain.values()].map((pool) => pool.close()),
-        loading?.then((undici) => undici.close()),
+        loadedUndici().then((undici) => undici?.close()),
       ]);
     },
     async destroy(error) {
       ending = error;
       destroyed = error;
       for (const pool of plain.values()) pool.destroy(error);
-      await loading?.then((undici) => undici.destroy(error));
+      await (await loadedUndici())?.destroy(error);
     },
   };
 }

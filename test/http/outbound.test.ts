@@ -252,6 +252,36 @@ it('loads undici for what is not plain, and not before', async () => {
   expect(JSON.parse(found)).toEqual([0, true]);
 });
 
+it('fails the call for which undici could not be loaded, loads it for the next one, and ends all the same', async () => {
+  const origin = await serve(echo);
+  const program = `
+    const { registerHooks } = await import('node:module');
+    let isBroken = true;
+    registerHooks({
+      resolve(name, context, next) {
+        if (isBroken && name.endsWith('outbound-undici.ts')) throw Object.assign(new Error('too many files'), { code: 'EMFILE' });
+        return next(name, context);
+      },
+    });
+    const { openOutbound } = await import('${root}src/http/outbound.ts');
+    const { createDial } = await import('${root}src/http/dial.ts');
+    const open = () => openOutbound({ dial: (reads) => createDial({ timeout_ms: 60_000, ...reads }), headers_ms: 60_000, idle_ms: 60_000 });
+    const outbound = open();
+    const ask = (each) => each.request({ origin: '${origin}', path: '/', method: 'HEAD' }).then(({ statusCode }) => statusCode, ({ code }) => code);
+    const told = [await ask(outbound)];
+    const other = open();
+    const failed = ask(other);
+    await other.destroy(new Error('over'));
+    told.push(await failed, await other.close().then(() => 'closed'));
+    isBroken = false;
+    told.push(await ask(outbound));
+    await outbound.destroy(new Error('over'));
+    console.log(JSON.stringify(told));
+  `;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], { cwd: root });
+  expect(JSON.parse(stdout)).toEqual(['EMFILE', 'EMFILE', 'closed', 200]);
+});
+
 describe.skipIf(hasNoOpenssl)('over TLS', () => {
   async function openSecure(hosts = ['DNS:localhost', 'IP:127.0.0.1'], listener: RequestListener = echo) {
     const dir = tempDir();
