@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { AnswerBody } from './answer-body.ts';
-import { toTexts } from './raw-headers.ts';
+import { toPairs, toTexts } from './raw-headers.ts';
 
 export interface RequestOptions {
   /** Scheme and host. */
@@ -111,9 +111,8 @@ class RequestedCall implements Dispatcher.DispatchHandler {
 
 function toRecord(flat: readonly string[]): Record<string, string | string[]> {
   const found: Record<string, string | string[]> = Object.create(null);
-  for (let index = 0; index + 1 < flat.length; index += 2) {
-    const name = (flat[index] ?? '').toLowerCase();
-    const value = flat[index + 1] ?? '';
+  for (const [given, value] of toPairs(flat)) {
+    const name = given.toLowerCase();
     const known = found[name];
     if (known === undefined) found[name] = value;
     else if (typeof known === 'string') found[name] = [known, value];

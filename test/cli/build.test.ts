@@ -60,6 +60,9 @@ ${LAUNCHER}new Worker(new URL('./inner/thread.ts', import.meta.url));
   });
 });
 
+/** What a file loads when it is loaded itself. */
+const atOnce = /^(?:const|let) \w+ = require\("\.\/([^"]+)"\)/gm;
+
 describe.skipIf(process.env.REMORA_TEST_PROGRAM === undefined)('what tests start', () => {
   it('is the built program, for the sources of a test too', () => {
     expect(agentProgram.args).toContain(remoraPath);
@@ -88,7 +91,6 @@ describe.skipIf(process.env.REMORA_TEST_PROGRAM === undefined)('what tests start
   });
 
   it('loads nothing for the parts of the agent before it can be reached', () => {
-    const atOnce = /^(?:const|let) \w+ = require\("\.\/([^"]+)"\)/gm;
     const early = readLoaded(dirname(remoraPath), 'agent.cjs', atOnce);
     const needed = [...early.matchAll(/^(?:const|let) \w+ = require\("([^."][^"]*)"\)/gm)].map(([, name]) => name);
     expect(needed).toContain('node:net');
@@ -98,7 +100,6 @@ describe.skipIf(process.env.REMORA_TEST_PROGRAM === undefined)('what tests start
   });
 
   it('loads undici with no part of the agent, and with no command that asks an agent', () => {
-    const atOnce = /^(?:const|let) \w+ = require\("\.\/([^"]+)"\)/gm;
     const dir = dirname(remoraPath);
     const files = readdirSync(dir).filter((name) => name.endsWith('.cjs'));
     const hasUndici = (name: string) => readLoaded(dir, name, atOnce).includes('// node_modules/undici/');
