@@ -99,6 +99,17 @@ describe.skipIf(process.env.REMORA_TEST_PROGRAM === undefined)('what tests start
     expect(early).not.toContain('// src/agent/open-parts.ts');
   });
 
+  it('loads nothing into the supervisor that only the agent needs', () => {
+    const dir = dirname(remoraPath);
+    const ofSupervisor = /^\/\/ src\/supervisor\//m;
+    const files = readdirSync(dir).filter((name) => name.endsWith('.cjs'));
+    const parts = files.filter((name) => ofSupervisor.test(readFileSync(join(dir, name), 'utf8')));
+    expect(parts).toEqual(expect.arrayContaining(['supervisor.cjs', 'services.cjs', 'processes.cjs', 'files.cjs']));
+    const agentOnly = /require\("better-sqlite3"\)|^\/\/ src\/agent\/open-parts\.ts/m;
+    expect(parts.filter((name) => agentOnly.test(readLoaded(dir, name, atOnce)))).toEqual([]);
+    expect(agentOnly.test(readLoaded(dir, 'open-parts.cjs', atOnce))).toBe(true);
+  });
+
   it('loads undici with no part of the agent, and with no command that asks an agent', () => {
     const dir = dirname(remoraPath);
     const files = readdirSync(dir).filter((name) => name.endsWith('.cjs'));
