@@ -1,8 +1,9 @@
 // Boots a tree of files under its own systemd, in a container, and runs scripts in it.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { errorCode } from '../../src/core/error-code.ts';
 import { eventually } from './eventually.ts';
 import { signalRunning } from './signal-running.ts';
 
@@ -30,7 +31,14 @@ const END_LIMIT_MS = 20_000;
 const MODES = ['--register=no', '--keep-unit', '--resolv-conf=off', '--link-journal=no', '-b'];
 // systemd-nspawn keeps files in /run, which may lie on a file system that it refuses.
 const INSIDE = 'mount -t tmpfs tmpfs /run && exec systemd-nspawn "$@"';
-const UNSHARE = ['-m', '--propagation', 'private', 'sh', '-c', INSIDE, 'sh', '-q'];
+const UNSHARE = ['unshare', '-m', '--propagation', 'private', 'sh', '-c', INSIDE, 'sh', '-q'];
+
+/** Where systemd keeps control groups: one hierarchy, or two where the controllers are those of version 1. */
+const HIERARCHIES = ['/sys/fs/cgroup', '/sys/fs/cgroup/unified', '/sys/fs/cgroup/systemd'].filter((path) =>
+  existsSync(join(path, 'cgroup.procs')),
+);
+const JOIN = 'until [ "$1" = -- ]; do echo 0 > "$1/cgroup.procs" || exit 1; shift; done; shift; exec "$@"';
+let containers = 0;
 
 export interface OwnContainer extends Container {
   /** Where its files are here. */
@@ -59,8 +67,9 @@ export async function bootOwnTree(options: ContainerOptions): Promise<OwnContain
 
 /** Resolves when it has booted. */
 async function bootContainer({ tree, words, env }: ContainerOptions): Promise<Container> {
+  const groups = makeGroups();
   const boot = () =>
-    spawn('unshare', [...UNSHARE, '-D', tree, ...words, ...MODES], {
+    spawn('sh', ['-c', JOIN, 'sh', ...groups, '--', ...UNSHARE, '-D', tree, ...words, ...MODES], {
       stdio: ['ignore', 'ignore', 'inherit'],
       env: { ...process.env, SYSTEMD_NSPAWN_UNIFIED_HIERARCHY: '1' },
     });
@@ -97,10 +106,15 @@ async function bootContainer({ tree, words, env }: ContainerOptions): Promise<Co
     clearTimeout(late);
   }
 
+  async function end(): Promise<void> {
+    await powerOff();
+    for (const group of groups) await eventually(() => isRemoved(group));
+  }
+
   try {
     await booted();
   } catch (error) {
-    await powerOff();
+    await end();
     throw error;
   }
   return {
@@ -117,8 +131,35 @@ async function bootContainer({ tree, words, env }: ContainerOptions): Promise<Co
         .map(Number)
         .filter((pid) => pid > 0 && namespaceOf(pid) === space);
     },
-    [Symbol.asyncDispose]: powerOff,
+    [Symbol.asyncDispose]: end,
   };
+}
+
+/** Groups of its own for a container: two with the same would each see, and keep, what runs in the units of the other. */
+function makeGroups(): string[] {
+  containers += 1;
+  const groups = HIERARCHIES.map((path) => join(path, `remora-test-${process.pid}-container-${containers}`));
+  for (const group of groups) mkdirSync(group);
+  return groups;
+}
+
+/** Not while the kernel counts a process in it that has just ended. */
+function isRemoved(group: string): boolean {
+  try {
+    removeGroup(group);
+    return true;
+  } catch (error) {
+    if (errorCode(error) === 'EBUSY') return false;
+    throw error;
+  }
+}
+
+/** Only directories can be removed of a group: its files go with it. */
+function removeGroup(path: string): void {
+  for (const entry of readdirSync(path, { withFileTypes: true })) {
+    if (entry.isDirectory()) removeGroup(join(path, entry.name));
+  }
+  rmdirSync(path);
 }
 
 /** Undefined for a process that has ended. */
