@@ -26,7 +26,7 @@ test('what ran is ended and started again; what was stopped by hand stays stoppe
   await first.put('web', service(mark));
   await first.put('off', { cmd: 'sleep', args: ['60'] });
   await first.post('off/stop');
-  const before = (await first.read('web')).state?.pid ?? 0;
+  const before = await eventually(async () => (await first.read('web')).state?.pid);
   const old = await eventually(() => {
     const found = findPids(mark);
     return found.length > 1 && findPids(`${mark}-child`).length > 0 && found;

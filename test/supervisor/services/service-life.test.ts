@@ -120,7 +120,8 @@ test('a signal to a service that waits for what it needs reaches the process tha
 test('a killed process is a crash', async () => {
   const supervisor = await startSupervisor();
   await supervisor.put('web', { cmd: 'sleep', args: ['60'] });
-  const before = (await supervisor.read('web')).state?.pid;
+  // The answer comes while it starts.
+  const before = await eventually(async () => (await supervisor.read('web')).state?.pid);
   signalRunning(before, 'SIGKILL');
   const after = await eventually(async () => {
     const { state } = await supervisor.read('web');
