@@ -57,7 +57,7 @@ export class AnswerWriter {
     if (!isSmall) this.flush();
     const bytes = isSmall ? this.#pieces.take() : undefined;
     this.#isEnding = true;
-    endSoon(this.#response, bytes);
+    endLater(this.#response, bytes);
     if (bytes !== undefined) this.#onBytes?.(bytes);
   }
 
@@ -95,30 +95,18 @@ interface Ending {
 }
 
 let endings: Ending[] = [];
-/** How many answers have ended in this turn of the event loop. */
-let ended = 0;
-/** Whether several did in the last turn in which any has. */
-let areMany = false;
 
 /**
- * Ends the answer at once, or, where several ended in one turn of the event loop before, with all others of this turn, when it is over: a process
- * that waits for several of them is woken once, which takes the kernel longer than to pass an answer on. One that waits for one is not kept waiting.
+ * Ends the answer with all others of this turn of the event loop, when it is over: a process that waits for several of them is woken once, which
+ * takes the kernel longer than to pass an answer on.
  */
-function endSoon(response: ServerResponse, bytes: Buffer | undefined): void {
-  if (ended === 0) setImmediate(onTurnEnd);
-  ended += 1;
-  if (areMany) endings.push({ response, bytes });
-  else end(response, bytes);
+function endLater(response: ServerResponse, bytes: Buffer | undefined): void {
+  if (endings.length === 0) setImmediate(endAll);
+  endings.push({ response, bytes });
 }
 
-function onTurnEnd(): void {
-  areMany = ended > 1;
-  ended = 0;
+function endAll(): void {
   const all = endings;
   endings = [];
-  for (const { response, bytes } of all) end(response, bytes);
-}
-
-function end(response: ServerResponse, bytes: Buffer | undefined): void {
-  if (!response.destroyed) response.end(bytes);
+  for (const { response, bytes } of all) if (!response.destroyed) response.end(bytes);
 }

@@ -1,5 +1,4 @@
-// Answers that end in one turn of the event loop leave together when it is over, whole, and without those whose callers have gone; one that is alone
-// leaves at once.
+// Answers that end in one turn of the event loop leave together when it is over, whole, and without those whose callers have gone.
 import { createServer, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -31,16 +30,7 @@ async function openAnswers(callers: number) {
   return { responses, raws };
 }
 
-/** Ends so many answers in one turn of the event loop, and resolves when it is over. */
-async function endInOneTurn(callers: number): Promise<void> {
-  const { responses, raws } = await openAnswers(callers);
-  for (const response of responses) new AnswerWriter(response, source).end();
-  await nextTurn();
-  await Promise.all(raws.map(({ ended }) => ended));
-}
-
-it('writes the answers of a turn when it is over, with the bytes that were seen, after one with several', async () => {
-  await endInOneTurn(2);
+it('writes the answers of a turn when it is over, with the bytes that were seen', async () => {
   const { responses, raws } = await openAnswers(3);
   const seen: string[] = [];
   for (const [place, response] of responses.entries()) {
@@ -61,20 +51,6 @@ it('writes the answers of a turn when it is over, with the bytes that were seen,
   expect(bodies.toSorted()).toEqual(seen);
 });
 
-it('writes an answer at once after a turn with one', async () => {
-  await endInOneTurn(2);
-  await endInOneTurn(1);
-  const { responses, raws } = await openAnswers(1);
-  const [response] = responses;
-  if (response === undefined) throw new Error('one was asked');
-  const writer = new AnswerWriter(response, source);
-  writer.push(Buffer.from('alone'));
-  expect(response.writableEnded).toBe(false);
-  writer.end();
-  expect(response.writableEnded).toBe(true);
-  expect((await raws[0]?.ended)?.endsWith('\r\n\r\nalone')).toBe(true);
-});
-
 it('ends an answer without a body, and one whose body is large, with every byte', async () => {
   const { responses, raws } = await openAnswers(2);
   const [empty, large] = responses;
@@ -92,7 +68,6 @@ it('ends an answer without a body, and one whose body is large, with every byte'
 });
 
 it('leaves out a caller that goes away before the turn is over', async () => {
-  await endInOneTurn(2);
   const { responses, raws } = await openAnswers(2);
   const [gone, stays] = responses;
   if (gone === undefined || stays === undefined) throw new Error('two were asked');
