@@ -1,9 +1,9 @@
 // Boots a tree of files under its own systemd, in a container, and runs scripts in it.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { errorCode } from '../../src/core/error-code.ts';
+import { createCgroup } from '../../src/linux/processes/cgroup.ts';
 import { eventually } from './eventually.ts';
 import { signalRunning } from './signal-running.ts';
 
@@ -108,7 +108,13 @@ async function bootContainer({ tree, words, env }: ContainerOptions): Promise<Co
 
   async function end(): Promise<void> {
     await powerOff();
-    for (const group of groups) await eventually(() => isRemoved(group));
+    for (const group of groups) {
+      // The kernel may still count a process in it that has just ended.
+      await eventually(() => {
+        createCgroup(group).remove();
+        return !existsSync(group);
+      });
+    }
   }
 
   try {
@@ -141,25 +147,6 @@ function makeGroups(): string[] {
   const groups = HIERARCHIES.map((path) => join(path, `remora-test-${process.pid}-container-${containers}`));
   for (const group of groups) mkdirSync(group);
   return groups;
-}
-
-/** Not while the kernel counts a process in it that has just ended. */
-function isRemoved(group: string): boolean {
-  try {
-    removeGroup(group);
-    return true;
-  } catch (error) {
-    if (errorCode(error) === 'EBUSY') return false;
-    throw error;
-  }
-}
-
-/** Only directories can be removed of a group: its files go with it. */
-function removeGroup(path: string): void {
-  for (const entry of readdirSync(path, { withFileTypes: true })) {
-    if (entry.isDirectory()) removeGroup(join(path, entry.name));
-  }
-  rmdirSync(path);
 }
 
 /** Undefined for a process that has ended. */
