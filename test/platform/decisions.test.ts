@@ -40,6 +40,7 @@ test('a process whose name holds spaces and parentheses is read', () => {
     group: 4_242,
     state: 'S',
     start_ticks: 987_654,
+    isKernelThread: false,
   });
   for (const text of ['', '77', '77 (a', '77 (a) S']) expect(parseStat(text)).toBeUndefined();
 });

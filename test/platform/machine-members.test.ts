@@ -136,7 +136,7 @@ describe.skipIf(findCgroups() === undefined)('a platform in a control group of i
   });
 });
 
-const stat = { state: 'S', parent: 1, mark: undefined } as const;
+const stat = { state: 'S', parent: 1, mark: undefined, isKernelThread: false } as const;
 const leader = { pid: 10, start_ticks: 100 };
 const first = { ...stat, pid: 10, group: 10, start_ticks: 100 };
 

@@ -10,7 +10,7 @@ export function sumResidentMemory_mb(pids: readonly number[], procRoot = '/proc'
 
 function readResident_bytes(pid: number, procRoot: string): number {
   try {
-    return parseResident_bytes(readFileSync(`${procRoot}/${pid}/status`, 'latin1'));
+    return parseResident_bytes(readFileSync(`${procRoot}/${pid}/status`, 'utf8'));
   } catch {
     return 0;
   }

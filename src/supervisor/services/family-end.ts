@@ -1,6 +1,7 @@
 // Ends a service with everything that it has started: SIGTERM, and after a while SIGKILL, until the process table shows none.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ProcessFamily, readFamily, signalMembers } from '../../linux/processes/process-family.ts';
+import { isAlive } from '../../linux/processes/process-identity.ts';
 import { type MarkedProcess, readMarkedProcesses } from '../../linux/processes/process-table.ts';
 import { SERVICE_VARIABLE } from './service-mark.ts';
 
@@ -61,7 +62,10 @@ export class FamilyEnd {
         isHung = true;
         await sleep(HUNG_POLL_MS);
       }
-      if (empty < 2) table = await tableAfter(POLL_MS);
+      // The table of a machine with many processes costs milliseconds: it is not read while one of these is known to be there.
+      let delay_ms = POLL_MS;
+      for (; performance.now() < this.#kill_ms && members.some(isAlive); delay_ms = 0) await sleep(POLL_MS);
+      if (empty < 2) table = await tableAfter(delay_ms);
     }
     this.#family.cgroup?.remove();
   }
