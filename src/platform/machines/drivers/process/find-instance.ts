@@ -35,7 +35,8 @@ export async function findInstance(id: string, note: ProcessNote, finding: Findi
   }
   // A platform that was killed while it froze the machine may have left the group held.
   cgroup?.hold(false);
-  const isHeld = note.isHeld === true;
+  // One that has no pid yet was stopped for the move into its group.
+  const isHeld = note.isHeld === true || note.pid === undefined;
   if (isHeld) thawMembers({ instance_id, leader, cgroup });
   const isStopped = !isHeld && areStopped(readMembers({ instance_id, leader, cgroup }, table));
   const state = isStopped ? 'suspended' : 'running';

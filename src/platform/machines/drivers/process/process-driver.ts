@@ -13,6 +13,7 @@ import { checkProcessConfig } from './check-config.ts';
 import { createProcessCheckpoints } from './checkpoints/process-checkpoints.ts';
 import { removeTree } from './checkpoints/remove-tree.ts';
 import { killMembers } from './end-members.ts';
+import { enterCgroup } from './enter-cgroup.ts';
 import { findInstance, toCgroupName } from './find-instance.ts';
 import { freezeMembers, thawMembers } from './freeze-members.ts';
 import { isWhole, noteFrozen } from './frozen-members.ts';
@@ -69,8 +70,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
       await prepareFiles(spec, options);
       writeProcessNote(options.dir, id, { instance_id, cgroup: cgroup?.path });
       const spawned = await spawnMachine(spec, options, ({ pid, start_ticks }) => {
-        // A process that the agent starts before this move is not in the group; its environment shows that it belongs to the machine.
-        cgroup?.add(pid);
+        enterCgroup(pid, cgroup);
         writeProcessNote(options.dir, id, { instance_id, pid, start_ticks, cgroup: cgroup?.path });
       });
       instances.begin(id, { instance_id, leader: spawned, cgroup, state: 'running' });

@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import type { Log } from '../../../../core/log.ts';
 import { signalLeader } from '../machine-process.ts';
+import { enterCgroup } from './enter-cgroup.ts';
 import type { StartAgain } from './instances.ts';
 import { writeProcessNote } from './process-note.ts';
 import { type LeaderOptions, spawnLeader } from './spawn-machine.ts';
@@ -23,7 +24,7 @@ export function createStartAgain({ dir, command, log }: StartLeaderAgainOptions,
       return undefined;
     const { instance_id, cgroup } = instance;
     const spawned = await spawnLeader({ dir: join(dir, id), command, env }, ({ pid, start_ticks }) => {
-      cgroup?.add(pid);
+      enterCgroup(pid, cgroup);
       writeProcessNote(dir, id, { instance_id, pid, start_ticks, cgroup: cgroup?.path });
     }).catch((err: unknown) => log.error({ err, machine: id }, 'the agent of a machine could not be started again'));
     if (spawned === undefined) return undefined;
