@@ -8,7 +8,7 @@ import type { PortTable } from '../../core/ports/port-table.ts';
 import { createScanHistory, type ScanHistory } from '../../core/ports/scan-history.ts';
 import { GLANCE_MS, isScanDue, type ScanPace } from '../../core/ports/scan-pace.ts';
 import { RemoraError } from '../../core/remora-error.ts';
-import { untilAligned_ms } from '../../core/timer-alignment.ts';
+import { onBeat } from '../beat.ts';
 import type { Part } from '../parts.ts';
 import { createPortGlance } from './port-glance.ts';
 import type { PortScanner } from './port-scanner.ts';
@@ -71,6 +71,8 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
   const glance = createPortGlance(scanner);
   let waiters = 0;
   let timer: NodeJS.Timeout | undefined;
+  let isDueAtBeat = false;
+  let endBeat: (() => void) | undefined;
   let live = false;
   let suspicion: NodeJS.Timeout | undefined;
 
@@ -105,23 +107,29 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
   }
 
   function schedule(): void {
+    if (live) waitForLook(pace());
+    else clearTimeout(timer);
+  }
+
+  function waitForLook({ glance_ms, gap_ms }: ScanPace): void {
     clearTimeout(timer);
-    if (!live) return;
-    const { glance_ms, gap_ms } = pace();
-    const mono_ms = clock.mono_ms();
-    const untilGap_ms = gap_ms - history.since_ms(mono_ms);
-    const next_ms = glance_ms === GLANCE_MS ? untilAligned_ms(mono_ms, glance_ms) : glance_ms;
-    timer = setTimeout(checkPorts, untilGap_ms > 0 ? Math.min(next_ms, untilGap_ms) : next_ms);
+    const untilGap_ms = gap_ms - history.since_ms(clock.mono_ms());
+    const wait_ms = untilGap_ms > 0 ? Math.min(glance_ms, untilGap_ms) : glance_ms;
+    isDueAtBeat = wait_ms === GLANCE_MS;
+    if (!isDueAtBeat) timer = setTimeout(checkPorts, wait_ms);
   }
 
   function checkPorts(): void {
+    isDueAtBeat = false;
     const changed = view.tracked.waiting.size > 0 || glance.lookInTurns();
-    if (isScanDue(pace(), history.since_ms(clock.mono_ms()), changed)) scanSoon();
-    else schedule();
+    const now = pace();
+    if (isScanDue(now, history.since_ms(clock.mono_ms()), changed)) scanSoon();
+    else waitForLook(now);
   }
 
   function stop(): void {
     live = false;
+    endBeat?.();
     clearTimeout(timer);
     clearTimeout(suspicion);
   }
@@ -132,7 +140,11 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
       live = !signal.aborted;
       signal.addEventListener('abort', stop, { once: true });
       part.set('starting');
-      if (live) scanSoon();
+      if (!live) return;
+      endBeat = onBeat(GLANCE_MS, () => {
+        if (isDueAtBeat) checkPorts();
+      });
+      scanSoon();
     },
     scanNow: queue.run,
     suspect(port) {

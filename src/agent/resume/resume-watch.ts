@@ -2,8 +2,8 @@
 
 import type { Finding } from '../../core/resume/finding.ts';
 import { createResumeDetector, type DetectorMemory, type ResumeDetector } from '../../core/resume/resume-detector.ts';
-import { untilAligned_ms } from '../../core/timer-alignment.ts';
 import type { Kernel } from '../../linux/kernel/kernel.ts';
+import { onBeat } from '../beat.ts';
 
 export const TICK_MS = 250;
 
@@ -46,12 +46,7 @@ export function createResumeWatch({ kernel, onFinding, before, tick_ms = TICK_MS
         detector = undefined;
       });
       running.defer(kernel.onContinued(() => passOn(detector?.noteContinued())));
-      let timer = setTimeout(tick, tick_ms);
-      function tick(): void {
-        timer = setTimeout(tick, untilAligned_ms(performance.now(), tick_ms));
-        passOn(detector?.tick());
-      }
-      running.defer(() => clearTimeout(timer));
+      running.defer(onBeat(tick_ms, () => passOn(detector?.tick())));
       const stop = () => running.dispose();
       signal.addEventListener('abort', stop, { once: true });
       running.defer(() => signal.removeEventListener('abort', stop));
