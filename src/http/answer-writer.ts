@@ -50,14 +50,18 @@ export class AnswerWriter {
     this.#onBytes?.(bytes);
   }
 
-  /** Ends the answer with the bytes that have arrived. A few go out with the end, as most answers do as a whole. */
-  end(): void {
+  /**
+   * Ends the answer with the bytes that have arrived. A few go out with the end, as most answers do as a whole. `isAlone`: no other answer can end in
+   * this turn of the event loop, for which this one would wait.
+   */
+  end(isAlone = false): void {
     const { bytes: size_bytes } = this.#pieces;
     const isSmall = size_bytes > 0 && size_bytes < WORTH_BYTES && !this.#response.destroyed;
     if (!isSmall) this.flush();
     const bytes = isSmall ? this.#pieces.take() : undefined;
     this.#isEnding = true;
-    endLater(this.#response, bytes);
+    if (isAlone && endings.length === 0) finish(this.#response, bytes);
+    else endLater(this.#response, bytes);
     if (bytes !== undefined) this.#onBytes?.(bytes);
   }
 
@@ -108,5 +112,9 @@ function endLater(response: ServerResponse, bytes: Buffer | undefined): void {
 function endAll(): void {
   const all = endings;
   endings = [];
-  for (const { response, bytes } of all) if (!response.destroyed) response.end(bytes);
+  for (const { response, bytes } of all) finish(response, bytes);
+}
+
+function finish(response: ServerResponse, bytes: Buffer | undefined): void {
+  if (!response.destroyed) response.end(bytes);
 }

@@ -27,6 +27,8 @@ export interface AttemptParts {
 
 /** Throws through `run`, see `streamExchange`. */
 export class ExchangeAttempt implements Dispatcher.DispatchHandler {
+  /** How many of this process have begun and are not over. */
+  static #underWay = 0;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #upstream: ExchangeUpstream;
@@ -63,6 +65,7 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
   }
 
   run(): void {
+    ExchangeAttempt.#underWay += 1;
     this.#response.on('close', this.#onClose);
     this.#upstream.signal?.addEventListener('abort', this.#onCut);
     if (this.#response.destroyed) this.#onClose();
@@ -156,7 +159,7 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
     const trailers = policy.response(toTexts(controller.rawTrailers));
     if (trailers.length > 0) this.#response.addTrailers(toPairs(trailers));
     if (this.#writer === undefined) this.#response.end();
-    else this.#writer.end();
+    else this.#writer.end(ExchangeAttempt.#underWay === 1);
     this.#body.close();
     dropRest(this.#request);
   }
@@ -229,6 +232,7 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
   }
 
   #finish(): void {
+    if (!this.#settled) ExchangeAttempt.#underWay -= 1;
     this.#settled = true;
     this.#response.off('close', this.#onClose);
     this.#upstream.signal?.removeEventListener('abort', this.#onCut);

@@ -1,8 +1,16 @@
 // Answers that end in one turn of the event loop leave together when it is over, whole, and without those whose callers have gone.
+import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { Agent } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
+import { createAnswerGuard } from '../../src/core/gateway/answer-guard.ts';
+import { GatewayHeaders } from '../../src/core/gateway/gateway-headers.ts';
+import { Secret } from '../../src/core/secret.ts';
 import { AnswerWriter } from '../../src/http/answer-writer.ts';
+import { streamExchange } from '../../src/http/streaming-proxy.ts';
+import { eventually } from '../support/eventually.ts';
 import { openRaw } from '../support/raw-http.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -83,4 +91,80 @@ it('leaves out a caller that goes away before the turn is over', async () => {
   expect(texts.filter((text) => text === '')).toHaveLength(1);
   expect(texts.filter((text) => text.endsWith('\r\n\r\nwhole'))).toHaveLength(1);
   expect([gone.writableEnded, stays.writableEnded, errors]).toEqual([false, true, []]);
+});
+
+it('writes an answer at once when no other call is under way, unless others wait for the end of the turn', async () => {
+  const { responses, raws } = await openAnswers(3);
+  const [first, second, third] = responses.map((response) => new AnswerWriter(response, source));
+  first?.push(Buffer.from('first'));
+  first?.end(true);
+  expect(responses.map(({ writableEnded }) => writableEnded)).toEqual([true, false, false]);
+  second?.end(false);
+  third?.end(true);
+  expect(responses.map(({ writableEnded }) => writableEnded)).toEqual([true, false, false]);
+  await nextTurn();
+  expect(responses.map(({ writableEnded }) => writableEnded)).toEqual([true, true, true]);
+  const texts = await Promise.all(raws.map(({ ended }) => ended));
+  expect(texts.filter((text) => text.endsWith('\r\n\r\nfirst'))).toHaveLength(1);
+});
+
+it('knows which calls are under way, also after some that failed, were given up or broke off', async () => {
+  const isWaiting = Promise.withResolvers<void>();
+  const upstream = createServer((request, response) => {
+    if (request.url === '/waits') isWaiting.resolve();
+    else if (request.url === '/fails') request.socket.destroy();
+    else if (request.url === '/breaks') response.write('half', () => request.socket.destroy());
+    else response.end('whole');
+  });
+  upstream.listen(0, '127.0.0.1');
+  await once(upstream, 'listening');
+  const dispatcher = new Agent();
+  const headers = new GatewayHeaders({
+    from: 'provider',
+    injected: [],
+    guard: createAnswerGuard(new Secret('hunter2')),
+  });
+  let isInTurn = false;
+  const atOnce: boolean[] = [];
+  const onTurn = () => {
+    isInTurn = true;
+    setImmediate(() => {
+      isInTurn = false;
+    });
+  };
+  const path = join(tempDir(), 's');
+  const server = createServer((request, response) => {
+    response.on('prefinish', () => atOnce.push(isInTurn));
+    const origin = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+    const to = {
+      dispatcher: () => dispatcher,
+      origin,
+      path: request.url ?? '',
+      headers,
+      from: 'provider',
+      onTurn,
+    } as const;
+    streamExchange(request, response, to).catch(() => response.destroy());
+  });
+  await new Promise<void>((done) => server.listen(path, done));
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    server.close();
+    await dispatcher.destroy();
+    upstream.closeAllConnections();
+    upstream.close();
+  });
+  const ask = (url: string) => openRaw(path, REQUEST.replace('/', url));
+
+  await Promise.all([ask('/fails').ended, ask('/breaks').ended]);
+  const waiting = ask('/waits');
+  await isWaiting.promise;
+  await ask('/').ended;
+  expect(atOnce).toEqual([false]);
+  waiting.socket.destroy();
+  // Calls of other tests of this process may still be on their way to their ends.
+  await eventually(async () => {
+    await ask('/').ended;
+    return atOnce.at(-1) === true;
+  });
 });
