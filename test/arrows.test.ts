@@ -41,6 +41,7 @@ const closed: Readonly<Record<string, readonly string[]>> = { http: ['core/gatew
 /** Every room of the same folder may import these, which import no room. */
 const shared: readonly string[] = [
   'core',
+  'agent/beat.ts',
   'agent/parts.ts',
   'agent/policy-of-boot.ts',
   'agent/process-link.ts',

@@ -67,7 +67,7 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
   const listeners = new Set<(report: PortScanStatus) => void>();
   const view = createPortView(options.announced);
   const history = createScanHistory(period_ms);
-  const queue = createScanQueue(scan, schedule);
+  const queue = createScanQueue(scan, () => schedule());
   const glance = createPortGlance(scanner);
   let waiters = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -106,13 +106,9 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
     queue.run().catch(() => undefined);
   }
 
-  function schedule(): void {
-    if (live) waitForLook(pace());
-    else clearTimeout(timer);
-  }
-
-  function waitForLook({ glance_ms, gap_ms }: ScanPace): void {
+  function schedule({ glance_ms, gap_ms } = pace()): void {
     clearTimeout(timer);
+    if (!live) return;
     const untilGap_ms = gap_ms - history.since_ms(clock.mono_ms());
     const wait_ms = untilGap_ms > 0 ? Math.min(glance_ms, untilGap_ms) : glance_ms;
     isDueAtBeat = wait_ms === GLANCE_MS;
@@ -122,9 +118,9 @@ export function createPortWatcher(options: PortWatcherOptions): PortWatcher {
   function checkPorts(): void {
     isDueAtBeat = false;
     const changed = view.tracked.waiting.size > 0 || glance.lookInTurns();
-    const now = pace();
-    if (isScanDue(now, history.since_ms(clock.mono_ms()), changed)) scanSoon();
-    else waitForLook(now);
+    const current = pace();
+    if (isScanDue(current, history.since_ms(clock.mono_ms()), changed)) scanSoon();
+    else schedule(current);
   }
 
   function stop(): void {
