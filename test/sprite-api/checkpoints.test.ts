@@ -9,6 +9,7 @@ import { atEnd } from '../support/at-end.ts';
 import { eventually } from '../support/eventually.ts';
 import { isGone } from '../support/left-machines.ts';
 import { memoryDir } from '../support/memory-dir.ts';
+import { runningPid } from '../support/sdk/running-pid.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
 /** An agent does not take a stop of its process that is shorter for a resume. */
@@ -78,11 +79,10 @@ test('a machine that runs is kept and restored with its files and services, and 
   writeFileSync(home('file'), 'two');
   await sprite.deleteService('first');
   for await (const _ of await sprite.createService('second', sleeper, '0s'));
-  const { pid } = (await sprite.getService('second')).state ?? {};
-  expect(pid).toBeGreaterThan(0);
+  const pid = await runningPid(sprite, 'second');
   expect(await types(await sprite.restoreCheckpoint('v0'))).toEqual(['info', 'complete']);
   expect(readFileSync(home('file'), 'utf8')).toBe('one');
-  expect(isGone(Number(pid))).toBe(true);
+  expect(isGone(pid)).toBe(true);
   expect(await state()).toBe('running');
   const services = async () => (await sprite.listServices()).map(({ name, state: { status } = {} }) => [name, status]);
   await expect.poll(services).toEqual([['first', 'running']]);

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { openAgentMachine } from '../support/agent-machine.ts';
 import { ask } from '../support/ask.ts';
 import { eventually } from '../support/eventually.ts';
+import { runningPid } from '../support/sdk/running-pid.ts';
 
 async function openSprite() {
   const machine = await openAgentMachine({ trustMachines: true });
@@ -48,15 +49,10 @@ test('a call wakes a suspended machine, and boots a stopped one', async () => {
   await read(await sprite.createService('one', { cmd: 'sleep', args: ['600'] }, '1s'));
   expect((await machine.post('suspend')).status).toBe(200);
   expect((await machine.wait('state=suspended')).status).toBe(200);
-  const pid = (await sprite.getService('one')).state?.pid;
-  expect(pid).toBeGreaterThan(0);
+  const pid = await runningPid(sprite, 'one');
   expect((await machine.post('stop')).status).toBe(200);
   expect((await machine.wait('state=stopped')).status).toBe(200);
-  const again = await eventually(async () => {
-    const { state } = await sprite.getService('one');
-    return state?.status === 'running' ? state : undefined;
-  });
-  expect(again.pid).not.toBe(pid);
+  expect(await runningPid(sprite, 'one')).not.toBe(pid);
 });
 
 test('without trust in machines of this driver nothing is reached', async () => {

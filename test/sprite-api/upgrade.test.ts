@@ -6,6 +6,7 @@ import { ask } from '../support/ask.ts';
 import { openOnce } from '../support/at-end.ts';
 import { copyProgram } from '../support/program-copy.ts';
 import { runRemora } from '../support/run-remora.ts';
+import { runningPid } from '../support/sdk/running-pid.ts';
 
 const PATH = '/v1/sprites/dev-1/upgrade';
 
@@ -32,7 +33,7 @@ test('a machine that runs goes on with the new agent: its channel is back, and i
   const { program, machine, upgrade } = await openSprite();
   const sprite = new SpritesClient(machine.platform.token.reveal(), { baseURL: machine.platform.url }).sprite('dev-1');
   for await (const _ of await sprite.createService('kept', { cmd: 'sleep', args: ['600'] }, '1s'));
-  const { pid } = (await sprite.getService('kept')).state ?? {};
+  const pid = await runningPid(sprite, 'kept');
   const before = await machine.status();
   program.install('99.1.0');
   const answer = await upgrade();
