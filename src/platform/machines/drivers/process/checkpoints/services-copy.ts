@@ -1,6 +1,6 @@
 // The definitions of a machine's services go into a checkpoint and come back with its files.
 import { constants } from 'node:fs';
-import { open, readFile, rm } from 'node:fs/promises';
+import { open, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errorCode } from '../../../../../core/error-code.ts';
 import { RemoraError } from '../../../../../core/remora-error.ts';
@@ -11,10 +11,13 @@ const CAP_BYTES = 16 * 1024 * 1024;
 /** Programs of the machine may have put something else in its place. */
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Writes nothing when no services are defined. */
+/**
+ * Writes nothing when no services are defined. Waits for no disk, because the machine may stand still meanwhile: the caller writes the whole
+ * copy out before it has a name.
+ */
 export async function keepServices(source: string, target: string): Promise<void> {
   const bytes = await readDefinitions(source);
-  if (bytes !== undefined) await writeDurably(target, bytes);
+  if (bytes !== undefined) await writeFile(target, bytes, { mode: 0o600, flag: 'wx' });
 }
 
 /** Removes the definitions when the checkpoint has none. It may be done again. */
