@@ -65,7 +65,7 @@ export async function createAgentParts(base: AgentBase, options: AgentPartsOptio
   const resume: ResumePart = stack.use(
     createResume({
       ...common,
-      kernel: options.kernel ?? createKernel(),
+      kernel: options.kernel ?? createKernel({ pausesFile: config.pausesFile }),
       part: board.part('resume'),
       incarnation,
       callersAnswered: () => callersAnswered(resumeReports, gateway),

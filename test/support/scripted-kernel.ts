@@ -1,5 +1,6 @@
 // A kernel made of numbers, which can show every combination of clocks and counters that a suspend, pause or restore leaves.
 // Nothing moves unless a method is called; `run` lets ordinary time pass.
+import type { PauseCounts } from '../../src/core/resume/pause-counts.ts';
 import type { Kernel } from '../../src/linux/kernel/kernel.ts';
 
 export interface ScriptedKernelOptions {
@@ -34,6 +35,8 @@ export interface ScriptedKernel extends Kernel {
   stop(ms: number): void;
   /** The same for a freezer, which tells nobody; so many CPUs are busy in that time. */
   freeze(ms: number, busy?: number): void;
+  /** The host counts a pause; call it before the time of the pause. */
+  countPauses(counts: PauseCounts | undefined): void;
   /** Our own loop is busy. */
   block(ms: number): void;
   /** The host gives the CPUs to others: the share `steal` of the time is counted as stolen. */
@@ -108,6 +111,7 @@ export function createScriptedKernel(options: ScriptedKernelOptions = {}): Scrip
   const delays = new Map<SlowSource, number>();
   let cost_ms = 0;
   let interruptReads = 0;
+  let pauses: PauseCounts | undefined;
 
   /** The value is that of the moment before the time passes: what a reader gets late. */
   function read<T>(source: SlowSource, value: () => T): T | undefined {
@@ -173,6 +177,7 @@ export function createScriptedKernel(options: ScriptedKernelOptions = {}): Scrip
       ),
     runQueueWait_ms: () => read('run_queue', () => wait_ms),
     ownCpu_ms: () => read('own_cpu', () => ownCpu_ms),
+    pauses: () => pauses,
     bootId: () => '6d3d6f0e-7a7c-4a57-9d55-1f6a3c0d3c11',
     onContinued(listener) {
       listeners.add(listener);
@@ -219,6 +224,9 @@ export function createScriptedKernel(options: ScriptedKernelOptions = {}): Scrip
       cont();
     },
     freeze: (ms, busy = STOPPED_BUSY) => pass(ms, busy, busy < CPUS ? STOPPED_IDLE_HZ : 0),
+    countPauses(counts) {
+      pauses = counts;
+    },
     block(ms) {
       pass(ms, 1, 0);
       ownCpu_ms += ms * 0.97;

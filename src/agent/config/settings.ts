@@ -223,6 +223,13 @@ export const settings = {
       'file that holds the generation, rewritten after each resume; "generation" beside the socket unless said otherwise',
     schema: absolutePath,
   },
+  pausesFile: {
+    env: 'REMORA_PAUSES_FILE',
+    key: 'pauses_file',
+    summary:
+      'file in which the host counts for how many copies it held this machine still, and how often it resumed it; a pause for a copy is no resume',
+    schema: absolutePath,
+  },
   suspendStreams: {
     env: 'REMORA_SUSPEND_STREAMS',
     key: 'suspend.streams',

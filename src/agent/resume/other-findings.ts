@@ -13,7 +13,7 @@ export interface OtherFindings {
 
 /** `onCounter` is called when the VM generation counter is lost or found. */
 export function createOtherFindings(hub: Pick<EventHub, 'publish'>, onCounter: () => void): OtherFindings {
-  const stalls = { busy: 0, starved: 0, longest_ms: 0 };
+  const stalls = { busy: 0, starved: 0, held: 0, longest_ms: 0 };
   let clockSteps = 0;
   return {
     note(finding) {

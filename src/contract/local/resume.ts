@@ -86,8 +86,8 @@ export const signalStatus = z.object({
   missing: z.array(sourceName),
   blind_spots: z.array(z.string()),
   boot_id: z.string().nullable(),
-  /** Delays of the event loop that were no resume: the loop was busy, or had no CPU. */
-  stalls: z.object({ busy: z.int(), starved: z.int(), longest_ms: z.number() }),
+  /** Delays of the event loop that were no resume: it was busy, had no CPU, or the host held the machine still for a copy of its files. */
+  stalls: z.object({ busy: z.int(), starved: z.int(), held: z.int(), longest_ms: z.number() }),
   clock_steps: z.int(),
 });
 export type SignalStatus = z.infer<typeof signalStatus>;

@@ -5,6 +5,7 @@ import { createFailingOrigins } from './failing-origins.ts';
 import type { Finding } from './finding.ts';
 import type { Raise } from './generation-tracker.ts';
 import { type Instant, readInstant, wallStep_ms } from './instant.ts';
+import { createPauseTracker } from './pause-tracker.ts';
 import { createResumeJudge } from './resume-judge.ts';
 import type { Resume, Sign } from './resume-record.ts';
 import type { GenerationCounts, ResumeSources } from './resume-sources.ts';
@@ -42,6 +43,8 @@ export interface ResumeDetector {
 
 /** How long after a resume the ticks read the generation and the clocks only: signs are about that resume. */
 const CALLERS_FIRST_MS = 1_000;
+/** What the other ends of connections bear. A host that holds a machine still for longer than this has failed meanwhile. */
+const HELD_MAX_MS = 30_000;
 
 const nothing: readonly Finding[] = [];
 
@@ -49,6 +52,7 @@ const nothing: readonly Finding[] = [];
 export function createResumeDetector(sources: ResumeSources, before?: DetectorMemory): ResumeDetector {
   const dates = createUpstreamDates();
   const failing = createFailingOrigins();
+  const pauses = createPauseTracker(sources.pauses);
   let news: Finding[] = [];
   const onFinding = (finding: Finding) => void news.push(finding);
   const judge = createResumeJudge(before?.recent);
@@ -83,7 +87,8 @@ export function createResumeDetector(sources: ResumeSources, before?: DetectorMe
     const gap = { began_mono_ms: lookedUntil_ms, gap_ms: now.mono_ms - lookedUntil_ms };
     const step_ms = wallStep_ms(last, now);
     last = now;
-    conclude(now, reader.readAll({ now, step_ms, raised, continued, ...gap }));
+    const held = pauses.look(now.mono_ms) && gap.gap_ms <= HELD_MAX_MS;
+    conclude(now, reader.readAll({ now, step_ms, raised, continued, held, ...gap }));
     lookedUntil_ms = sources.mono_ms();
   }
 
@@ -143,6 +148,7 @@ export function createResumeDetector(sources: ResumeSources, before?: DetectorMe
     },
     noteContinued() {
       const now = examineNow(true);
+      if (pauses.isFresh(now.mono_ms)) return drain();
       const known = judge.isFresh(now.mono_ms);
       const cause = judge.last?.cause;
       const stopped = cause === 'process_stopped' || cause === 'vm_paused';

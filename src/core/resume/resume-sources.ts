@@ -1,6 +1,8 @@
 // What the resume detector reads of the machine. Every method is cheap, synchronous and never throws. A figure that the machine
 // does not have, or that cannot be read just now, is undefined.
 
+import type { PauseCounts } from './pause-counts.ts';
+
 /** Interrupts counted by each line that fires when the VM gets a new generation, by name of the line. */
 export type GenerationCounts = Readonly<Record<string, number>>;
 
@@ -30,4 +32,6 @@ export interface ResumeSources {
   runQueueWait_ms(): number | undefined;
   /** CPU time of this thread. */
   ownCpu_ms(): number | undefined;
+  /** What the host counts of the pauses of this machine. */
+  pauses(): PauseCounts | undefined;
 }

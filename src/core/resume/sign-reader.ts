@@ -10,7 +10,7 @@ import type { Sign } from './resume-record.ts';
 import type { GenerationCounts, ResumeSources } from './resume-sources.ts';
 import { createSignalBoard } from './signal-board.ts';
 import { createSlowClocks } from './slow-clocks.ts';
-import { GAP_MS, judgeGap } from './timer-gap.ts';
+import { GAP_MS, type GapVerdict, judgeGap } from './timer-gap.ts';
 
 /** A larger step of one clock against another is no noise. */
 export const STEP_MS = 500;
@@ -33,6 +33,8 @@ export interface OddLook {
   readonly raised: Raise | undefined;
   /** Whether this process received SIGCONT. */
   readonly continued: boolean;
+  /** Whether the host held the machine still during the gap, for a copy of its files. */
+  readonly held: boolean;
 }
 
 export interface SignReader {
@@ -105,8 +107,9 @@ export function createSignReader({ sources, judge, onFinding, counts }: SignRead
     return gap_ms;
   }
 
-  function readGap({ gap_ms, began_mono_ms, continued }: OddLook, signs: Sign[]): void {
-    const verdict = judgeGap(gap_ms, load.readGap(began_mono_ms), continued);
+  function readGap({ gap_ms, began_mono_ms, continued, held }: OddLook, signs: Sign[]): void {
+    const seen = judgeGap(gap_ms, load.readGap(began_mono_ms), continued);
+    const verdict: GapVerdict = held ? { type: 'stall', why: 'held' } : seen;
     if (verdict.type === 'stall') {
       if (signs.length === 0) onFinding({ type: 'stall', why: verdict.why, gap_ms: Math.round(gap_ms) });
       return;

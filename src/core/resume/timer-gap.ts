@@ -1,4 +1,5 @@
-// Why a timer was late: the event loop was busy, the process got no CPU, the VM stood still, or only this process did.
+// Why a timer was late: the event loop was busy, the process got no CPU, the VM stood still, only this process did, or the host held all of
+// the machine still for a copy.
 import type { GapLoad } from './load-meter.ts';
 
 /** A timer that is later than this was delayed by a gap. */
@@ -18,7 +19,7 @@ const MISSING_SURE = 0.75;
 const STARVED_MAX_MS = 10_000;
 
 export type GapVerdict =
-  | { readonly type: 'stall'; readonly why: 'busy' | 'starved' }
+  | { readonly type: 'stall'; readonly why: 'busy' | 'starved' | 'held' }
   | {
       readonly type: 'away';
       readonly cause: 'vm_paused' | 'process_stopped';

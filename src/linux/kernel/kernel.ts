@@ -14,6 +14,7 @@ import {
   parseTimerInterrupts,
   parseUptime_ms,
 } from './kernel-text.ts';
+import { readPauseFile } from './pause-file.ts';
 
 export interface Kernel extends ResumeSources, Disposable {
   /** Changes with every cold boot and never with a resume. */
@@ -25,12 +26,15 @@ export interface Kernel extends ResumeSources, Disposable {
 export interface KernelOptions {
   readonly procRoot?: string;
   readonly sysRoot?: string;
+  /** Where the host of this machine counts its pauses. */
+  readonly pausesFile?: string | undefined;
 }
 
 /** Opens each file at its first reading and keeps it open until disposed. */
 export function createKernel(options: KernelOptions = {}): Kernel {
   const procRoot = options.procRoot ?? '/proc';
   const sysRoot = options.sysRoot ?? '/sys';
+  const { pausesFile } = options;
   const mono_ms = () => performance.now();
   const files = new DisposableStack();
   const open = (path: string) => files.use(createKeptFile(path, mono_ms));
@@ -58,6 +62,7 @@ export function createKernel(options: KernelOptions = {}): Kernel {
       const { user, system } = process.threadCpuUsage();
       return (user + system) / 1_000;
     },
+    pauses: () => (pausesFile === undefined ? undefined : readPauseFile(pausesFile)),
     bootId: () => readBootId(procRoot),
     onContinued(listener) {
       process.on('SIGCONT', listener);

@@ -258,6 +258,9 @@ describe('what is no resume', () => {
     resume.check();
     kernel.starve(5_000);
     resume.check();
+    kernel.countPauses({ copies: 1, resumes: 0 });
+    kernel.stop(4_000);
+    resume.check();
     kernel.stepWall(3_600_000);
     resume.check();
     kernel.run(1_000);
@@ -269,7 +272,7 @@ describe('what is no resume', () => {
       ['clock_stepped', -600_000],
     ]);
     expect(signalStatus.parse(resume.signals())).toMatchObject({
-      stalls: { busy: 1, starved: 1, longest_ms: 5_000 },
+      stalls: { busy: 1, starved: 1, held: 1, longest_ms: 5_000 },
       clock_steps: 2,
     });
   });

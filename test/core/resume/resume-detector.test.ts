@@ -537,6 +537,62 @@ describe('a stop of our process', () => {
     expect(resumes(detector.noteContinued())).toMatchObject([{ type: 'resume', signals: ['continued', 'fence'] }]);
   });
 
+  describe('for a copy that the host counted', () => {
+    const held: Finding[] = [{ type: 'stall', why: 'held', gap_ms: 4_000 }];
+
+    test.each(['SIGCONT', 'a tick'])('is a stall, first seen by %s, also while a suspend was accepted', (first) => {
+      const { kernel, detector, tick } = watch();
+      detector.setFence(true);
+      kernel.countPauses({ copies: 1, resumes: 0 });
+      kernel.stop(4_000);
+      expect([first === 'a tick' ? tick() : [], detector.noteContinued()].flat()).toEqual(held);
+      expect(tick()).toEqual([]);
+    });
+
+    test('that is short says nothing about the stop after it', () => {
+      const { kernel, detector, tick } = watch();
+      kernel.countPauses({ copies: 1, resumes: 0 });
+      kernel.stop(300);
+      expect(detector.noteContinued()).toEqual([]);
+      kernel.stop(4_000);
+      expect(resumes(tick())).toMatchObject([{ type: 'resume', cause: 'process_stopped' }]);
+    });
+
+    test('is a resume when a suspend came with it, was counted too, and is all that SIGCONT is about', () => {
+      const { kernel, detector } = watch();
+      kernel.countPauses({ copies: 1, resumes: 1 });
+      kernel.stop(4_000);
+      expect(resumes(detector.noteContinued()).at(-1)).toMatchObject({ cause: 'process_stopped' });
+      const { kernel: second, detector: fenced } = watch();
+      second.countPauses({ copies: 1, resumes: 0 });
+      second.stop(300);
+      fenced.noteContinued();
+      fenced.setFence(true);
+      second.countPauses({ copies: 1, resumes: 1 });
+      second.stop(300);
+      expect(resumes(fenced.noteContinued())).toMatchObject([{ type: 'resume', signals: ['continued', 'fence'] }]);
+    });
+
+    test('is a resume when it was longer than any copy, or the machine was restored meanwhile', () => {
+      const { kernel, detector } = watch();
+      kernel.countPauses({ copies: 1, resumes: 0 });
+      kernel.stop(31_000);
+      expect(resumes(detector.noteContinued())).toMatchObject([{ type: 'resume', cause: 'process_stopped' }]);
+      const { kernel: restored, tick } = watch();
+      restored.countPauses({ copies: 1, resumes: 0 });
+      restored.stop(4_000);
+      restored.restore(14_000);
+      expect(resumes(tick())).toMatchObject([{ type: 'resume', cause: 'restore' }]);
+    });
+
+    test('counts that cannot be read, or are gone, say nothing', () => {
+      const { kernel, tick } = watch();
+      kernel.countPauses(undefined);
+      kernel.stop(4_000);
+      expect(resumes(tick())).toMatchObject([{ type: 'resume' }]);
+    });
+  });
+
   test('on a machine that counts no timer interrupts is a pause, perhaps', () => {
     const { kernel, tick } = watch({ without: ['interrupts'] });
     kernel.stop(4_000);

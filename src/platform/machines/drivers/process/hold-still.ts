@@ -1,6 +1,7 @@
 // Holds a running machine still for a copy of its files.
 import type { Log } from '../../../../core/log.ts';
 import { RemoraError } from '../../../../core/remora-error.ts';
+import { countPause } from './count-pause.ts';
 import { thawMembers } from './freeze-members.ts';
 import type { Instance } from './instances.ts';
 import { writeProcessNote } from './process-note.ts';
@@ -16,11 +17,12 @@ export interface HoldStillOptions {
 
 /**
  * Resolves when nothing of the machine runs, until the result is disposed of. Its note says so first, so that a platform after a crash
- * lets it go on. Throws `internal` when the machine cannot be frozen.
+ * lets it go on, and it is counted, so that the agent does not take it for a resume. Throws `internal` when the machine cannot be frozen.
  */
 export async function holdStill(id: string, options: HoldStillOptions): Promise<Disposable> {
   const { dir, instance, log } = options;
   if (instance?.state !== 'running') return { [Symbol.dispose]: () => undefined };
+  countPause(dir, id, 'copies');
   writeNote(dir, id, instance, true);
   const release = () => {
     thawMembers(instance);

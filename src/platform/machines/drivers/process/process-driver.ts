@@ -12,6 +12,7 @@ import { toStorageFull } from '../storage-full.ts';
 import { checkProcessConfig } from './check-config.ts';
 import { createProcessCheckpoints } from './checkpoints/process-checkpoints.ts';
 import { removeTree } from './checkpoints/remove-tree.ts';
+import { countPause } from './count-pause.ts';
 import { killMembers } from './end-members.ts';
 import { enterCgroup } from './enter-cgroup.ts';
 import { findInstance, toCgroupName } from './find-instance.ts';
@@ -129,6 +130,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
         await end(instance, KILL);
         return { outcome: 'discarded', cause: 'corrupted' };
       }
+      countResume(options, id);
       thawMembers(instance);
       instance.state = 'running';
       return { outcome: 'resumed' };
@@ -160,6 +162,15 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
       process.off('exit', onProcessExit);
     },
   };
+}
+
+/** A count that cannot be written keeps no machine asleep: its agent takes the pause for a resume unless a copy comes with it. */
+function countResume({ dir, log }: ProcessDriverOptions, id: string): void {
+  try {
+    countPause(dir, id, 'resumes');
+  } catch (err) {
+    log.error({ err, machine: id }, 'the resume of a machine is not counted');
+  }
 }
 
 function readResident_mb(running: readonly Instance[]): number {

@@ -11,6 +11,7 @@ import { signalProcess } from '../../../../linux/processes/signal-process.ts';
 import { MACHINE_LOG } from '../last-lines.ts';
 import type { InstanceEnd, MachineSpec } from '../machine-driver.ts';
 import type { MachineProcess } from '../machine-process.ts';
+import { PAUSES } from './count-pause.ts';
 import { HOME } from './machine-directory.ts';
 import { INSTANCE_VARIABLE } from './process-note.ts';
 
@@ -131,6 +132,7 @@ function toEnvironment(
     REMORA_BASE_URL: url,
     REMORA_MACHINES_API: options.machinesUrl(),
     REMORA_TOKEN_FILE: tokenFile,
+    REMORA_PAUSES_FILE: join(dir, PAUSES),
     REMORA_STARTED_AGAIN: 'true',
     REMORA_SPRITE: spec.sprite,
     REMORA_APP: spec.app,
