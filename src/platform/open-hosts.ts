@@ -4,7 +4,7 @@ import type { Clock } from '../core/clock.ts';
 import { readBootId } from '../linux/boot-id.ts';
 import { type ChannelRecords, openChannelRecords } from './channels/channel-records.ts';
 import { createHostPasses, type HostPasses } from './hosts/host-passes.ts';
-import { createHostStore, type HostSign } from './hosts/host-store.ts';
+import { createHostStore, type HostSelf } from './hosts/host-store.ts';
 import { openHostSigns } from './hosts/open-host-signs.ts';
 import type { HostMemory } from './machines/drivers/machine-driver.ts';
 import type { Stores } from './open-stores.ts';
@@ -13,8 +13,7 @@ import { createOtherPlatforms, type OtherPlatforms } from './sprite-api/other-pl
 import type { Vault } from './vault/vault.ts';
 
 export interface HostParts extends AsyncDisposable {
-  /** What this platform process says of itself. */
-  readonly self: () => HostSign;
+  readonly self: HostSelf;
   readonly passes: HostPasses;
   /** Undefined where there is one platform process only. */
   readonly others: { readonly records: ChannelRecords; readonly platforms: OtherPlatforms } | undefined;
@@ -24,7 +23,7 @@ export interface OpenHostsDeps {
   readonly options: Pick<PlatformOptions, 'hostAddress' | 'version' | 'log'>;
   readonly stores: Pick<Stores, 'storage' | 'host' | 'isShared'>;
   /** The memory of this host. */
-  readonly capacity: () => HostMemory;
+  readonly capacity: () => Promise<HostMemory>;
   readonly vault: Pick<Vault, 'derive' | 'has' | 'keyIds'>;
   readonly clock: Clock;
 }
@@ -35,14 +34,14 @@ export async function openHosts({ options, stores, vault, clock, capacity }: Ope
   const { storage, host, isShared } = stores;
   const { hostAddress: address = null, version, log } = options;
   const boot_id = readBootId() ?? null;
-  const self = (): HostSign => ({ host, address, version, boot_id, ...capacity() });
+  const self = { host, sign: async () => ({ host, address, version, boot_id, ...(await capacity()) }) };
   const now_ms = () => clock.wall_ms();
   const keyOf = (key_id: string) => (vault.has(key_id) ? vault.derive(PURPOSE, key_id) : undefined);
   const passes = createHostPasses({ host, keyOf, now_ms });
   await using stack = new AsyncDisposableStack();
   if (!isShared) return { self, passes, others: undefined, [Symbol.asyncDispose]: async () => undefined };
   const hosts = createHostStore(storage);
-  stack.use(await openHostSigns(hosts, self, now_ms, log));
+  stack.use(await openHostSigns(hosts, self.sign, now_ms, log));
   const records = stack.use(await openChannelRecords(storage, host, log));
   const platforms = stack.use(createOtherPlatforms({ hosts, passes, keyIds: vault.keyIds }));
   const owned = stack.move();

@@ -31,9 +31,9 @@ test('a host is listed, drained and opened again', async () => {
   expect((await list())[0].drained_at).toBeUndefined();
 });
 
-test('the resident memory of processes is read from the kernel, and what has ended has none', () => {
+test('the resident memory of processes is read from the kernel, and what has ended has none', async () => {
   expect(parseResident_bytes('Name:\tnode\nVmPeak:\t  900 kB\nVmRSS:\t   2048 kB\n')).toBe(2_097_152);
   expect(parseResident_bytes('Name:\tnode\nState:\tZ (zombie)\n')).toBe(0);
-  expect(sumResidentMemory_mb([process.pid])).toBeGreaterThan(10);
-  expect(sumResidentMemory_mb([2 ** 22 + 1])).toBe(0);
+  expect(await sumResidentMemory_mb([process.pid])).toBeGreaterThan(10);
+  expect(await sumResidentMemory_mb([2 ** 22 + 1])).toBe(0);
 });

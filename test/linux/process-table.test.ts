@@ -21,7 +21,7 @@ test('finds the variable of each process, whatever stands beside it', async () =
   const empty = await runWith('MARK= OTHER=MARK=e');
   const none = await runWith('XMARK=f OTHER=g');
 
-  const table = readMarkedProcesses('MARK');
+  const table = await readMarkedProcesses('MARK');
 
   const markOf = (pid: number) => table.find((each) => each.pid === pid)?.mark;
   expect([first, last, empty, none].map(markOf)).toEqual(['a=b', 'd', '', undefined]);
@@ -29,8 +29,8 @@ test('finds the variable of each process, whatever stands beside it', async () =
   expect(readVariable(last, 'OTHER')).toBe('\ufffd');
 });
 
-test('leaves out the threads of the kernel', () => {
-  const kernelThreads = readMarkedProcesses('MARK').filter(({ isKernelThread }) => isKernelThread);
+test('leaves out the threads of the kernel', async () => {
+  const kernelThreads = (await readMarkedProcesses('MARK')).filter(({ isKernelThread }) => isKernelThread);
   expect(kernelThreads).toEqual([]);
   expect(readProcess(process.pid)?.isKernelThread).toBe(false);
 

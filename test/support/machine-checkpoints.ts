@@ -17,7 +17,7 @@ export function openMachineCheckpoints(dir: string, log: Pick<Log, 'debug' | 'er
     openDirectory: (id) => openMachineDirectory(dir, id),
     home: HOME,
     isRunning: () => false,
-    holdStill: async () => ({ [Symbol.dispose]: () => undefined }),
+    holdStill: async () => ({ [Symbol.asyncDispose]: async () => undefined }),
     log,
   });
   const work = { signal: new AbortController().signal, onProgress: () => undefined };

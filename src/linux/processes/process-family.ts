@@ -1,7 +1,9 @@
 // A process with everything that it has started: those in its control group, those that carry its mark in their environment, its
 // process group, and what any of these have started or share a group with.
+
 import type { Cgroup } from './cgroup.ts';
-import type { ProcessIdentity } from './process-identity.ts';
+import { inSlices } from './in-slices.ts';
+import { isAlive, type ProcessIdentity } from './process-identity.ts';
 import { type MarkedProcess, type ProcessStat, readProcess } from './process-table.ts';
 import { signalProcess } from './signal-process.ts';
 
@@ -38,11 +40,22 @@ export function selectFamily(
   }
 }
 
-/** Signals each process that is still the one that was read. */
-export function signalMembers(members: readonly ProcessStat[], signal: NodeJS.Signals): void {
-  for (const { pid, start_ticks } of members) {
-    if (readProcess(pid)?.start_ticks === start_ticks) signalProcess(pid, signal);
-  }
+/** Signals each process that is still the one that was read, in slices. */
+export async function signalMembers(members: readonly ProcessStat[], signal: NodeJS.Signals): Promise<void> {
+  await inSlices(members, (member) => signalMember(member, signal));
+}
+
+/** Whether one of the processes that were read is still there. Looks in slices. */
+export async function isAnyAlive(members: readonly ProcessIdentity[]): Promise<boolean> {
+  let isFound = false;
+  await inSlices(members, (member) => {
+    isFound ||= isAlive(member);
+  });
+  return isFound;
+}
+
+export function signalMember({ pid, start_ticks }: ProcessIdentity, signal: NodeJS.Signals): void {
+  if (readProcess(pid)?.start_ticks === start_ticks) signalProcess(pid, signal);
 }
 
 /** Every process that came from another pid namespace is shown in the group 0. */

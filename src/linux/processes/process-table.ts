@@ -1,5 +1,6 @@
 // Reads the kernel's process table. Processes are named by pid and start time, because pids are used again.
 import { readdirSync, readFileSync } from 'node:fs';
+import { inSlices } from './in-slices.ts';
 
 export interface ProcessStat {
   readonly pid: number;
@@ -30,18 +31,28 @@ export function readProcess(pid: number, procRoot = '/proc'): ProcessStat | unde
 }
 
 /**
- * Every process that is not a zombie, with the variable `name` of its environment, in one reading of the table. About 20 µs for each; threads of
- * the kernel are left out.
+ * Every process that is not a zombie, with the variable `name` of its environment. About 20 µs for each, in slices; threads of the kernel are
+ * left out.
  */
-export function readMarkedProcesses(name: string): readonly MarkedProcess[] {
+export async function readMarkedProcesses(name: string): Promise<readonly MarkedProcess[]> {
   const found: MarkedProcess[] = [];
-  for (const entry of readdirSync('/proc')) {
-    const pid = Number(entry);
-    const stat = Number.isInteger(pid) ? readProcess(pid) : undefined;
-    if (stat === undefined || stat.isKernelThread || isOver(stat)) continue;
-    found.push({ ...stat, mark: readVariable(pid, name) });
-  }
+  await inSlices(readdirSync('/proc'), (entry) => {
+    const each = readMarkedProcess(Number(entry), name);
+    if (each !== undefined) found.push(each);
+  });
   return found;
+}
+
+/** The same in one turn of the event loop, for a process that ends. */
+export function readMarkedProcessesNow(name: string): readonly MarkedProcess[] {
+  const all = readdirSync('/proc').map((entry) => readMarkedProcess(Number(entry), name));
+  return all.filter((each) => each !== undefined);
+}
+
+function readMarkedProcess(pid: number, name: string): MarkedProcess | undefined {
+  const stat = Number.isInteger(pid) ? readProcess(pid) : undefined;
+  if (stat === undefined || stat.isKernelThread || isOver(stat)) return undefined;
+  return { ...stat, mark: readVariable(pid, name) };
 }
 
 /** A zombie counts as ended: its parent may never collect it. */

@@ -1,16 +1,21 @@
 // How much memory processes have of the machine that they run on.
 import { readFileSync } from 'node:fs';
+import { inSlices } from './in-slices.ts';
 
 const MB = 1_024 * 1_024;
 
-/** Memory that several of them share counts for each. One that has ended counts as nothing. `procRoot` is /proc, or a copy of it in a test. */
-export function sumResidentMemory_mb(pids: readonly number[], procRoot = '/proc'): number {
-  return Math.round(pids.reduce((sum, pid) => sum + readResident_bytes(pid, procRoot), 0) / MB);
+/** Memory that several of them share counts for each. One that has ended counts as nothing. Reads in slices. */
+export async function sumResidentMemory_mb(pids: Iterable<number>): Promise<number> {
+  let sum_bytes = 0;
+  await inSlices(pids, (pid) => {
+    sum_bytes += readResident_bytes(pid);
+  });
+  return Math.round(sum_bytes / MB);
 }
 
-function readResident_bytes(pid: number, procRoot: string): number {
+function readResident_bytes(pid: number): number {
   try {
-    return parseResident_bytes(readFileSync(`${procRoot}/${pid}/status`, 'utf8'));
+    return parseResident_bytes(readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
     return 0;
   }

@@ -22,6 +22,12 @@ export interface PlatformHost {
 /** What a platform process says of itself. */
 export type HostSign = Omit<PlatformHost, 'machines' | 'seen_at'>;
 
+export interface HostSelf {
+  readonly host: string;
+  /** What it says of itself now. */
+  readonly sign: () => Promise<HostSign>;
+}
+
 export interface HostStore {
   list(): Promise<readonly PlatformHost[]>;
   /** Stops its machines in the record and lets any host start them; what they had on its disk is lost, snapshots too. */

@@ -8,13 +8,14 @@ const PERIOD_MS = 10_000;
 export async function openHostSigns(
   hosts: Pick<HostStore, 'sign'>,
   /** What it says of itself now. */
-  toSign: () => HostSign,
+  toSign: () => Promise<HostSign>,
   wall_ms: () => number,
   log: Pick<Log, 'warn'>,
 ): Promise<Disposable> {
-  await hosts.sign(toSign(), wall_ms());
+  const sign = async () => await hosts.sign(await toSign(), wall_ms());
+  await sign();
   const timer = setInterval(() => {
-    hosts.sign(toSign(), wall_ms()).catch((err: unknown) => log.warn({ err }, 'a sign of life could not be recorded'));
+    sign().catch((err: unknown) => log.warn({ err }, 'a sign of life could not be recorded'));
   }, PERIOD_MS);
   timer.unref();
   return { [Symbol.dispose]: () => clearInterval(timer) };

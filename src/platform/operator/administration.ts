@@ -20,7 +20,7 @@ import { createExtensionProviders } from '../extension-providers/extension-provi
 import { createProviderRegistration } from '../extension-providers/provider-registration.ts';
 import { createCostHandlers } from '../extensions/costs/cost-handlers.ts';
 import type { ExtensionService } from '../extensions/extension-service.ts';
-import type { HostSign } from '../hosts/host-store.ts';
+import type { HostSelf } from '../hosts/host-store.ts';
 import { readNotices } from '../machine-notices/read-notices.ts';
 import type { VolumeService } from '../machines-api/volume-service.ts';
 import type { OrganizationStore } from '../organizations/organization-store.ts';
@@ -55,8 +55,8 @@ export interface AdministrationDeps {
   readonly clock: Clock;
   /** Whether several platform processes may share the database. */
   readonly isShared: boolean;
-  /** What this platform process says of itself; undefined where the platform does not run. */
-  readonly self?: (() => HostSign) | undefined;
+  /** This platform process; undefined where the platform does not run. */
+  readonly self?: HostSelf | undefined;
   /** Looks after the machines of this host at once. */
   readonly upkeep?: (() => Promise<void>) | undefined;
 }

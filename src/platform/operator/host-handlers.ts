@@ -5,7 +5,7 @@ import { type Clock, toDateTime } from '../../core/clock.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
 import { createDrainStore } from '../hosts/drain-store.ts';
-import { createHostStore, type HostSign, type PlatformHost } from '../hosts/host-store.ts';
+import { createHostStore, type HostSelf, type PlatformHost } from '../hosts/host-store.ts';
 import { readReservedMemory } from '../hosts/reserved-memory.ts';
 import { createNoticeOutbox } from '../machine-notices/notice-outbox.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -15,8 +15,8 @@ export interface HostHandlerDeps {
   readonly storage: Storage;
   /** Whether several platform processes may share the database. */
   readonly isShared: boolean;
-  /** What this platform process says of itself; undefined where the platform does not run. */
-  readonly self?: (() => HostSign) | undefined;
+  /** This platform process; undefined where the platform does not run. */
+  readonly self?: HostSelf | undefined;
   /** Looks after the machines of this host at once. */
   readonly upkeep?: (() => Promise<void>) | undefined;
   readonly clock: Clock;
@@ -33,8 +33,7 @@ export function createHostHandlers(deps: HostHandlerDeps): Handlers<typeof hostO
   const drains = createDrainStore(storage);
 
   async function list(): Promise<readonly PlatformHost[]> {
-    const known = await hosts.list();
-    const self = deps.self?.();
+    const [known, self] = await Promise.all([hosts.list(), deps.self?.sign()]);
     // No host leaves a sign of its life on SQLite, and a host that runs no platform has none.
     const own = self === undefined ? toOnlyHost(isShared) : { ...self, seen_at: clock.wall_ms() };
     if (own === undefined) return known;
@@ -44,7 +43,7 @@ export function createHostHandlers(deps: HostHandlerDeps): Handlers<typeof hostO
   }
 
   async function find(name: string): Promise<string> {
-    const own = deps.self?.().host ?? toOnlyHost(isShared)?.host;
+    const own = deps.self?.host ?? toOnlyHost(isShared)?.host;
     if (name === SELF && own === undefined) {
       throw new RemoraError('invalid_state', 'no platform runs here, so there is no host of its own; name the host');
     }
@@ -56,7 +55,7 @@ export function createHostHandlers(deps: HostHandlerDeps): Handlers<typeof hostO
 
   /** Another host sees it at its next look. */
   async function tell(host: string): Promise<void> {
-    if (host === deps.self?.().host) await deps.upkeep?.();
+    if (host === deps.self?.host) await deps.upkeep?.();
   }
 
   return {

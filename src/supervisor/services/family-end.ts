@@ -1,7 +1,6 @@
 // Ends a service with everything that it has started: SIGTERM, and after a while SIGKILL, until the process table shows none.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ProcessFamily, readFamily, signalMembers } from '../../linux/processes/process-family.ts';
-import { isAlive } from '../../linux/processes/process-identity.ts';
+import { isAnyAlive, type ProcessFamily, readFamily, signalMembers } from '../../linux/processes/process-family.ts';
 import { type MarkedProcess, readMarkedProcesses } from '../../linux/processes/process-table.ts';
 import { SERVICE_VARIABLE } from './service-mark.ts';
 
@@ -45,8 +44,8 @@ export class FamilyEnd {
   async #end(onHung: (pids: readonly number[]) => void): Promise<void> {
     let table = await tableAfter(0);
     const first = readFamily(this.#family, table);
-    signalMembers(first, 'SIGTERM');
-    signalMembers(first, 'SIGCONT');
+    await signalMembers(first, 'SIGTERM');
+    await signalMembers(first, 'SIGCONT');
     let isHung = false;
     // A process that is just changing its program shows no environment: only two empty readings in a row are believed.
     for (let empty = 0; empty < 2; ) {
@@ -55,7 +54,7 @@ export class FamilyEnd {
       empty = members.length === 0 ? empty + 1 : 0;
       if (empty === 0 && late_ms >= 0) {
         this.#family.cgroup?.kill();
-        signalMembers(members, 'SIGKILL');
+        await signalMembers(members, 'SIGKILL');
       }
       if (empty === 0 && late_ms > HUNG_MS) {
         if (!isHung) onHung(members.map(({ pid }) => pid));
@@ -64,7 +63,7 @@ export class FamilyEnd {
       }
       // The table of a machine with many processes costs milliseconds: it is not read while one of these is known to be there.
       let delay_ms = POLL_MS;
-      for (; performance.now() < this.#kill_ms && members.some(isAlive); delay_ms = 0) await sleep(POLL_MS);
+      for (; performance.now() < this.#kill_ms && (await isAnyAlive(members)); delay_ms = 0) await sleep(POLL_MS);
       if (empty < 2) table = await tableAfter(delay_ms);
     }
     this.#family.cgroup?.remove();

@@ -40,7 +40,7 @@ export async function openServices(
   const gid = process.geteuid?.() === 0 ? user.gid : undefined;
   // A supervisor that was killed may have left some.
   rmSync(toPipeDirectory(stateDir), { recursive: true, force: true });
-  const left = findLeft(notes, marks.toName);
+  const left = await findLeft(notes, marks.toName);
   const strays = new Set<Promise<void>>();
   const startedWith = new Map<string, AppVariables>();
   let turn: Promise<unknown> = Promise.resolve();
@@ -103,12 +103,12 @@ export async function openServices(
 }
 
 /** What runs of each service, by its note and by the mark of its processes. */
-function findLeft(
+async function findLeft(
   notes: RunNotes,
   toName: (mark: string | undefined) => string | undefined,
-): Map<string, Omit<ProcessFamily, 'mark'>> {
+): Promise<Map<string, Omit<ProcessFamily, 'mark'>>> {
   const left = new Map<string, Omit<ProcessFamily, 'mark'>>(notes.list());
-  for (const { mark } of readMarkedProcesses(SERVICE_VARIABLE)) {
+  for (const { mark } of await readMarkedProcesses(SERVICE_VARIABLE)) {
     const name = toName(mark);
     if (name !== undefined && !left.has(name)) left.set(name, { leader: undefined, cgroup: undefined });
   }

@@ -157,7 +157,7 @@ function createPlayedDriver(parts: DriverParts): MachineDriver {
         instances.delete(id);
       }),
     state: stateOf,
-    capacity: () => ({ total_mb: null, resident_mb: 0 }),
+    capacity: async () => ({ total_mb: null, resident_mb: 0 }),
     checkConfig: () => undefined,
     signal: async () => undefined,
     lastLines: () => [],

@@ -66,7 +66,7 @@ export function createPlayedDriver(
       states.delete(id);
     },
     state: stateOf,
-    capacity: () => ({ total_mb: null, resident_mb: 0 }),
+    capacity: async () => ({ total_mb: null, resident_mb: 0 }),
     checkConfig: () => undefined,
     signal: async () => undefined,
     lastLines: () => ['the last line of its log'],

@@ -90,7 +90,7 @@ export interface MachineDriver extends AsyncDisposable {
   /** Sends a signal to what the machine runs first. Throws `invalid_state` when it does not run, and `unsupported_by_driver`. */
   signal(id: string, signal: StopSignal): Promise<void>;
   state(id: string): DriverState;
-  capacity(): HostMemory;
+  capacity(): Promise<HostMemory>;
   /** The end of what the machine wrote to its log, the newest line last. */
   lastLines(id: string): readonly string[];
   /** The networks of the machines that run and have a way to private addresses; absent where machines have no network of their own. */

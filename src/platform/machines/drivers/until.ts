@@ -9,10 +9,10 @@ const LOOKS_SHARE = 0.25;
  * Polls until `condition` holds; the first check is at once. False when it did not hold in time: `deadline_ms` is longer where this process
  * gets so little of the processor that it could not look often enough.
  */
-export async function until(deadline_ms: number, condition: () => boolean): Promise<boolean> {
+export async function until(deadline_ms: number, condition: () => boolean | Promise<boolean>): Promise<boolean> {
   const end = performance.now() + deadline_ms;
   for (let left = (deadline_ms / POLL_MS) * LOOKS_SHARE; ; left -= 1) {
-    if (condition()) return true;
+    if (await condition()) return true;
     if (performance.now() >= end && left <= 1) return false;
     await sleep(POLL_MS);
   }

@@ -102,7 +102,7 @@ export interface MachineService extends AsyncDisposable {
   /** Stops a machine and deletes its record and files. Its waiters get `invalid_state`. */
   destroy(id: string): Promise<void>;
   /** The memory of this host. */
-  capacity(): HostMemory;
+  capacity(): Promise<HostMemory>;
   readonly checkpoints: CheckpointMoves;
 }
 

@@ -25,7 +25,7 @@ export function createOfflineMachineService(): MachineService {
     signal: refuse,
     wait: refuse,
     destroy: refuse,
-    capacity: () => ({ total_mb: null, resident_mb: 0 }),
+    capacity: async () => ({ total_mb: null, resident_mb: 0 }),
     checkpoints: {
       list: refuse,
       read: refuse,

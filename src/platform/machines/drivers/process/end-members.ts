@@ -1,10 +1,9 @@
 // Ending every process of an instance, and waiting until the process table says so.
 import { RemoraError } from '../../../../core/remora-error.ts';
-import { signalMembers } from '../../../../linux/processes/process-family.ts';
-import { isAlive } from '../../../../linux/processes/process-identity.ts';
+import { isAnyAlive, signalMember, signalMembers } from '../../../../linux/processes/process-family.ts';
 import type { ProcessStat } from '../../../../linux/processes/process-table.ts';
 import { until } from '../until.ts';
-import { type InstanceIdentity, readMembers } from './machine-members.ts';
+import { type InstanceIdentity, readMembers, readMembersNow } from './machine-members.ts';
 
 /** How long the rest of an instance may take to end after its leader has ended. */
 const REST_MS = 1_000;
@@ -13,19 +12,26 @@ const KILL_DEADLINE_MS = 10_000;
 
 /** Ends what is left of an instance whose leader has ended: SIGTERM, then SIGKILL. Throws `internal` when a process stays. */
 export async function endMembers(instance: InstanceIdentity): Promise<void> {
-  const members = readMembers(instance);
-  signalMembers(members, 'SIGTERM');
-  signalMembers(members, 'SIGCONT');
+  const members = await readMembers(instance);
+  await signalMembers(members, 'SIGTERM');
+  await signalMembers(members, 'SIGCONT');
   if (!(await untilNone(instance, REST_MS, members)) && !(await untilNone(instance, KILL_DEADLINE_MS))) {
-    const pids = readMembers(instance).map(({ pid }) => pid);
+    const pids = (await readMembers(instance)).map(({ pid }) => pid);
     throw new RemoraError('internal', `processes of the machine do not end: ${pids.join(', ')}`);
   }
   instance.cgroup?.remove();
 }
 
-export function killMembers(instance: InstanceIdentity, members = readMembers(instance)): void {
+/** `known`: its processes, where they were read just now. */
+export async function killMembers(instance: InstanceIdentity, known?: readonly ProcessStat[]): Promise<void> {
   instance.cgroup?.kill();
-  signalMembers(members, 'SIGKILL');
+  await signalMembers(known ?? (await readMembers(instance)), 'SIGKILL');
+}
+
+/** The same in one turn of the event loop, for a platform that ends. */
+export function killMembersNow(instance: InstanceIdentity): void {
+  instance.cgroup?.kill();
+  for (const member of readMembersNow(instance)) signalMember(member, 'SIGKILL');
 }
 
 /**
@@ -39,13 +45,13 @@ async function untilNone(
 ): Promise<boolean> {
   let known = left;
   let empty = 0;
-  return await until(deadline_ms, () => {
+  return await until(deadline_ms, async () => {
     // The table of a host with many processes costs milliseconds: it is not read while one of these is known to be there.
-    if (known?.some(isAlive)) return false;
-    const found = readMembers(instance);
+    if (known !== undefined && (await isAnyAlive(known))) return false;
+    const found = await readMembers(instance);
     empty = found.length === 0 ? empty + 1 : 0;
     if (known !== undefined) known = found;
-    else if (empty === 0) killMembers(instance, found);
+    else if (empty === 0) await killMembers(instance, found);
     return empty === 2;
   });
 }

@@ -8,7 +8,7 @@ import { followProcess } from '../machine-process.ts';
 import { endMembers } from './end-members.ts';
 import { thawMembers } from './freeze-members.ts';
 import type { Instances } from './instances.ts';
-import { areStopped, readMembers } from './machine-members.ts';
+import { areStopped, selectMembers } from './machine-members.ts';
 import { type ProcessNote, writeProcessNote } from './process-note.ts';
 
 export interface Finding {
@@ -37,8 +37,8 @@ export async function findInstance(id: string, note: ProcessNote, finding: Findi
   cgroup?.hold(false);
   // One that has no pid yet was stopped for the move into its group.
   const isHeld = note.isHeld === true || note.pid === undefined;
-  if (isHeld) thawMembers({ instance_id, leader, cgroup });
-  const isStopped = !isHeld && areStopped(readMembers({ instance_id, leader, cgroup }, table));
+  if (isHeld) await thawMembers({ instance_id, leader, cgroup });
+  const isStopped = !isHeld && areStopped(selectMembers({ instance_id, leader, cgroup }, table));
   const state = isStopped ? 'suspended' : 'running';
   writeProcessNote(dir, id, { instance_id, ...leader, cgroup: cgroup?.path, frozen: isStopped ? frozen : undefined });
   instances.begin(id, { instance_id, leader: followProcess(leader, signal), cgroup, state });

@@ -14,19 +14,19 @@ const HOLD_MS = 500;
 export async function freezeMembers(instance: InstanceIdentity, deadline_ms: number): Promise<boolean> {
   await stopInCgroup(instance);
   let before = '';
-  return await until(deadline_ms, () => {
-    const members = readMembers(instance);
+  return await until(deadline_ms, async () => {
+    const members = await readMembers(instance);
     const now = areStopped(members) ? toText(members) : '';
-    if (now === '') signalMembers(members, 'SIGSTOP');
+    if (now === '') await signalMembers(members, 'SIGSTOP');
     const isSteady = now !== '' && now === before;
     before = now;
     return isSteady;
   });
 }
 
-export function thawMembers(instance: InstanceIdentity): void {
+export async function thawMembers(instance: InstanceIdentity): Promise<void> {
   instance.cgroup?.hold(false);
-  signalMembers(readMembers(instance), 'SIGCONT');
+  await signalMembers(await readMembers(instance), 'SIGCONT');
 }
 
 /** While the kernel holds all of them, none can start another: the signal is the first thing that each gets when it goes on. */
@@ -36,7 +36,7 @@ async function stopInCgroup(instance: InstanceIdentity): Promise<void> {
   try {
     cgroup.hold(true);
     await until(HOLD_MS, cgroup.isHeld);
-    signalMembers(readMembers(instance), 'SIGSTOP');
+    await signalMembers(await readMembers(instance), 'SIGSTOP');
   } finally {
     cgroup.hold(false);
   }

@@ -19,21 +19,21 @@ export interface HoldStillOptions {
  * Resolves when nothing of the machine runs, until the result is disposed of. Its note says so first, so that a platform after a crash
  * lets it go on, and it is counted, so that the agent does not take it for a resume. Throws `internal` when the machine cannot be frozen.
  */
-export async function holdStill(id: string, options: HoldStillOptions): Promise<Disposable> {
+export async function holdStill(id: string, options: HoldStillOptions): Promise<AsyncDisposable> {
   const { dir, instance, log } = options;
-  if (instance?.state !== 'running') return { [Symbol.dispose]: () => undefined };
+  if (instance?.state !== 'running') return { [Symbol.asyncDispose]: async () => undefined };
   countPause(dir, id, 'copies');
   writeNote(dir, id, instance, true);
-  const release = () => {
-    thawMembers(instance);
+  const release = async () => {
+    await thawMembers(instance);
     try {
       writeNote(dir, id, instance, false);
     } catch (err) {
       log.error({ err, machine: id }, 'the note of a machine says that it is held still, and it runs');
     }
   };
-  if (await options.freeze(instance)) return { [Symbol.dispose]: release };
-  release();
+  if (await options.freeze(instance)) return { [Symbol.asyncDispose]: release };
+  await release();
   throw new RemoraError('internal', 'the machine could not be held still for the copy');
 }
 

@@ -6,6 +6,7 @@ import {
   type MarkedProcess,
   type ProcessStat,
   readMarkedProcesses,
+  readMarkedProcessesNow,
 } from '../../../../linux/processes/process-table.ts';
 import { INSTANCE_VARIABLE } from './process-note.ts';
 
@@ -18,14 +19,23 @@ export interface InstanceIdentity {
 }
 
 /** Reads the processes of the whole host, with the id of the instance that each was started in. */
-export function readTable(): readonly MarkedProcess[] {
+export function readTable(): Promise<readonly MarkedProcess[]> {
   return readMarkedProcesses(INSTANCE_VARIABLE);
 }
 
 /** Every process of the instance that has not ended, except this one and what shares a group with it. */
-export function readMembers(
+export async function readMembers(instance: InstanceIdentity): Promise<readonly ProcessStat[]> {
+  return selectMembers(instance, await readTable());
+}
+
+/** The same in one turn of the event loop, for a platform that ends. */
+export function readMembersNow(instance: InstanceIdentity): readonly ProcessStat[] {
+  return selectMembers(instance, readMarkedProcessesNow(INSTANCE_VARIABLE));
+}
+
+export function selectMembers(
   { instance_id, leader, cgroup }: InstanceIdentity,
-  table = readTable(),
+  table: readonly MarkedProcess[],
 ): readonly ProcessStat[] {
   return readFamily({ mark: instance_id, leader, cgroup }, table);
 }

@@ -13,7 +13,7 @@ import { checkProcessConfig } from './check-config.ts';
 import { createProcessCheckpoints } from './checkpoints/process-checkpoints.ts';
 import { removeTree } from './checkpoints/remove-tree.ts';
 import { countPause } from './count-pause.ts';
-import { killMembers } from './end-members.ts';
+import { killMembers, killMembersNow } from './end-members.ts';
 import { enterCgroup } from './enter-cgroup.ts';
 import { findInstance, toCgroupName } from './find-instance.ts';
 import { freezeMembers, thawMembers } from './freeze-members.ts';
@@ -21,7 +21,7 @@ import { isWhole, noteFrozen } from './frozen-members.ts';
 import { holdStill } from './hold-still.ts';
 import { createInstances, type Instance } from './instances.ts';
 import { HOME, openMachineDirectory } from './machine-directory.ts';
-import { readMembers, readTable } from './machine-members.ts';
+import { readTable, selectMembers } from './machine-members.ts';
 import { prepareFiles } from './prepare-files.ts';
 import { listProcessNotes, writeProcessNote } from './process-note.ts';
 import { createProcessVolumes } from './process-volumes.ts';
@@ -54,7 +54,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
   const booting = new Set<Promise<void>>();
   let closed = false;
   const onProcessExit = () => {
-    for (const instance of instances.list()) killMembers(instance);
+    for (const instance of instances.list()) killMembersNow(instance);
   };
 
   function instanceOf(id: string): Instance {
@@ -98,7 +98,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
       await checkpoints.recover();
       const notes = listProcessNotes(options.dir);
       if (notes.size === 0) return [];
-      const table = readTable();
+      const table = await readTable();
       const finding = { dir: options.dir, instances, table, signal: closing.signal };
       return await Promise.all([...notes].map(([id, note]) => findInstance(id, note, finding)));
     },
@@ -112,13 +112,13 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
     async suspend(id) {
       const instance = instanceOf(id);
       if (!(await freeze(instance)) || instances.get(id) !== instance) {
-        thawMembers(instance);
+        await thawMembers(instance);
         throw new RemoraError('internal', 'the machine could not be frozen');
       }
       try {
-        noteFrozen(options.dir, id, instance);
+        await noteFrozen(options.dir, id, instance);
       } catch (error) {
-        thawMembers(instance);
+        await thawMembers(instance);
         throw toStorageFull(error);
       }
       instance.state = 'suspended';
@@ -126,13 +126,13 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
     async resume({ id }) {
       const instance = instances.get(id);
       if (instance === undefined) return { outcome: 'discarded', cause: 'lost' };
-      if (instance.state === 'suspended' && !isWhole(options.dir, id, instance)) {
+      if (instance.state === 'suspended' && !(await isWhole(options.dir, id, instance))) {
         await end(instance, KILL);
         return { outcome: 'discarded', cause: 'corrupted' };
       }
       countResume(options, id);
-      thawMembers(instance);
       instance.state = 'running';
+      await thawMembers(instance);
       return { outcome: 'resumed' };
     },
     async dropSnapshot(id) {
@@ -148,7 +148,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
     state(id): DriverState {
       return instances.get(id)?.state ?? 'stopped';
     },
-    capacity: () => ({ total_mb: null, resident_mb: readResident_mb(instances.list()) }),
+    capacity: async () => ({ total_mb: null, resident_mb: await readResident_mb(instances.list()) }),
     lastLines: (id) => readLastLines(join(options.dir, id, MACHINE_LOG)),
     onExit: instances.onExit,
     async [Symbol.asyncDispose]() {
@@ -173,10 +173,10 @@ function countResume({ dir, log }: ProcessDriverOptions, id: string): void {
   }
 }
 
-function readResident_mb(running: readonly Instance[]): number {
-  const table = running.length === 0 ? [] : readTable();
-  const pids = new Set(running.flatMap((instance) => readMembers(instance, table).map(({ pid }) => pid)));
-  return sumResidentMemory_mb([...pids]);
+async function readResident_mb(running: readonly Instance[]): Promise<number> {
+  const table = running.length === 0 ? [] : await readTable();
+  const pids = new Set(running.flatMap((instance) => selectMembers(instance, table).map(({ pid }) => pid)));
+  return await sumResidentMemory_mb(pids);
 }
 
 /** A frozen leader handles the signal as soon as it goes on. */
@@ -184,8 +184,8 @@ async function end(instance: Instance | undefined, { signal, timeout_ms }: StopO
   if (instance === undefined) return;
   instance.ending = signal;
   signalLeader(instance.leader, signal);
-  thawMembers(instance);
-  const timer = setTimeout(() => killMembers(instance), timeout_ms);
+  const timer = setTimeout(() => void killMembers(instance), timeout_ms);
+  await thawMembers(instance);
   await instance.over;
   clearTimeout(timer);
 }

@@ -101,7 +101,7 @@ export function createQemuDriver(options: QemuDriverOptions): MachineDriver {
     async findInstances() {
       const notes = [...listNotes(options.dir)];
       for (const [id, { uid }] of notes) if (uid !== undefined) users.set(id, uid);
-      const finding = { host, instances, table: readMarkedProcesses(INSTANCE_MARK), signal: closing.signal };
+      const finding = { host, instances, table: await readMarkedProcesses(INSTANCE_MARK), signal: closing.signal };
       const found = await Promise.all(notes.map(([id, note]) => findMachine(id, note, finding)));
       for (const [id, { plan }] of notes) {
         const instance = instances.get(id);
@@ -134,9 +134,9 @@ export function createQemuDriver(options: QemuDriverOptions): MachineDriver {
       throw new RemoraError('unsupported_by_driver', NO_SIGNALS);
     },
     state: (id) => (instances.get(id) !== undefined ? 'running' : instances.suspended(id) ? 'suspended' : 'stopped'),
-    capacity: () => ({
+    capacity: async () => ({
       total_mb: options.hostMemory_mb,
-      resident_mb: sumResidentMemory_mb(instances.list().map(([, instance]) => instance.process.pid)),
+      resident_mb: await sumResidentMemory_mb(instances.list().map(([, instance]) => instance.process.pid)),
     }),
     ...toPrivateNetworks(options, instances),
     lastLines: (id) => readLogs(host.filesOf(id)),

@@ -14,7 +14,7 @@ export interface CopiedMachine {
   readonly places: CheckpointPlaces;
   readonly isRunning: () => boolean;
   /** Resolves when nothing of the machine runs, until the result is disposed of. */
-  readonly holdStill: () => Promise<Disposable>;
+  readonly holdStill: () => Promise<AsyncDisposable>;
   /** How long a machine may stand still for a copy. */
   readonly stillLimit_ms: number;
   readonly onStep: (step: string) => void;
@@ -52,7 +52,7 @@ export async function copyHome(
       const wasCopied = existsSync(early.index);
       const base = wasCopied ? early : current === undefined ? undefined : places.of(current);
       const limit = machine.isRunning() ? AbortSignal.timeout(stillLimit_ms) : undefined;
-      using _ = await machine.holdStill();
+      await using _ = await machine.holdStill();
       machine.onStep('copy what stands still');
       await keepServices(places.services, target.services);
       const last = { ...job, target: target.tree, index: target.index, base, isLive: false };

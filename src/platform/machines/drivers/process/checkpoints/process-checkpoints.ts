@@ -27,7 +27,7 @@ export interface ProcessCheckpointsOptions {
   readonly home: string;
   readonly isRunning: (id: string) => boolean;
   /** Resolves when nothing of the machine runs, until the result is disposed of. */
-  readonly holdStill: (id: string) => Promise<Disposable>;
+  readonly holdStill: (id: string) => Promise<AsyncDisposable>;
   readonly log: Pick<Log, 'debug' | 'error'>;
   readonly stillLimit_ms?: number;
 }
