@@ -17,6 +17,8 @@ export interface DialOptions extends Pick<NetConnectOpts, 'onread'> {
   readonly ca?: string | undefined;
   /** Asked right before each TLS handshake, which fails with ConnectionsReplaced where it answers false. */
   readonly mayHandshake?: (() => boolean) | undefined;
+  /** Ends what is being dialled; connections that are made stay. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 const KEEP_ALIVE_MS = 60_000;
@@ -24,7 +26,7 @@ const SESSIONS_MAX = 16;
 
 /** What is too late fails with the code that undici has for it, `UND_ERR_CONNECT_TIMEOUT`. */
 export function createDial(options: DialOptions): buildConnector.connector {
-  const { timeout_ms, socketPath, keepAlive_ms = KEEP_ALIVE_MS, mayHandshake = () => true } = options;
+  const { timeout_ms, socketPath, keepAlive_ms = KEEP_ALIVE_MS, mayHandshake = () => true, signal } = options;
   const secure = createHandshakes(options.ca);
 
   return ({ hostname, protocol, port }, callback) => {
@@ -44,8 +46,12 @@ export function createDial(options: DialOptions): buildConnector.connector {
     let socket: Socket = raw;
     let isTold = false;
     const timer = setTimeout(() => socket.destroy(late()), timeout_ms);
+    const onAbort = () => socket.destroy(signal?.reason);
+    if (signal?.aborted === true) onAbort();
+    else signal?.addEventListener('abort', onAbort);
     const tell: typeof callback = (...result) => {
       clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
       if (isTold) return;
       isTold = true;
       callback(...result);

@@ -5,12 +5,15 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { dialChannel } from '../../src/agent/channel/dial-channel.ts';
 import { CHANNEL_PROTOCOL } from '../../src/contract/channel.ts';
 import { listenForHellos } from '../support/client-hellos.ts';
 import { eventually } from '../support/eventually.ts';
+import { openFullListener } from '../support/full-listener.ts';
 import { loudly } from '../support/loudly.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
@@ -32,35 +35,81 @@ test('is not begun after a resume, although the connection is there', async () =
   expect([listener.connections, listener.hellos.length]).toEqual([2, 1]);
 });
 
+/** A platform with a certificate for `localhost` that this process trusts. What comes over its channels goes back. */
+async function openSecurePlatform(): Promise<{ readonly port: number }> {
+  const dir = tempDir();
+  const [key, cert] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];
+  const words = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
+  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
+  execFileSync('openssl', [...words, ...subject, '-keyout', key, '-out', cert], { stdio: 'ignore' });
+  const server = createServer({ key: readFileSync(key), cert: readFileSync(cert) });
+  server.on('upgrade', (_request, socket) => {
+    socket.on('error', () => undefined);
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${CHANNEL_PROTOCOL}\r\n\r\nhello`,
+    );
+    socket.pipe(socket);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const before = getCACertificates('default');
+  setDefaultCACertificates([...before, readFileSync(cert, 'utf8')]);
+  onTestFinished(() => {
+    setDefaultCACertificates(before);
+    server.close();
+    server.closeAllConnections();
+  });
+  return { port: (server.address() as AddressInfo).port };
+}
+
+const textOf = async (channel: Duplex) => String((await once(channel, 'data'))[0]);
+
 test.skipIf(isWithoutOpenssl)(
   'makes a channel with a platform of the name that its certificate has, and with no other',
   async () => {
-    const dir = tempDir();
-    const [key, cert] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];
-    const words = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
-    const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
-    execFileSync('openssl', [...words, ...subject, '-keyout', key, '-out', cert], { stdio: 'ignore' });
-    const server = createServer({ key: readFileSync(key), cert: readFileSync(cert) });
-    server.on('upgrade', (_request, socket) => {
-      socket.end(
-        `HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: ${CHANNEL_PROTOCOL}\r\n\r\nhello`,
-      );
-    });
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const { port } = server.address() as AddressInfo;
-    const before = getCACertificates('default');
-    setDefaultCACertificates([...before, readFileSync(cert, 'utf8')]);
+    const { port } = await openSecurePlatform();
     const dial = (host: string) =>
       dialChannel({ ...place, baseUrl: `https://${host}:${port}`, mayHandshake: () => true });
-    try {
-      const channel = await dial('localhost');
-      expect(String((await once(channel, 'data'))[0])).toBe('hello');
-      channel.destroy();
-      await expect(dial('127.0.0.1')).rejects.toThrow(/altname/i);
-    } finally {
-      setDefaultCACertificates(before);
-      server.close();
-      server.closeAllConnections();
-    }
+    const channel = await dial('localhost');
+    expect(await textOf(channel)).toBe('hello');
+    channel.destroy();
+    await expect(dial('127.0.0.1')).rejects.toThrow(/altname/i);
   },
 );
+
+test.skipIf(isWithoutOpenssl)('a channel that is open outlives all that ends the dialling', async () => {
+  const { port } = await openSecurePlatform();
+  const dialling = new AbortController();
+  const baseUrl = `https://localhost:${port}`;
+  const channel = await dialChannel({ ...place, baseUrl, mayHandshake: () => true, signal: dialling.signal });
+  expect(await textOf(channel)).toBe('hello');
+  dialling.abort();
+  // What an abort ends is over in a turn after this one.
+  await nextTurn();
+  channel.write('still here');
+  expect(await textOf(channel)).toBe('still here');
+  channel.destroy();
+});
+
+test('a dialling that is ended leaves no connection behind', async () => {
+  const address = await openFullListener();
+  const before = countDialled(address);
+  const dialling = new AbortController();
+  const baseUrl = address.replace('http:', 'https:');
+  const dialled = dialChannel({ ...place, baseUrl, mayHandshake: () => true, signal: dialling.signal });
+  await eventually(() => countDialled(address) === before + 1);
+  dialling.abort();
+  await expect(dialled).rejects.toThrow('aborted');
+  await eventually(() => countDialled(address) === before);
+});
+
+const SYN_SENT = '02';
+
+/** How many connections to an address have no answer yet. */
+function countDialled(address: string): number {
+  const port = Number(new URL(address).port).toString(16).toUpperCase().padStart(4, '0');
+  const rows = readFileSync('/proc/net/tcp', 'utf8').split('\n').slice(1);
+  return rows.filter((row) => {
+    const [, , remote, state] = row.trim().split(/\s+/);
+    return remote?.endsWith(`:${port}`) === true && state === SYN_SENT;
+  }).length;
+}

@@ -2,8 +2,8 @@
 import type { Duplex } from 'node:stream';
 import { CHANNEL_PROTOCOL } from '../../contract/channel.ts';
 import { ERROR_MARKER } from '../../contract/errors.ts';
+import { createDial } from '../../http/dial.ts';
 import { nodeHttp } from '../../http/node-http.ts';
-import { askThenSecure } from './ask-then-secure.ts';
 import { ChannelRefused } from './channel-refused.ts';
 
 export interface ChannelAddress {
@@ -15,6 +15,7 @@ export interface ChannelAddress {
 export interface DialOptions extends ChannelAddress {
   readonly headers: Readonly<Record<string, string>>;
   readonly deadline_ms: number;
+  /** Ends the dialling; a connection that is there stays. */
   readonly signal: AbortSignal;
   /** Runs right before a TLS handshake, which fails where it answers false. */
   readonly mayHandshake: () => boolean;
@@ -29,7 +30,7 @@ export function dialChannel(options: DialOptions): Promise<Duplex> {
   // TLS is loaded only for a platform that has it.
   const [{ request: send }, connection] =
     url.protocol === 'https:'
-      ? [process.getBuiltinModule('node:https'), { createConnection: askThenSecure(url, options.mayHandshake, signal) }]
+      ? [process.getBuiltinModule('node:https'), { createConnection: toSecureConnection(url, options) }]
       : [nodeHttp, { agent: false } as const];
   return new Promise((resolve, reject) => {
     const request = send(url, {
@@ -58,6 +59,20 @@ export function dialChannel(options: DialOptions): Promise<Duplex> {
     request.once('error', (error) => reject(new ChannelRefused(error.message)));
     request.end();
   });
+}
+
+/**
+ * A connection that is asked for before the machine is copied may be made after that, and its handshake would show numbers that the copy draws
+ * as well: the dialling asks once more between the two.
+ */
+function toSecureConnection({ hostname, protocol, port }: URL, { deadline_ms, mayHandshake, signal }: DialOptions) {
+  const dial = createDial({ timeout_ms: deadline_ms, mayHandshake, signal });
+  // An IPv6 address stands in brackets in a URL only.
+  const place = { hostname: hostname.replace(/^\[(.*)\]$/, '$1'), protocol, port };
+  return (_options: unknown, done: (error: Error | null, socket: Duplex) => void): undefined => {
+    // Node takes no socket where there is an error.
+    dial(place, (error, socket) => done(error, socket as Duplex));
+  };
 }
 
 function toUrl({ baseUrl, app, machine, lane_id }: DialOptions): string {
