@@ -1,5 +1,4 @@
 // The TLS handshake of a channel, between a connection that is made and the question whether it may begin.
-import { execFileSync, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
@@ -14,14 +13,10 @@ import { CHANNEL_PROTOCOL } from '../../src/contract/channel.ts';
 import { listenForHellos } from '../support/client-hellos.ts';
 import { eventually } from '../support/eventually.ts';
 import { openFullListener } from '../support/full-listener.ts';
-import { loudly } from '../support/loudly.ts';
 import { tempDir } from '../support/temp-dir.ts';
+import { hasNoOpenssl, makeTlsPair } from '../support/tls-pair.ts';
 
 const place = { app: 'a', machine: 'm', headers: {}, deadline_ms: 60_000, signal: new AbortController().signal };
-const isWithoutOpenssl = loudly(
-  spawnSync('openssl', ['version']).status !== 0,
-  'no certificate is made here, for want of openssl',
-);
 
 test('is not begun after a resume, although the connection is there', async () => {
   await using listener = await listenForHellos();
@@ -38,11 +33,9 @@ test('is not begun after a resume, although the connection is there', async () =
 /** A platform with a certificate for `localhost` that this process trusts. What comes over its channels goes back. */
 async function openSecurePlatform(): Promise<{ readonly port: number }> {
   const dir = tempDir();
-  const [key, cert] = [join(dir, 'key.pem'), join(dir, 'cert.pem')];
-  const words = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
-  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
-  execFileSync('openssl', [...words, ...subject, '-keyout', key, '-out', cert], { stdio: 'ignore' });
-  const server = createServer({ key: readFileSync(key), cert: readFileSync(cert) });
+  makeTlsPair(dir, 'localhost', ['DNS:localhost']);
+  const cert = readFileSync(join(dir, 'cert.pem'), 'utf8');
+  const server = createServer({ key: readFileSync(join(dir, 'key.pem')), cert });
   server.on('upgrade', (_request, socket) => {
     socket.on('error', () => undefined);
     socket.write(
@@ -52,7 +45,7 @@ async function openSecurePlatform(): Promise<{ readonly port: number }> {
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const before = getCACertificates('default');
-  setDefaultCACertificates([...before, readFileSync(cert, 'utf8')]);
+  setDefaultCACertificates([...before, cert]);
   onTestFinished(() => {
     setDefaultCACertificates(before);
     server.close();
@@ -63,7 +56,7 @@ async function openSecurePlatform(): Promise<{ readonly port: number }> {
 
 const textOf = async (channel: Duplex) => String((await once(channel, 'data'))[0]);
 
-test.skipIf(isWithoutOpenssl)(
+test.skipIf(hasNoOpenssl)(
   'makes a channel with a platform of the name that its certificate has, and with no other',
   async () => {
     const { port } = await openSecurePlatform();
@@ -76,7 +69,7 @@ test.skipIf(isWithoutOpenssl)(
   },
 );
 
-test.skipIf(isWithoutOpenssl)('a channel that is open outlives all that ends the dialling', async () => {
+test.skipIf(hasNoOpenssl)('a channel that is open outlives all that ends the dialling', async () => {
   const { port } = await openSecurePlatform();
   const dialling = new AbortController();
   const baseUrl = `https://localhost:${port}`;
