@@ -37,9 +37,12 @@ export async function copyHome(
   const { places, stillLimit_ms } = machine;
   const { current } = await readState(places);
   const onProgress = toTreeProgress(checkpoint.onProgress);
-  await tree.run({ type: 'sync', path: places.machine });
-  // Writing out a large file that was changed just now takes longer than a tick: the copy made while programs run is then good for it.
+  const sync = async () => await tree.run({ type: 'sync', path: places.machine });
+  // Writing out a large file that was changed just now takes longer than a tick: the copy that is made while programs run is then good for it.
+  await sync();
   const settledBefore_ms = Date.now() - TICK_MS;
+  // A program that has mapped a file changes its `ctime` only when it writes to a page for the first time since that was written out.
+  await sync();
   const job = { type: 'copy', source: places.home, indexOf: 'source', settledBefore_ms } as const;
   const early = places.unfinished('early');
   try {
