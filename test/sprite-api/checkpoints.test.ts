@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SpritesClient } from '@fly/sprites';
 import { expect, test } from 'vitest';
+import { readPauseFile } from '../../src/linux/kernel/pause-file.ts';
 import { readProcess } from '../../src/linux/processes/process-table.ts';
 import { openAgentMachine } from '../support/agent-machine.ts';
 import { ask } from '../support/ask.ts';
@@ -136,6 +137,7 @@ test('to stand still for seconds is no resume: the call of a program in the mach
   await sleep(LONG_MS);
   await machine.post('start');
   await expect.poll(async () => (await machine.status()).generation).toBe(before.generation + 1);
+  expect(readPauseFile(join(machine.dir, 'pauses'))).toEqual({ copies: 1, resumes: 1 });
 });
 
 test.each([

@@ -2,7 +2,7 @@
 // agent sees of a pause is the same for both kinds.
 
 export interface PauseCounts {
-  /** Pauses for a copy of its files. Clocks and connections are the same after it, and nobody took the machine for gone. */
+  /** Pauses for a copy of its files, counted when the machine goes on. Clocks and connections are the same after it, and nobody took the machine for gone. */
   readonly copies: number;
   /** Pauses of a suspend, counted when the machine is resumed. */
   readonly resumes: number;

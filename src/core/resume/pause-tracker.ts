@@ -19,8 +19,9 @@ export function createPauseTracker(read: () => PauseCounts | undefined): PauseTr
     look(mono_ms) {
       const now = read();
       if (now === undefined) return false;
-      const isResumed = now.resumes !== known.resumes;
-      const isHeld = !isResumed && now.copies !== known.copies;
+      // A count that fell was begun again, and what it was meanwhile is not known.
+      const isResumed = now.resumes !== known.resumes || now.copies < known.copies;
+      const isHeld = !isResumed && now.copies > known.copies;
       if (isResumed) held_mono_ms = Number.NEGATIVE_INFINITY;
       if (isHeld) held_mono_ms = mono_ms;
       known = now;

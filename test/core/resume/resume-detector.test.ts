@@ -585,6 +585,18 @@ describe('a stop of our process', () => {
       expect(resumes(tick())).toMatchObject([{ type: 'resume', cause: 'restore' }]);
     });
 
+    test('is a resume when the counts were begun again', () => {
+      const { kernel, detector, tick } = watch();
+      kernel.countPauses({ copies: 2, resumes: 1 });
+      kernel.stop(300);
+      detector.noteContinued();
+      kernel.run(5_000);
+      tick();
+      kernel.countPauses({ copies: 0, resumes: 1 });
+      kernel.stop(4_000);
+      expect(resumes(tick())).toMatchObject([{ type: 'resume', cause: 'process_stopped' }]);
+    });
+
     test('counts that cannot be read, or are gone, say nothing', () => {
       const { kernel, tick } = watch();
       kernel.countPauses(undefined);

@@ -5,12 +5,16 @@ import { expect, test } from 'vitest';
 import { createKernel } from '../../../src/linux/kernel/kernel.ts';
 import { readPauseFile } from '../../../src/linux/kernel/pause-file.ts';
 import { countPause, PAUSES } from '../../../src/platform/machines/drivers/process/count-pause.ts';
+import { silentLog } from '../../support/silent-log.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 function openMachine() {
   const dir = tempDir();
   mkdirSync(join(dir, 'm1'));
-  return { count: (kind: 'copies' | 'resumes') => countPause(dir, 'm1', kind), path: join(dir, 'm1', PAUSES) };
+  return {
+    count: (kind: 'copies' | 'resumes') => countPause(dir, 'm1', kind, silentLog),
+    path: join(dir, 'm1', PAUSES),
+  };
 }
 
 test('the kernel port reads what a driver counts, each time', () => {
@@ -32,6 +36,14 @@ test('a file that a program has damaged is counted from none again', () => {
   expect(readPauseFile(path)).toBeUndefined();
   count('copies');
   expect(readPauseFile(path)).toEqual({ copies: 1, resumes: 0 });
+});
+
+test('what cannot be counted is said, and stops nothing', () => {
+  const said: string[] = [];
+  countPause(join(tempDir(), 'none'), 'm1', 'resumes', {
+    error: (_fields: object, message: string) => said.push(message),
+  });
+  expect(said).toEqual(['a pause of a machine is not counted']);
 });
 
 test('links are not followed, and a pipe is not waited for', () => {

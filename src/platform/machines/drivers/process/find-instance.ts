@@ -1,10 +1,12 @@
 // Finds the instance of a note that an earlier platform process wrote.
+import type { Log } from '../../../../core/log.ts';
 import { readBootId } from '../../../../linux/boot-id.ts';
 import { type Cgroup, findCgroup } from '../../../../linux/processes/cgroup.ts';
 import { isAlive, type ProcessIdentity } from '../../../../linux/processes/process-identity.ts';
 import type { MarkedProcess } from '../../../../linux/processes/process-table.ts';
 import type { FoundInstance } from '../machine-driver.ts';
 import { followProcess } from '../machine-process.ts';
+import { countPause } from './count-pause.ts';
 import { endMembers } from './end-members.ts';
 import { thawMembers } from './freeze-members.ts';
 import type { Instances } from './instances.ts';
@@ -19,6 +21,7 @@ export interface Finding {
   readonly table: readonly MarkedProcess[];
   /** Aborted at the end: found processes are no longer polled. */
   readonly signal: AbortSignal;
+  readonly log: Pick<Log, 'error'>;
 }
 
 /** Takes over an instance that runs or is frozen; of one that has ended, ends the processes that are left. */
@@ -37,6 +40,7 @@ export async function findInstance(id: string, note: ProcessNote, finding: Findi
   cgroup?.hold(false);
   // One that has no pid yet was stopped for the move into its group.
   const isHeld = note.isHeld === true || note.pid === undefined;
+  if (note.isHeld === true) countPause(dir, id, 'copies', finding.log);
   if (isHeld) await thawMembers({ instance_id, leader, cgroup });
   const isStopped = !isHeld && areStopped(selectMembers({ instance_id, leader, cgroup }, table));
   const state = isStopped ? 'suspended' : 'running';

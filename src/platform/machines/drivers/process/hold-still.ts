@@ -22,9 +22,9 @@ export interface HoldStillOptions {
 export async function holdStill(id: string, options: HoldStillOptions): Promise<AsyncDisposable> {
   const { dir, instance, log } = options;
   if (instance?.state !== 'running') return { [Symbol.asyncDispose]: async () => undefined };
-  countPause(dir, id, 'copies');
   writeNote(dir, id, instance, true);
   const release = async () => {
+    countPause(dir, id, 'copies', log);
     await thawMembers(instance);
     try {
       writeNote(dir, id, instance, false);

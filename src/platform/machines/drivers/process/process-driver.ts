@@ -99,7 +99,7 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
       const notes = listProcessNotes(options.dir);
       if (notes.size === 0) return [];
       const table = await readTable();
-      const finding = { dir: options.dir, instances, table, signal: closing.signal };
+      const finding = { dir: options.dir, instances, table, signal: closing.signal, log: options.log };
       return await Promise.all([...notes].map(([id, note]) => findInstance(id, note, finding)));
     },
     async start(spec) {
@@ -127,19 +127,19 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
       const instance = instances.get(id);
       if (instance === undefined) return { outcome: 'discarded', cause: 'lost' };
       if (instance.state === 'suspended' && !(await isWhole(options.dir, id, instance))) {
-        await end(instance, KILL);
+        await end(instance, KILL, options.log);
         return { outcome: 'discarded', cause: 'corrupted' };
       }
-      countResume(options, id);
+      countPause(options.dir, id, 'resumes', options.log);
       instance.state = 'running';
       await thawMembers(instance);
       return { outcome: 'resumed' };
     },
     async dropSnapshot(id) {
       const instance = instances.get(id);
-      if (instance?.state === 'suspended') await end(instance, KILL);
+      if (instance?.state === 'suspended') await end(instance, KILL, options.log);
     },
-    stop: (id, stop) => end(instances.get(id), stop),
+    stop: (id, stop) => end(instances.get(id), stop, options.log),
     discard: (id) => removeTree(join(options.dir, id)),
     checkpoints,
     volumes: createProcessVolumes(options.volumesDir),
@@ -156,21 +156,12 @@ export function createProcessDriver(options: ProcessDriverOptions): MachineDrive
       await Promise.allSettled(booting);
       if (options.endMachines) {
         const stop = { signal: 'SIGTERM', timeout_ms: options.shutdown_ms ?? SHUTDOWN_MS } as const;
-        await Promise.all(instances.list().map((instance) => end(instance, stop)));
+        await Promise.all(instances.list().map((instance) => end(instance, stop, options.log)));
       }
       closing.abort();
       process.off('exit', onProcessExit);
     },
   };
-}
-
-/** A count that cannot be written keeps no machine asleep: its agent takes the pause for a resume unless a copy comes with it. */
-function countResume({ dir, log }: ProcessDriverOptions, id: string): void {
-  try {
-    countPause(dir, id, 'resumes');
-  } catch (err) {
-    log.error({ err, machine: id }, 'the resume of a machine is not counted');
-  }
 }
 
 async function readResident_mb(running: readonly Instance[]): Promise<number> {
@@ -180,12 +171,19 @@ async function readResident_mb(running: readonly Instance[]): Promise<number> {
 }
 
 /** A frozen leader handles the signal as soon as it goes on. */
-async function end(instance: Instance | undefined, { signal, timeout_ms }: StopOptions): Promise<void> {
+async function end(
+  instance: Instance | undefined,
+  { signal, timeout_ms }: StopOptions,
+  log: Pick<Log, 'error'>,
+): Promise<void> {
   if (instance === undefined) return;
   instance.ending = signal;
   signalLeader(instance.leader, signal);
-  const timer = setTimeout(() => void killMembers(instance), timeout_ms);
   await thawMembers(instance);
+  const onLate = () => {
+    killMembers(instance).catch((err: unknown) => log.error({ err }, 'processes of a machine are not killed'));
+  };
+  const timer = setTimeout(onLate, timeout_ms);
   await instance.over;
   clearTimeout(timer);
 }
