@@ -4,6 +4,7 @@ import { readText } from '../../client/read-answer.ts';
 import { errorCode } from '../../core/error-code.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
 import { RemoraError } from '../../core/remora-error.ts';
+import { withoutLastSlashes } from '../../core/without-last-slashes.ts';
 import { createDial } from '../../http/dial.ts';
 import { openOutbound } from '../../http/outbound.ts';
 import type { MachinesApiAddress } from './machines-api.ts';
@@ -17,7 +18,8 @@ const late: ReadonlySet<string | undefined> = new Set(['UND_ERR_HEADERS_TIMEOUT'
  * `upstream_failed` when it could not be reached, and `upstream_timeout` when it did not answer: then the outcome is unknown.
  */
 export async function askSuspend(api: MachinesApiAddress, path: string, limit_ms = ASK_LIMIT_MS): Promise<void> {
-  const { origin, socketPath } = api;
+  const { socketPath } = api;
+  const { origin, pathname } = new URL(api.origin);
   const timeout_ms = Math.min(CONNECT_MS, limit_ms);
   const outbound = openOutbound({
     dial: (reads) => createDial({ socketPath, timeout_ms, ...reads }),
@@ -28,7 +30,7 @@ export async function askSuspend(api: MachinesApiAddress, path: string, limit_ms
   try {
     const answer = await outbound.request({
       origin,
-      path,
+      path: withoutLastSlashes(pathname) + path,
       method: 'POST',
       headers: api.headers(),
       signal: deadline,

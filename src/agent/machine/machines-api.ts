@@ -11,6 +11,7 @@ const SOCKET_ORIGIN = 'http://flaps';
 
 /** Where it is, with its headers. */
 export interface MachinesApiAddress {
+  /** A path in it stands before those of the operations. */
   readonly origin: string;
   readonly socketPath: string | undefined;
   headers(): Record<string, string>;

@@ -40,6 +40,12 @@ describe('asking the machines API', () => {
     expect(calls).toEqual([`POST ${PATH} 3`]);
   });
 
+  it.each(['/prefix', '/prefix/', '/'])('asks below the path of the address, %s', async (prefix) => {
+    const { path, calls } = await machinesApi((_request, response) => response.end());
+    await askSuspend({ ...api(path), origin: `http://flaps${prefix}` }, PATH);
+    expect(calls).toEqual([`POST ${prefix === '/' ? '' : '/prefix'}${PATH} 3`]);
+  });
+
   it.each([
     [500, 'out of snapshots'],
     [412, 'machine still has an active lease'],
