@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { createPortLaneTarget } from '../../src/agent/channel/port-lane-target.ts';
 import { createPortTarget } from '../../src/agent/channel/port-target.ts';
@@ -37,9 +37,12 @@ interface OpenOptions {
   readonly hasLanes?: boolean;
   readonly idle_ms?: number;
   readonly places?: number;
+  /** How long the agent takes to dial a lane. */
+  readonly dial_ms?: number;
 }
 
-async function openCalls({ answer = answerBytes, hasLanes = true, idle_ms = 10_000, places = 100 }: OpenOptions = {}) {
+async function openCalls(options: OpenOptions = {}) {
+  const { answer = answerBytes, hasLanes = true, idle_ms = 10_000, places = 100, dial_ms = 0 } = options;
   const server = createServer(answer);
   server.on('upgrade', (_request, socket) => {
     socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
@@ -81,6 +84,7 @@ async function openCalls({ answer = answerBytes, hasLanes = true, idle_ms = 10_0
       asked.push(lane_id);
       const socket = connect({ host: '127.0.0.1', port: frontPort });
       await once(socket, 'connect');
+      await sleep(dial_ms);
       socket.write(lane_id);
       // The lane is there before the agent says so, as with the answer of the platform.
       await eventually(() => pair.platform.lanes.take(lane_id) === undefined);
@@ -186,6 +190,12 @@ test('many at once get as many lanes as may be, every answer is whole, and idle 
   expect(most()).toBeLessThanOrEqual(MAX_PORT_LANES);
   await eventually(() => lanes.size === 0 && counted() === 0);
   await eventually(() => free.places === 100);
+});
+
+test('a lane may take longer to be dialled than a port to answer', async () => {
+  const opened = await openCalls({ dial_ms: 1_200 });
+  await untilLane(opened);
+  expect(opened.asked).toHaveLength(1);
 });
 
 test('an agent without such lanes is asked once, and the channel carries everything', async () => {

@@ -86,7 +86,8 @@ async function connectTo(port: number, host: string, signal: AbortSignal): Promi
   } finally {
     signal.removeEventListener('abort', onGone);
   }
-  return socket;
+  // It is quiet until the lane is there, however long that takes.
+  return socket.setTimeout(0);
 }
 
 /** A connection that breaks also closes, and the close is what is watched. */
