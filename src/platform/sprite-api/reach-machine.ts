@@ -101,7 +101,10 @@ export function createReachMachine(deps: ReachMachineDeps): ReachMachine {
     try {
       const machine = calls.isFallingAsleep(known.id) ? ((await deps.machines.find(known.id)) ?? known) : known;
       const isUp = machine.state === 'running' && machine.wanted !== 'stopped' && machine.host !== null;
-      if (!isUp) await start(machine, principal, { isPassed, gone: toSignal(request) });
+      if (!isUp) {
+        using caller = watchCaller(request);
+        await start(machine, principal, { isPassed, gone: caller.gone });
+      }
       return await find(machine.id, isPassed, isPassed ? AWAY_MS : deps.connect_ms);
     } finally {
       // The agent counts it by then.
@@ -116,10 +119,11 @@ interface ArrivingCall {
   readonly gone: AbortSignal;
 }
 
-function toSignal({ socket }: IncomingMessage): AbortSignal {
+/** `gone` aborts when the caller goes away, until it is disposed of: many calls may come over one connection. */
+function watchCaller({ socket }: IncomingMessage): { readonly gone: AbortSignal } & Disposable {
   const gone = new AbortController();
   const end = () => gone.abort(new RemoraError('not_reachable', 'the caller went away'));
   if (socket.destroyed) end();
   else socket.once('close', end);
-  return gone.signal;
+  return { gone: gone.signal, [Symbol.dispose]: () => void socket.off('close', end) };
 }
