@@ -65,6 +65,12 @@ test('calls and uploads reach the server of the agent', async () => {
   expect(await call(pair, '/up', Buffer.alloc(3 * MEGABYTE))).toBe(`PUT /up ${3 * MEGABYTE}`);
 });
 
+test('nothing is opened for who is gone already', async () => {
+  const pair = await openChannelPair({ targets: [() => true] });
+  await expect(pair.platform.connect('agent', AbortSignal.abort())).rejects.toMatchObject({ code: 'upstream_timeout' });
+  await eventually(() => pair.platform.streams === 0);
+});
+
 test('the head of an answer arrives whole, also when bytes follow it in the same turn', async () => {
   const pair = await openPair();
   for (let round = 0; round < 50; round += 1) {

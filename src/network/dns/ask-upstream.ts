@@ -76,6 +76,7 @@ function exchangeByUdp<T>(
       resolve(settled);
     }
     const onAbort = () => end();
+    if (signal.aborted) return onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
     // A connected socket takes answers of this server alone, and hears at once when nobody listens there.
     socket.on('error', () => end());

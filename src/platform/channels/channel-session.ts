@@ -212,7 +212,8 @@ function answered(stream: ReturnType<ClientHttp2Session['request']>, signal: Abo
     else reject(toServiceRefusal(headers) ?? new RemoraError('not_found', 'nothing listens there'));
   };
   stream.once('response', onResponse).once('error', onError).once('close', onClose);
-  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal.aborted) onAbort();
+  else signal.addEventListener('abort', onAbort, { once: true });
   return promise.finally(() => {
     stream.off('response', onResponse).off('error', onError).off('close', onClose);
     signal.removeEventListener('abort', onAbort);

@@ -65,7 +65,8 @@ export function createPositionWaiters(): PositionWaiters {
       };
       const gone = () => done.reject(new RemoraError('timeout', 'the caller went away'));
       const timer = setTimeout(late, timeout_ms);
-      signal.addEventListener('abort', gone, { once: true });
+      if (signal.aborted) gone();
+      else signal.addEventListener('abort', gone, { once: true });
       add(db, waiter);
       try {
         return await done.promise;
