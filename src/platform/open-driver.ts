@@ -35,7 +35,7 @@ export async function openDriver({
   };
   const { qemu } = options;
   if (qemu === undefined) {
-    return createProcessDriver({ ...common, command: options.agentCommand, platformUrl: addresses.url });
+    return createProcessDriver({ ...common, command: options.agentCommand });
   }
   const { checkHost } = await import('./machines/drivers/qemu/check-host.ts');
   const missing = await checkHost(qemu);

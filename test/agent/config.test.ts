@@ -112,6 +112,8 @@ describe('the token', () => {
     const onLink = { REMORA_TOKEN: 't0', REMORA_PLAIN_HTTP_HOSTS: '10.77.0.1, gateway.link' };
     const other = { ...onLink, REMORA_BASE_URL: 'http://10.77.0.1:4180', REMORA_MACHINES_API: 'http://10.77.0.10' };
     expect(load({ env: other }).warnings.map(({ setting }) => setting)).toEqual(['machines_api']);
+    const overIpv6 = { ...onLink, REMORA_PLAIN_HTTP_HOSTS: 'fd00::1', REMORA_BASE_URL: 'http://[fd00::1]:4180' };
+    expect(load({ env: overIpv6 }).warnings).toEqual([]);
     expect(() => load({ env: { REMORA_PLAIN_HTTP_HOSTS: 'http://a/' } })).toThrow(
       'must be names or addresses of hosts',
     );

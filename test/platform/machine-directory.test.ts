@@ -69,7 +69,6 @@ it('no machine starts in a directory that is a link, and no token is written the
     command: { command: process.execPath, args: ['-e', ''] },
     endMachines: true,
     log: silentLog,
-    platformUrl: () => 'http://127.0.0.1:1',
     machinesUrl: () => 'http://127.0.0.1:1',
     createToken: async () => {
       tokens += 1;

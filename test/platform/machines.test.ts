@@ -9,6 +9,7 @@ import { digestProgramPolicy } from '../../src/core/digest-program-policy.ts';
 import { digestRules } from '../../src/core/network-policy/digest-rules.ts';
 import { readProcess } from '../../src/linux/processes/process-table.ts';
 import { eventually } from '../support/eventually.ts';
+import { openFreePort } from '../support/free-port.ts';
 import { listMachinePids } from '../support/left-machines.ts';
 import { machineCommand, openTestPlatform, readReport, type TestPlatformOptions } from '../support/open-platform.ts';
 
@@ -65,6 +66,17 @@ describe('a start', () => {
     expect((await fetch(`${platform.url}/v1/sprites/dev-1`, { headers })).status).toBe(200);
     expect(env).not.toHaveProperty('REMORA_NETWORK_RULES');
     expect(env).not.toHaveProperty('REMORA_PROGRAM_POLICY');
+  });
+
+  test('leads the machine to this very process, whatever stands before it', async () => {
+    const port = await openFreePort();
+    const { report } = await openRunning({
+      listen: { host: '127.0.0.1', port },
+      publicUrl: `http://localhost:${port}`,
+    });
+    const { REMORA_BASE_URL, REMORA_MACHINES_API, REMORA_PLAIN_HTTP_HOSTS } = report.env;
+    const own = `http://127.0.0.1:${port}`;
+    expect([REMORA_BASE_URL, REMORA_MACHINES_API, REMORA_PLAIN_HTTP_HOSTS]).toEqual([own, own, '127.0.0.1']);
   });
 
   test('tells the machine which policies are to hold before anything runs', async () => {

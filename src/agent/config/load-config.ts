@@ -93,8 +93,9 @@ function overPlainHttp({ baseUrl, machinesApi, plainHttpHosts }: SettingValues):
   const addresses = { base_url: baseUrl, machines_api: api };
   return Object.entries(addresses).flatMap(([setting, address]) => {
     if (address === undefined || !address.startsWith('http:')) return [];
-    const { hostname } = new URL(address);
-    if (isLoopback(hostname) || plainHttpHosts.includes(hostname)) return [];
+    // An IPv6 address stands in brackets in a URL only.
+    const host = new URL(address).hostname.replace(/^\[|\]$/g, '');
+    if (isLoopback(host) || plainHttpHosts.includes(host)) return [];
     return [{ setting, message: 'the token is sent over plain http; use an https URL' }];
   });
 }

@@ -27,9 +27,10 @@ export interface SpawnOptions {
   readonly dir: string;
   /** The command that a machine runs; without it no machine starts. */
   readonly command: AgentCommand | undefined;
-  /** The URL of this platform; read at each start, because the port is known only after listening. */
-  readonly platformUrl: () => string;
-  /** The URL of this very platform process, not of a load balancer before several: only this process can move the machine. */
+  /**
+   * The URL of this very platform process, read at each start, because the port is known only after listening. Not that of a server before it:
+   * only this process can move the machine, and nothing on the way between two processes of one host may fail.
+   */
   readonly machinesUrl: () => string;
   readonly nodeUrl?: string | undefined;
   /** Makes a new token for the machine and revokes its earlier ones. */
@@ -117,7 +118,7 @@ function toEnvironment(
   tokenFile: string,
   options: SpawnOptions,
 ): Record<string, string> {
-  const url = options.platformUrl();
+  const url = options.machinesUrl();
   const own = inherited.flatMap((name) => {
     const value = process.env[name];
     return value === undefined ? [] : [[name, value] as const];
@@ -130,7 +131,9 @@ function toEnvironment(
     REMORA_SOCKET: join(dir, 'agent.sock'),
     REMORA_STATE_DIR: join(dir, 'state'),
     REMORA_BASE_URL: url,
-    REMORA_MACHINES_API: options.machinesUrl(),
+    REMORA_MACHINES_API: url,
+    // Nobody but this host is between the two.
+    REMORA_PLAIN_HTTP_HOSTS: new URL(url).hostname.replace(/^\[|\]$/g, ''),
     REMORA_TOKEN_FILE: tokenFile,
     REMORA_PAUSES_FILE: join(dir, PAUSES),
     REMORA_STARTED_AGAIN: 'true',
