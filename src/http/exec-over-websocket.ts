@@ -35,6 +35,11 @@ export async function execOverWebSocket(
 ): Promise<number | undefined> {
   const target = toExecTarget(request, path);
   const connection = await connect();
+  // A process would be started that nobody hears, and whose input never ends.
+  if (response.destroyed) {
+    connection.on('error', ignore).destroy();
+    return undefined;
+  }
   const socket = new WebSocket(`ws://${from}${target}`, {
     createConnection: () => connection as never,
     ...(toHeaders === undefined ? {} : { headers: toHeaders(target) }),
