@@ -1,9 +1,14 @@
 // A port of a sprite, reached from outside by the client of the Sprites API: a real listener in the machine, real connections.
-import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
+import { getEventListeners, once } from 'node:events';
+import { createServer as createHttpServer, type IncomingMessage } from 'node:http';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { SpritesClient } from '@fly/sprites';
 import { expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { GOING_AWAY } from '../../src/core/websocket/close-frame.ts';
+import { openUpgrade } from '../../src/http/upgrade.ts';
+import { proxyPort } from '../../src/platform/sprite-api/proxy-port.ts';
 import { openAgentMachine } from '../support/agent-machine.ts';
 import { ask } from '../support/ask.ts';
 import { eventually } from '../support/eventually.ts';
@@ -203,4 +208,37 @@ test('a connection waits for the service of its port, starts one that has crashe
   await drain(await sprite.startService('web', '0s'));
   // The first call comes while it is about to listen.
   expect(await dial(machine, port)).toMatchObject({ status: 'connected' });
+});
+
+test('connections that are over leave nothing at the signal for the end of the platform, which closes those that are not', async () => {
+  const stopping = new AbortController();
+  const listeners = () => getEventListeners(stopping.signal, 'abort').length;
+  const server = createHttpServer().listen(0, '127.0.0.1');
+  const over: Promise<void>[] = [];
+  server.on('upgrade', (request: IncomingMessage, _socket, head: Buffer) => {
+    const { upgrade } = openUpgrade(request, head, stopping.signal);
+    over.push(proxyPort(request, upgrade, async () => new PassThrough()));
+  });
+  onTestFinished(() => void server.close().closeAllConnections());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const begin = async () => {
+    const socket = new WebSocket(`ws://127.0.0.1:${port}`);
+    onTestFinished(() => socket.terminate());
+    socket.once('open', () => socket.send('{"port":80}'));
+    const closed = once(socket, 'close').then(([code]) => code);
+    await Promise.race([once(socket, 'message'), closed]);
+    return { socket, closed };
+  };
+
+  const calls = await Promise.all(Array.from({ length: 5 }, begin));
+  expect(listeners()).toBe(5);
+  for (const { socket } of calls.slice(1)) socket.close();
+  await eventually(() => listeners() === 1);
+  stopping.abort();
+  expect(await calls[0]?.closed).toBe(GOING_AWAY);
+  // One that comes just then is closed as well.
+  expect(await (await begin()).closed).toBe(GOING_AWAY);
+  await Promise.all(over);
+  expect(listeners()).toBe(0);
 });

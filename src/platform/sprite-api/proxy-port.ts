@@ -39,15 +39,21 @@ export async function proxyPort(request: IncomingMessage, upgrade: Upgrade, conn
   const early = upgrade.release();
   const { promise, resolve } = Promise.withResolvers<void>();
   server.handleUpgrade(request, upgrade.socket, early, (socket) => {
-    socket.once('close', () => resolve());
     socket.on('error', () => socket.terminate());
     answerPings(socket, PONG_AHEAD_BYTES);
     // A caller that hears nothing for long gives up.
     const pinging = setInterval(() => {
       if (socket.readyState === socket.OPEN && socket.bufferedAmount <= PONG_AHEAD_BYTES) socket.ping();
     }, PING_MS);
-    socket.once('close', () => clearInterval(pinging));
-    upgrade.stopping.addEventListener('abort', () => socket.close(toCloseCode('shutting_down')), { once: true });
+    const { stopping } = upgrade;
+    const onStop = () => socket.close(toCloseCode('shutting_down'));
+    stopping.addEventListener('abort', onStop);
+    socket.once('close', () => {
+      clearInterval(pinging);
+      stopping.removeEventListener('abort', onStop);
+      resolve();
+    });
+    if (stopping.aborted) onStop();
     serve(socket, connect).catch((error: unknown) => refuse(socket, error));
   });
   await promise;
