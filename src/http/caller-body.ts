@@ -109,7 +109,8 @@ class StreamedBody implements CallerBody {
       if (isWanted || waiting.bytes === 0) pass();
     };
     const onClose = () => {
-      if (!request.complete) stream.destroy(new Error('the caller went away'));
+      // What has come and was not read is gone with it.
+      if (!isComplete) stream.destroy(new Error('the caller went away'));
     };
     // Only one read waits in the stream at a time: pieces that arrive meanwhile are joined.
     const stream = new Readable({

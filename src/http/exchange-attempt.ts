@@ -226,7 +226,6 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
   /** `reason`: why the upstream is to be let go. */
   #fail(error: unknown, reason?: Error): void {
     this.#finish();
-    this.#body.close();
     this.#reject(error);
     if (reason !== undefined) this.#abort(reason);
   }
@@ -234,6 +233,8 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
   #finish(): void {
     if (!this.#settled) ExchangeAttempt.#underWay -= 1;
     this.#settled = true;
+    // Nobody else does while the upstream is dialled, or before another try that is never made.
+    this.#body.close();
     this.#response.off('close', this.#onClose);
     this.#upstream.signal?.removeEventListener('abort', this.#onCut);
   }

@@ -53,6 +53,8 @@ class StreamCall implements Dispatcher.DispatchController {
   }
 
   start(call: Dispatcher.DispatchOptions): void {
+    // Kept before it is sent: a call that fails while it is dialled, or waits for a 100, has one to end as well.
+    if (call.body instanceof Readable) this.#body = call.body;
     this.#options.connect().then(
       (socket) => this.#send(call, socket),
       (error: Error) => this.#fail(error),
@@ -103,7 +105,6 @@ class StreamCall implements Dispatcher.DispatchController {
       call.end(body);
       return;
     }
-    this.#body = body;
     body.on('data', (chunk: Buffer) => {
       if (!call.write(chunk)) body.pause();
     });

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { Agent } from 'undici';
+import { Agent, type Dispatcher } from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createAnswerGuard } from '../../src/core/gateway/answer-guard.ts';
 import { GatewayHeaders } from '../../src/core/gateway/gateway-headers.ts';
@@ -68,6 +68,7 @@ async function openProxy(origin: string, more: Partial<ExchangeUpstream> = {}): 
 }
 
 const get = 'GET /x HTTP/1.1\r\nHost: a\r\n\r\n';
+const wholeInChunks = 'POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n';
 const codeOf = (end: ExchangeOutcome | RemoraError) => (end instanceof RemoraError ? end.code : end.ended);
 
 describe('what the upstream receives', () => {
@@ -311,6 +312,22 @@ describe('a caller that goes away', () => {
     expect(await proxy.next()).toMatchObject({ ended: 'caller_gone' });
     expect(upstream.connections).toHaveLength(0);
   });
+
+  it('while the upstream is dialled ends its body, also when that has come whole', async () => {
+    const dialled = Promise.withResolvers<unknown>();
+    const dispatch = ({ body }: Dispatcher.DispatchOptions) => {
+      dialled.resolve(body);
+      return true;
+    };
+    const proxy = await openProxy('http://provider', { dispatcher: () => ({ dispatch }) });
+    const caller = openRaw(proxy.path, wholeInChunks);
+    const body = await dialled.promise;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(body).toMatchObject({ destroyed: false });
+    caller.socket.destroy();
+    expect(await proxy.next()).toMatchObject({ ended: 'caller_gone', request_bytes: 0 });
+    expect(body).toMatchObject({ destroyed: true });
+  });
 });
 
 describe('an upstream that breaks off', () => {
@@ -397,6 +414,24 @@ describe('an upstream that breaks off', () => {
     const proxy = await openProxy('http://127.0.0.1:1');
     openRaw(proxy.path, get);
     expect(codeOf(await proxy.next())).toBe('upstream_failed');
+  });
+
+  it('is not there, and may not be asked again: the body that was opened for it ends', async () => {
+    const bodies: unknown[] = [];
+    const dispatch = ({ body }: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler) => {
+      bodies.push(body);
+      const error = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
+      handler.onResponseError?.(null as never, error);
+      return true;
+    };
+    const proxy = await openProxy('http://provider', {
+      dispatcher: () => ({ dispatch }),
+      headersOfSecondTry: () => Promise.reject(new RemoraError('forbidden', 'no more')),
+    });
+    const caller = openRaw(proxy.path, wholeInChunks);
+    expect(codeOf(await proxy.next())).toBe('forbidden');
+    expect(bodies).toMatchObject([{ destroyed: true }]);
+    expect(await caller.until(/\}\n$/)).toMatch(/^HTTP\/1.1 403 /);
   });
 
   it('takes no connection: 504 after the limit on connecting, and is not tried again', async () => {
