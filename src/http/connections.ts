@@ -3,6 +3,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { watchHandshakes } from './watch-handshakes.ts';
 
 export interface Connections {
   /** Counts one answer until the kernel has its last byte, or its caller is gone; then `onEnd` runs. */
@@ -31,9 +32,12 @@ interface Connection {
   read_bytes: number;
 }
 
-/** Follows every connection that `server` accepts after this call; `event` is the one with which it does. */
-export function watchConnections(server: Server, event = 'connection'): Connections {
+/**
+ * Follows every connection that `server` accepts after this call; `event` is the one with which it does. One whose handshake is not over is idle.
+ */
+export function watchConnections(server: Server, event: 'connection' | 'secureConnection' = 'connection'): Connections {
   const connections = new Map<Duplex, Connection>();
+  const handshakes = event === 'secureConnection' ? watchHandshakes(server) : undefined;
   let patient = false;
 
   server.on(event, (socket: Socket) => {
@@ -42,6 +46,7 @@ export function watchConnections(server: Server, event = 'connection'): Connecti
   });
 
   function closeIdle(which?: 'used'): void {
+    if (which === undefined) handshakes?.cut();
     for (const { socket, answers, read_bytes } of connections.values()) {
       const isIdle = answers.length === 0 && socket.bytesRead === read_bytes;
       if (isIdle && (which === undefined || read_bytes > 0)) socket.destroy();
@@ -80,6 +85,7 @@ export function watchConnections(server: Server, event = 'connection'): Connecti
     },
     unanswered,
     cut() {
+      handshakes?.cut();
       for (const socket of connections.keys()) socket.destroy();
     },
   };

@@ -10,6 +10,7 @@ import { nodeHttp } from './node-http.ts';
 import { refuse, toParseError } from './refuse.ts';
 import { sendError } from './reply.ts';
 import type { Shutdown } from './shutdown.ts';
+import { TCP_KEEP_ALIVE_MS } from './tcp-keep-alive.ts';
 import { openUpgrade, toProtocol, type Upgrade } from './upgrade.ts';
 
 const HEADER_CAP_BYTES = 32 * 1024;
@@ -41,6 +42,9 @@ export function createEdgeServer({ listener, upgrades, serve, shutdown, log, tls
     requestTimeout: 0,
     headersTimeout: HEADER_DEADLINE_MS,
     keepAliveTimeout: KEPT_CONNECTION_MS,
+    // A caller of a quiet stream who is gone without a word would count as there for ever, and its sprite would never sleep.
+    keepAlive: true,
+    keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
     requireHostHeader: false,
     // A connection that still owes an answer is not upgraded: the switch cannot follow the answer.
     shouldUpgradeCallback(request) {

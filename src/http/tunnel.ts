@@ -9,12 +9,12 @@ import { GOING_AWAY, toCloseCode, toCloseFrame } from '../core/websocket/close-f
 import { FrameTrack } from '../core/websocket/frame-track.ts';
 import { Backlog } from './backlog.ts';
 import type { CutSignal } from './cut-signal.ts';
+import { TCP_KEEP_ALIVE_MS } from './tcp-keep-alive.ts';
 
 /**
  * The tunnel adds nothing to a healthy stream, so that it sends no pings: TCP finds a dead peer, this limit finds an idle one.
  */
 export const TUNNEL_IDLE_MS = 600_000;
-const TCP_KEEP_ALIVE_MS = 30_000;
 /** How long the present frame may take to end, so that a close frame can follow it. */
 const FRAME_REST_MS = 500;
 /** How long the last bytes of one side may take to reach the other. */

@@ -3,8 +3,8 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { breakOff } from '../../http/break-off.ts';
+import { TCP_KEEP_ALIVE_MS } from '../../http/tcp-keep-alive.ts';
 
-const TCP_KEEP_ALIVE_MS = 30_000;
 /** How long the last bytes of one side may take to reach the other, once the first is closed. */
 const FLUSH_MS = 30_000;
 

@@ -11,6 +11,7 @@ import { RemoraError } from '../../core/remora-error.ts';
 import { withoutQuery } from '../../core/without-query.ts';
 import { execOverWebSocket } from '../../http/exec-over-websocket.ts';
 import { streamExchange } from '../../http/streaming-proxy.ts';
+import { TCP_KEEP_ALIVE_MS } from '../../http/tcp-keep-alive.ts';
 import { toTunnel } from '../../http/to-tunnel.ts';
 import { Agent, request as callOut } from '../../http/undici.ts';
 import type { Upgrade } from '../../http/upgrade.ts';
@@ -181,7 +182,7 @@ async function connectTo({ protocol, hostname, port }: URL, host: string): Promi
     socket.on('error', () => undefined).destroy();
     throw toAway(host);
   }
-  return socket;
+  return socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
 }
 
 function toAway(host: string): RemoraError {

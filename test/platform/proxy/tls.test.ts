@@ -1,4 +1,5 @@
 // The proxy with a certificate of its own: requests and WebSockets over TLS, secure cookies, and a certificate that is renewed.
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
@@ -10,6 +11,7 @@ import { openOnce } from '../../support/at-end.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openTestPlatform } from '../../support/open-platform.ts';
 import { SPRITE_HOST, startWeb } from '../../support/proxied-machine.ts';
+import { openRaw } from '../../support/raw-http.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 import { hasNoOpenssl, makeTlsPair } from '../../support/tls-pair.ts';
 
@@ -81,6 +83,22 @@ describe.skipIf(hasNoOpenssl)('over TLS', () => {
     writeFileSync(files.cert, 'no certificate');
     await new Promise((resolve) => setTimeout(resolve, 150));
     expect([await subject(), (await ask('/', bearer)).status]).toEqual(['second', 200]);
+  });
+
+  test('the platform stops although a caller of its proxy has not begun the handshake', async () => {
+    const dir = tempDir();
+    makeTlsPair(dir, 'stopping');
+    const tls = { cert: join(dir, 'cert.pem'), key: join(dir, 'key.pem') };
+    const platform = await openTestPlatform({ proxy: { listen: { host: '127.0.0.1', port: 0 }, tls } });
+    const port = Number(platform.log.find(({ message }) => message === 'proxy')?.port);
+    const silent = openRaw(port, '');
+    await once(silent.socket, 'connect');
+    // Connections are accepted in their order.
+    const later = connect({ host: '127.0.0.1', port, rejectUnauthorized: false });
+    await once(later, 'secureConnect');
+    later.destroy();
+    await platform[Symbol.asyncDispose]();
+    await silent.ended;
   });
 
   test('the platform does not start with a certificate that cannot be used', async () => {
