@@ -112,8 +112,12 @@ it('goes from nothing to a call, and keeps what it made through a restart, anoth
 
   const { daemon: first, out } = await walk(platformDir, platformListing);
   expect(out).toContain('as acme');
-  copyFileSync(join(platformDir, 'web.token'), join(agentDir, 'web.token'));
+  for (const file of ['web.token', 'web.machine']) copyFileSync(join(platformDir, file), join(agentDir, file));
   await walk(agentDir, agentListing);
+  // The platform reaches into the machine.
+  const channel = async () =>
+    JSON.parse(await bash(agentDir, 'remora status --socket agent.sock --json')).parts.channel.state;
+  await expect.poll(channel).toBe('ok');
   await call();
 
   await end(first);
