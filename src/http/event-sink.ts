@@ -1,6 +1,7 @@
 // One reader of an event stream: NDJSON or server-sent events, keep-alive, and caps after which a slow reader is cut.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ErrorCode } from '../contract/errors.ts';
+import { notToHold } from '../core/http/ask-not-to-hold.ts';
 import { acceptsEventStream } from './accepts-event-stream.ts';
 import { type MapError, toErrorAnswer } from './error-answer.ts';
 import { StreamState } from './stream-state.ts';
@@ -100,7 +101,7 @@ export class ResponseSink<T> implements EventSink<T> {
       'content-type': this.#isEvents ? 'text/event-stream' : this.#options.type,
       'cache-control': 'no-cache',
       'x-content-type-options': 'nosniff',
-      'x-accel-buffering': 'no',
+      ...notToHold,
       ...headers,
     });
     this.#response.flushHeaders();

@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import { askNotToHold } from '../core/http/ask-not-to-hold.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import { AnswerWriter } from './answer-writer.ts';
 import type { CallerBody } from './caller-body.ts';
@@ -15,6 +16,9 @@ import { switchToTunnel } from './switch-to-tunnel.ts';
 import { switchedSockets } from './switched-sockets.ts';
 import { TUNNEL_IDLE_MS } from './tunnel.ts';
 import { isRetryable, toUpstreamError } from './upstream-error.ts';
+
+const NO_CONTENT = 204;
+const NOT_MODIFIED = 304;
 
 export interface AttemptParts {
   readonly request: IncomingMessage;
@@ -127,6 +131,7 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
       return;
     }
     const headers = policy.response(raw);
+    if (this.#upstream.asksNotToHold === true && hasBody(this.#request.method, status)) askNotToHold(headers);
     const isSafe = /^[\t -~]*$/.test(message ?? '') && policy.mayShow(message ?? '');
     this.#response.writeHead(status, isSafe ? message : undefined, headers);
     this.#status = status;
@@ -238,6 +243,10 @@ export class ExchangeAttempt implements Dispatcher.DispatchHandler {
     this.#response.off('close', this.#onClose);
     this.#upstream.signal?.removeEventListener('abort', this.#onCut);
   }
+}
+
+function hasBody(method: string | undefined, status: number): boolean {
+  return method !== 'HEAD' && status !== NO_CONTENT && status !== NOT_MODIFIED;
 }
 
 function onlyReads(method: string | undefined): boolean {

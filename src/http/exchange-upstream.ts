@@ -33,6 +33,8 @@ export interface ExchangeUpstream {
   readonly body?: Buffer;
   /** Default 32 MiB. */
   readonly bodyCap_bytes?: number;
+  /** Asks servers between this one and the caller not to hold a stream back, see `askNotToHold`. */
+  readonly asksNotToHold?: true;
   /** Runs before work is done on bytes of the upstream. */
   readonly onTurn?: (() => void) | undefined;
   /** How long the caller may send nothing while its body is incomplete; default a minute. */

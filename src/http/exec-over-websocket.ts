@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
 import { execFrame } from '../contract/processes.ts';
+import { notToHold } from '../core/http/ask-not-to-hold.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import { answerPings } from './answer-pings.ts';
 import { ExecChunks } from './exec-chunks.ts';
@@ -67,7 +68,8 @@ export async function execOverWebSocket(
   socket.once('open', () => {
     isOpen = true;
     if (request.headers.expect !== undefined) response.writeContinue();
-    response.writeHead(200, { 'content-type': 'application/octet-stream', 'cache-control': 'no-cache' }).flushHeaders();
+    const type = { 'content-type': 'application/octet-stream', 'cache-control': 'no-cache' };
+    response.writeHead(200, { ...type, ...notToHold }).flushHeaders();
     sendInput(request, socket);
   });
   socket.on('message', (frame: Buffer, isBinary) => {

@@ -1,5 +1,5 @@
 // What the streaming proxy asks about headers. Its user implements it and decides what may pass; the proxy changes no header by
-// itself. Lists are flat, name and value in turn, as they were sent.
+// itself, and adds one only where its user has it do so (`asksNotToHold`). Lists are flat, name and value in turn, as they were sent.
 
 export interface HeaderPolicy {
   /** The headers that go upstream, from those of the caller. */

@@ -108,6 +108,38 @@ test('the base path of a connector comes before the path, and rules are relative
   expect((await get('/api/v1/models')).json).toMatchObject({ error: 'endpoint_not_allowed' });
 });
 
+describe('servers between the caller and the platform', () => {
+  const answers = [
+    ['events', 'Content-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked', 'no'],
+    ['events with a length', 'content-type: Text/Event-Stream\r\ncontent-length: 2', 'no'],
+    ['lines without a length', 'Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked', 'no'],
+    ['a body that the end of the connection ends', 'Content-Type: text/plain\r\nConnection: close', 'no'],
+    ['a body with a length', 'Content-Type: application/json\r\nContent-Length: 2', null],
+    ['events of a provider that says it itself', 'content-type: text/event-stream\r\nX-Accel-Buffering: yes', 'yes'],
+  ] as const;
+
+  test.each(answers)('are asked not to hold back what is a stream: %s', async (_what, head, said) => {
+    const upstream = await openRawUpstream();
+    const { get } = await openWith({ address: { type: 'fixed', url: upstream.origin } });
+    const asked = get('/stream');
+    const { socket } = await upstream.connection(0);
+    const body = head.includes('chunked') ? '2\r\n{}\r\n0\r\n\r\n' : '{}';
+    socket.end(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n${body}`);
+    const { status, json, answer } = await asked;
+    expect([status, json, answer.headers.get('x-accel-buffering')]).toEqual([200, '{}', said]);
+  });
+
+  test.each(['HEAD', 'GET'])('are asked nothing where there is no body: %s', async (method) => {
+    const upstream = await openRawUpstream();
+    const { platform, token } = await openWith({ address: { type: 'fixed', url: upstream.origin } });
+    const headers = { authorization: `Bearer ${token.reveal()}` };
+    const asked = fetch(`${platform.url}/v1/gateway/sample/conn_1/none`, { method, headers });
+    const { socket } = await upstream.connection(0);
+    socket.end(`HTTP/1.1 ${method === 'HEAD' ? 200 : 204} None\r\nContent-Type: text/event-stream\r\n\r\n`);
+    expect((await asked).headers.get('x-accel-buffering')).toBe(null);
+  });
+});
+
 test('refusals carry our marker and the texts of the gateway', async () => {
   const { platform, get } = await openWith({}, { access_policy: { allow_all: true, blocked_endpoints: ['/admin*'] } });
   const { status, json, answer } = await get('/admin');

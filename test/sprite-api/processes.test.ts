@@ -56,6 +56,8 @@ test('a process over plain HTTP has the body as its input, and each chunk is a f
   });
   const refused = await machine.platform.call({ method: 'POST', path: '/v1/sprites/dev-1/exec' });
   expect([refused.status, refused.json.error]).toEqual([400, 'invalid_request']);
+  const streamed = await machine.platform.call({ method: 'POST', path: '/v1/sprites/dev-1/exec?cmd=true' });
+  expect([streamed.status, streamed.headers.get('x-accel-buffering')]).toEqual([200, 'no']);
   const local = await ask(machine.socket, { method: 'POST', target: '/v1/exec?cmd=cat', body: 'socket' });
   expect(local.text).toBe('\x01socket\x03\x00');
 });

@@ -71,6 +71,11 @@ const routes: Readonly<
       open.events -= 1;
     });
   },
+  '/held'(_request, response, query) {
+    response.writeHead(200, { 'X-Accel-Buffering': query.get('value') ?? '' });
+    response.write('part');
+    response.end();
+  },
   '/trailers'(_request, response) {
     response.writeHead(200, { trailer: 'x-sum' });
     response.write('body');

@@ -133,6 +133,7 @@ export function createForwardCall(deps: ForwardCallDeps): ForwardCall {
       path: call.path,
       headers: new GatewayHeaders({ from: 'provider', injected: call.injected, guard }),
       from: 'provider',
+      asksNotToHold: true,
       signal: open.signal,
       bodyCap_bytes,
       bodyIdle_ms,

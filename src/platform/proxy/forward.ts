@@ -34,6 +34,7 @@ export function forward(exchange: Exchange, first: Way, options: ForwardOptions)
 class MachineUpstream implements ExchangeUpstream {
   readonly origin = 'http://machine';
   readonly from = 'machine';
+  readonly asksNotToHold = true;
   readonly bodyCap_bytes = NO_CAP;
   readonly path: string;
   readonly headers: ProxyHeaders;

@@ -115,6 +115,7 @@ export function createOtherPlatforms({ hosts, passes, keyIds }: OtherPlatformsDe
           path: url,
           headers: new InnerHeaders([PASSED_HEADER, toProof(method, url)]),
           from: 'machine',
+          asksNotToHold: true,
           bodyCap_bytes: NO_CAP,
           ...(tunnel === undefined ? {} : { tunnel }),
         });

@@ -76,6 +76,7 @@ export function createSpriteApiHandlers({ reach, others, log }: SpriteApiDeps): 
       path: (request.url ?? '').replace(SPRITE_PATH, '/v1'),
       headers,
       from: 'machine',
+      asksNotToHold: true,
       bodyCap_bytes: NO_CAP,
       ...(tunnel === undefined ? {} : { tunnel: { ...tunnel, ...(observer === undefined ? {} : { observer }) } }),
     });

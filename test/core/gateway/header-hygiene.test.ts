@@ -226,6 +226,7 @@ describe('a response header', () => {
     'X-RateLimit-Remaining',
     'Date',
     'WWW-Authenticate',
+    'X-Accel-Buffering',
   ])('%s passes', (name) => expect(toCallerHeaders([name, 'v'], 'provider')).toEqual([name, 'v']));
 
   it('keeps repeated ones in order', () => {

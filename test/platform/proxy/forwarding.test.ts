@@ -19,6 +19,13 @@ const headersOf = (rawHeaders: readonly string[]) =>
     rawHeaders.flatMap((name, index) => (index % 2 === 0 ? [[name.toLowerCase(), rawHeaders[index + 1]]] : [])),
   );
 
+/** Undefined for a header that is not in the head; it may be there once. */
+function toHeader(text: string, name: string): string | undefined {
+  const found = [...text.matchAll(new RegExp(`^${name}: (.*)\r$`, 'gim'))];
+  expect(found.length).toBeLessThan(2);
+  return found[0]?.[1];
+}
+
 describe('names', () => {
   test('the URL of a sprite is in its record, and the addresses of its ports are URLs that work', async () => {
     const { platform, url, webPort, proxyPort, ask } = opened();
@@ -243,6 +250,18 @@ describe('bodies', () => {
     await caller.until(/n=1.*n=2/s);
     caller.socket.write(head('/describe?n=3', 'Connection: close\r\n'));
     expect(await caller.ended).toMatch(/n=1.*n=2.*n=3/s);
+  });
+
+  test.each([
+    ['/events', 'no'],
+    ['/bytes?size=10&chunked', 'no'],
+    ['/bytes?size=10', undefined],
+    ['/held?value=yes', 'yes'],
+  ])('%s tells servers in between whether they may hold it back: %s', async (path, said) => {
+    const caller = raw(head(path));
+    const text = await caller.until(/\r\n\r\n/);
+    caller.socket.destroy();
+    expect(toHeader(text, 'x-accel-buffering')).toBe(said);
   });
 
   test('events arrive one by one, and end in the machine when the caller goes', async () => {
