@@ -46,6 +46,8 @@ export interface ClientOptions {
   readonly headers?: () => Readonly<Record<string, string>>;
   /** The deadline of a call, and of a stream until its headers; 10 s unless said otherwise. */
   readonly timeout_ms?: number;
+  /** How often streams that are quiet by themselves are to show that they are alive; they are not asked for it unless said otherwise. */
+  readonly keepAlive_s?: number;
 }
 
 type Slot<Name extends string, S> = [S] extends [z.ZodType]
@@ -146,9 +148,11 @@ export function createClient<const Ops extends Operations>(operations: Ops, opti
     if (operation.answer.kind !== 'stream') return;
     using deadline = startDeadline(input.timeout_ms ?? limit_ms, input.signal);
     try {
-      const answer = await send(operation, input, deadline.signal);
-      deadline.clear();
       const { idle_ms } = input;
+      const keepalive = operation.answer.quiet === true ? options.keepAlive_s : undefined;
+      const asked = keepalive === undefined ? input : { ...input, query: { keepalive, ...input.query } };
+      const answer = await send(operation, asked, deadline.signal);
+      deadline.clear();
       const body = idle_ms === undefined ? answer.body : limitPauses(answer.body, idle_ms, deadline);
       for await (const line of readLines(body)) yield parseAnswer(operation.answer.schema, line, answer.statusCode);
     } catch (error) {

@@ -17,6 +17,8 @@ import { type Entrance, findEntrance } from './entrance.ts';
 
 /** A machine may have to be booted first, by an emulated processor. */
 const TIMEOUT_MS = 330_000;
+/** A server in between takes a connection without a byte for one that is gone, nginx after a minute. */
+const KEEP_ALIVE_S = 15;
 const FRAME_CAP_BYTES = 64 * 1024 * 1024;
 
 const { explainNetworkPolicy, listRefusedConnections } = ownNetworkOperations;
@@ -72,7 +74,13 @@ export function openDoor(entrance: Entrance): SpriteDoor {
     ...entrance.headers,
     ...(token === undefined ? {} : { authorization: `Bearer ${token.reveal()}` }),
   });
-  const options = { origin, dispatcher: () => connections, headers, timeout_ms: TIMEOUT_MS };
+  const options = {
+    origin,
+    dispatcher: () => connections,
+    headers,
+    timeout_ms: TIMEOUT_MS,
+    keepAlive_s: KEEP_ALIVE_S,
+  };
   const { origin: host, pathname } = new URL(origin);
   const base = `${pathname.replace(/\/$/, '')}${prefix}`;
   return {

@@ -1,12 +1,15 @@
 // `remora services` against a real machine: real processes, logs and signals.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { toLogText } from '../../../src/cli/inside/services/log-text.ts';
 import { openOnce } from '../../support/at-end.ts';
 import { openCuttable } from '../../support/cuttable.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openInsideMachine } from '../../support/inside-machine.ts';
+import { openRaw } from '../../support/raw-http.ts';
 import { runHere } from '../../support/run-here.ts';
 import { remoraPath, runRemora } from '../../support/run-remora.ts';
 import { openTerminalCommand } from '../../support/terminal-command.ts';
@@ -101,6 +104,48 @@ it('follows the log until Ctrl-C, and says when the connection is lost', async (
   hop.cut();
   expect((await second.ended)[0]).toBe(255);
   expect(second.text()).toContain('error: the connection to the sprite was lost');
+});
+
+it('asks for a sign of life with each log that it follows, and skips it', async () => {
+  const asked: string[] = [];
+  const server = createServer(({ url = '' }, response) => {
+    asked.push(url);
+    const isLog = /\/(web|start|restart|stop|logs)\?/.test(url);
+    const lines = [
+      { type: 'stdout', data: 'said', timestamp: 1 },
+      { type: 'complete', timestamp: 2 },
+    ];
+    const service = { name: 'web', cmd: 'true', args: [], needs: [], state: { name: 'web', status: 'stopped' } };
+    if (isLog) response.end(`\n${lines.map((line) => `${JSON.stringify(line)}\n`).join('\n')}`);
+    else response.end(JSON.stringify(service));
+  }).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const word = openWord({ REMORA_URL: `http://127.0.0.1:${port}`, REMORA_API_TOKEN: 'x', REMORA_SPRITE: 'dev-1' });
+  for (const words of [
+    ['create', 'web', '--duration', '90s', '--', 'true'],
+    ['start', 'web', '--duration', '90s'],
+    ['restart', 'web'],
+    ['stop', 'web'],
+    ['logs', 'web'],
+  ]) {
+    asked.length = 0;
+    const run = await word(...words);
+    expect(run.err).not.toContain('error');
+    expect(asked[0]).toMatch(/[?&]keepalive=15(&|$)/);
+  }
+});
+
+it('gets a sign of life of a quiet service through the platform when it asks for it', async () => {
+  const { elsewhere, machine } = shared();
+  await openWord(elsewhere)('create', 'still', '--duration', '0s', '--', 'sleep', '600');
+  const lines = [
+    'GET /v1/sprites/dev-1/services/still/logs?lines=0&duration=1h&keepalive=1 HTTP/1.1',
+    `Host: x\r\nAuthorization: Bearer ${elsewhere.REMORA_API_TOKEN}`,
+  ];
+  const caller = openRaw(Number(new URL(machine.platform.url).port), `${lines.join('\r\n')}\r\n\r\n`);
+  expect(await caller.until(/\r\n\r\n1\r\n\n\r\n/)).toMatch(/^x-accel-buffering: no\r$/im);
 });
 
 it('shows colours on a terminal, and no other control characters', async () => {
