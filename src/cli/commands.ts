@@ -228,7 +228,10 @@ export const commands: readonly Command[] = [
     operands: '',
     count: [0, 0],
     flags: { url: { type: 'string', value: 'URL', summary: 'the platform, as https://HOST or http://HOST:PORT' } },
-    notes: ['The file is $XDG_CONFIG_HOME/remora/context.json, else below ~/.config. `remora login --url URL < token`'],
+    notes: [
+      'The file is $XDG_CONFIG_HOME/remora/context.json, else below ~/.config. `remora login --url URL < token`',
+      'A token that --token-file, REMORA_API_TOKEN_FILE or REMORA_API_TOKEN gives is used in place of the one in it.',
+    ],
     load: () => import('./commands/login.ts'),
   },
   {

@@ -394,6 +394,44 @@ describe('remora login', () => {
     expect(() => statSync(join(env.XDG_CONFIG_HOME, 'remora'))).toThrow('ENOENT');
   });
 
+  it('is weaker than a token that a flag or a variable gives, which goes to the same address', async () => {
+    const platform = await openTestPlatform();
+    const dir = tempDir();
+    const env = { XDG_CONFIG_HOME: join(dir, 'config') };
+    await runRemora(['login', '--url', platform.url], { env, input: platform.token.reveal() });
+    const narrow = await platform.call({ method: 'POST', path: '/v1/tokens', body: { access: 'read' } });
+    const [reading, wrong, none] = ['reading', 'wrong', 'none'].map((name) => join(dir, name)) as [
+      string,
+      string,
+      string,
+    ];
+    writeFileSync(reading, `${narrow.json.token}\n`, { mode: 0o600 });
+    writeFileSync(wrong, 'remora_org_wrong', { mode: 0o600 });
+    const show = async (more: Readonly<Record<string, string>>, ...flags: string[]) => {
+      const run = await runHere(['organization', 'show', ...flags], { ...env, ...more });
+      return run.code === 0 ? 'shown' : run.err;
+    };
+    const create = (more: Readonly<Record<string, string>>, ...flags: string[]) =>
+      runHere(['sprite', 'create', 'made', ...flags], { ...env, ...more });
+    for (const refused of [
+      await create({}, '--token-file', reading),
+      await create({ REMORA_API_TOKEN_FILE: reading }),
+      await create({ REMORA_API_TOKEN: narrow.json.token }),
+    ]) {
+      expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('(read_only)') });
+    }
+    expect(await show({ REMORA_API_TOKEN: '', REMORA_API_TOKEN_FILE: '' })).toBe('shown');
+    expect(await show({ REMORA_API_TOKEN: 'wrong', REMORA_API_TOKEN_FILE: wrong }, '--token-file', reading)).toBe(
+      'shown',
+    );
+    expect(await show({ REMORA_API_TOKEN: 'wrong', REMORA_API_TOKEN_FILE: reading })).toBe('shown');
+    expect(await show({}, '--token-file', none)).toContain(`--token-file: there is no file or directory ${none}`);
+    expect(await show({ REMORA_API_TOKEN_FILE: none })).toContain(
+      `REMORA_API_TOKEN_FILE: there is no file or directory`,
+    );
+    expect((await create({})).code).toBe(0);
+  });
+
   it('is not believed in a file that others may read', async () => {
     const config = tempDir();
     const platform = await openTestPlatform();
@@ -432,6 +470,11 @@ describe('where a command works', () => {
       err: expect.stringMatching(/--token-file: there is no file or directory \/nonexistent\/t/),
     });
     expect(await runHere(['sprite', 'list', '--url', 'x'], env)).toMatchObject({ code: 2 });
+    const beside = await runHere(['sprite', 'list', '--dir', platform.dir, '--token-file', file], env);
+    expect(beside).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--token-file is for a platform at an address'),
+    });
   });
 
   it('is the platform of this machine for the commands below `remora platform`', async () => {
