@@ -19,7 +19,7 @@ import type { SnapshotUses } from './snapshot-uses.ts';
 
 export interface StartsDeps {
   readonly machines: Pick<MachineStore, 'find'>;
-  readonly driver: Pick<MachineDriver, 'start' | 'state'>;
+  readonly driver: Pick<MachineDriver, 'start' | 'resume' | 'state'>;
   readonly records: Pick<MachineRecords, 'movableRow' | 'move' | 'judge' | 'want' | 'checkPlace'>;
   readonly snapshots: Pick<SnapshotUses, 'resume' | 'drop'>;
   readonly pendingStarts: Pick<PendingStarts, 'expect' | 'isExpected' | 'ready'>;
@@ -54,6 +54,7 @@ export interface MachineStarts {
   bootSuspended(row: MachineRow, cause: DiscardCause): Promise<void>;
   /** Boots a machine that ended, or that was to run when the platform process before this one ended. Waits for `serve`; never rejects. */
   startAgain(id: string): Promise<void>;
+  /** Lets a machine go on whose start, or whose freeze, the platform process before this one left unfinished. */
   thaw(id: string): Promise<void>;
   /** Call it when the platform listens: the agents of machines report to it. */
   serve(): void;
@@ -179,7 +180,21 @@ export function createStarts(deps: StartsDeps): MachineStarts {
         if (driver.state(id) === 'stopped') restartQueue.schedule(id);
       }
     },
-    thaw: (id) => mutex.run(id, async () => thawNow(await records.movableRow(id))),
+    thaw: (id) =>
+      mutex.run(id, async () => {
+        const row = await records.movableRow(id);
+        if (row.state === 'starting') await thawNow(row);
+        else if (row.state === 'running') await goOn(deps, row);
+      }),
     serve: serving.resolve,
   };
+}
+
+/**
+ * A machine that an unfinished freeze may have stopped in parts goes on. It has no snapshot to lose: where it ends by itself meanwhile, that
+ * end says what follows.
+ */
+async function goOn({ records, driver }: Pick<StartsDeps, 'records' | 'driver'>, row: MachineRow): Promise<void> {
+  const state = await records.move(row.id, 'unfrozen');
+  if (state !== undefined && driver.state(row.id) !== 'stopped') await driver.resume(toMachineSpec(row));
 }

@@ -11,8 +11,8 @@ import type { DriverState } from '../drivers/machine-driver.ts';
 
 /**
  * `start`, `suspend`, `stop`, `discard` and `destroy` are requests; the others have happened. `started`: its agent has reported, or its
- * snapshot goes on. `frozen`: its memory is saved, or is still. `unfrozen`: the freeze failed, the machine runs on. `ended`: nothing of the instance runs any more. `given_up`: it is not
- * started again by itself.
+ * snapshot goes on. `frozen`: its memory is saved, or is still. `unfrozen`: the freeze failed, or was called off for an end that failed; the
+ * machine runs on. `ended`: nothing of the instance runs any more. `given_up`: it is not started again by itself.
  */
 export const triggers = [
   'start',

@@ -1,5 +1,6 @@
 // Ends of machines on request: a stop, which is recorded before the machine has ended, and a deletion.
 import type { Clock } from '../../../core/clock.ts';
+import { toErrorMessage } from '../../../core/error-message.ts';
 import type { KeyedMutex } from '../../../core/keyed-mutex.ts';
 import { RemoraError } from '../../../core/remora-error.ts';
 import { createNoticeOutbox } from '../../machine-notices/notice-outbox.ts';
@@ -19,7 +20,7 @@ export interface StopsDeps {
   readonly driver: Pick<MachineDriver, 'stop' | 'discard' | 'dropSnapshot' | 'state'>;
   readonly records: Pick<MachineRecords, 'ownRow' | 'movableRow' | 'move' | 'want' | 'discard' | 'judge'>;
   readonly restarts: Pick<Restarts, 'cancel'>;
-  readonly waiters: Pick<Waiters, 'settle' | 'end'>;
+  readonly waiters: Pick<Waiters, 'settle' | 'end' | 'failSuspend'>;
   readonly mutex: KeyedMutex;
   readonly clock: Pick<Clock, 'wall_ms'>;
   readonly onEvent: (machine_id: string) => void;
@@ -70,9 +71,21 @@ export function createStops(deps: StopsDeps): MachineStops {
       // A snapshot of which nothing runs is no instance that ends.
       await driver.dropSnapshot(id);
       if (row !== undefined && records.judge(row, 'stop').to !== row.state) await records.move(id, 'stop');
+    } catch (error) {
+      await runOn(id, error);
+      throw error;
     } finally {
       stopping.delete(id);
     }
+  }
+
+  /** The freeze of a machine that is to run was called off for an end that failed: nothing else finishes its suspend. */
+  async function runOn(id: string, error: unknown): Promise<void> {
+    const row = await machines.find(id);
+    if (row?.state !== 'suspending' || row.wanted !== 'running' || driver.state(id) !== 'running') return;
+    const message = `it was to end meanwhile, and that has failed: ${toErrorMessage(error)}`;
+    await records.move(id, 'unfrozen', { message });
+    deps.waiters.failSuspend(id, message);
   }
 
   return {
