@@ -1,13 +1,16 @@
 // The connections of one listener and the answers that are due on each. A parse error never writes into an answer that has
 // begun; a shutdown closes idle connections, waits for answers that are due, and cuts what is left at its deadline.
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { Exchange } from './exchange.ts';
 import { watchHandshakes } from './watch-handshakes.ts';
 
 export interface Connections {
   /** Counts one answer until the kernel has its last byte, or its caller is gone; then `onEnd` runs. */
-  begin(request: IncomingMessage, response: ServerResponse, onEnd: () => void): void;
+  begin(exchange: Exchange, onEnd: () => void): void;
+  /** What is under way, with connections that were upgraded. */
+  open(): Exchange[];
   /** True while an answer is due on this connection. */
   isAnswering(socket: Duplex): boolean;
   /** Marks every answer that has not begun as the last one of its connection. */
@@ -27,7 +30,7 @@ export interface Connections {
 interface Connection {
   readonly socket: Socket;
   /** A few at most. In a Set, each would stay in memory for long: see `OpenList`. */
-  readonly answers: ServerResponse[];
+  readonly answers: Exchange[];
   /** The bytes read when the last answer was complete: any further byte is the beginning of a request. */
   read_bytes: number;
 }
@@ -53,8 +56,10 @@ export function watchConnections(server: Server, event: 'connection' | 'secureCo
     }
   }
 
+  const open = () => [...connections.values()].flatMap(({ answers }) => answers);
+
   function unanswered(): ServerResponse[] {
-    return [...connections.values()].flatMap(({ answers }) => answers.filter((answer) => !answer.headersSent));
+    return open().flatMap(({ response }) => (response.headersSent ? [] : [response]));
   }
 
   // `close` calls this function of node:http, whose own version cuts answers that are written but not yet sent.
@@ -63,18 +68,21 @@ export function watchConnections(server: Server, event: 'connection' | 'secureCo
   };
 
   return {
-    begin({ socket }, response, onEnd) {
+    begin(exchange, onEnd) {
+      const { response } = exchange;
+      const { socket } = exchange.request;
       const connection = connections.get(socket);
-      connection?.answers.push(response);
+      connection?.answers.push(exchange);
       response.on('close', () => {
         if (connection !== undefined) {
-          const at = connection.answers.indexOf(response);
+          const at = connection.answers.indexOf(exchange);
           if (at >= 0) connection.answers.splice(at, 1);
           connection.read_bytes = socket.bytesRead;
         }
         onEnd();
       });
     },
+    open,
     isAnswering: (socket) => (connections.get(socket)?.answers.length ?? 0) > 0,
     lastAnswers() {
       for (const response of unanswered()) response.setHeader('connection', 'close');

@@ -1,5 +1,5 @@
 // One node:http server of an edge: every way in which a request, or something that is none, can arrive at it.
-import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerOptions } from 'node:http';
 import type { Log } from '../core/log.ts';
 import { RemoraError } from '../core/remora-error.ts';
 import { watchConnections } from './connections.ts';
@@ -11,7 +11,7 @@ import { refuse, toParseError } from './refuse.ts';
 import { sendError } from './reply.ts';
 import type { Shutdown } from './shutdown.ts';
 import { TCP_KEEP_ALIVE_MS } from './tcp-keep-alive.ts';
-import { openUpgrade, toProtocol, type Upgrade } from './upgrade.ts';
+import { openUpgrade, toProtocol } from './upgrade.ts';
 
 const HEADER_CAP_BYTES = 32 * 1024;
 const HEADER_DEADLINE_MS = 30_000;
@@ -56,22 +56,23 @@ export function createEdgeServer({ listener, upgrades, serve, shutdown, log, tls
   const connections = watchConnections(server, accepted);
   const framing = joinRequestChunks(server, accepted);
 
-  function onRequest(request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade): void {
-    connections.begin(request, response, () => {
+  function onRequest(exchange: Exchange): void {
+    const { request, response } = exchange;
+    connections.begin(exchange, () => {
       dropRest(request);
       framing.onAnswered(request);
       shutdown.onAnswered(connections);
     });
     response.on('error', ignore);
     if (shutdown.hasBegun) response.setHeader('connection', 'close');
-    serve({ request, response, listener, upgrade }, framing.check(request, response));
+    serve(exchange, framing.check(request, response));
   }
 
   // The parser silently drops headers beyond a count, so that the count is unlimited and only the size of the head is
   // limited.
   server.maxHeadersCount = 0;
-  server.on('request', (request, response) => onRequest(request, response));
-  server.on('checkContinue', (request, response) => onRequest(request, response));
+  server.on('request', (request, response) => onRequest({ request, response, listener, upgrade: undefined }));
+  server.on('checkContinue', (request, response) => onRequest({ request, response, listener, upgrade: undefined }));
   server.on('checkExpectation', (request, response) => {
     framing.check(request, response);
     response.once('close', () => framing.onAnswered(request));
@@ -79,8 +80,8 @@ export function createEdgeServer({ listener, upgrades, serve, shutdown, log, tls
   });
   server.on('upgrade', (request: IncomingMessage, _socket, head: Buffer) => {
     framing.onSwitched(request);
-    const { response, upgrade } = openUpgrade(request, head, shutdown.signal);
-    onRequest(request, response, upgrade);
+    const { response, upgrade, stop } = openUpgrade(request, head, shutdown.signal);
+    onRequest({ request, response, listener, upgrade, cut: stop });
   });
   server.on('connect', (_request, socket) => {
     refuse(socket, new RemoraError('method_not_allowed', 'CONNECT is not served here', { details: { allow: '' } }));

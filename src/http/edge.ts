@@ -14,16 +14,19 @@ import { sendError } from './reply.ts';
 import { createRouter, type Router } from './router.ts';
 import { createCallServer } from './serve-call.ts';
 import { type HandOverOptions, Shutdown } from './shutdown.ts';
+import { listStaying, type StayingCall } from './staying-calls.ts';
 import { defaultStreamLimits } from './stream-cap.ts';
 import { StreamServer } from './stream-server.ts';
 import { targetPath } from './target-path.ts';
 import { createAnswerWriter } from './write-answer.ts';
 
-export interface Edge extends AsyncDisposable {
+export interface Edge<P = unknown> extends AsyncDisposable {
   /** A server whose requests come through this edge; `listener` names the listener for `authenticate`. Not yet listening. */
   createServer(listener: string): Server;
   /** How many streams are open. */
   readonly streams: number;
+  /** The calls that stay open by their operation, and whose caller is known. */
+  staying(): readonly StayingCall<P>[];
   /** Refuses new calls, ends streams, lets answers finish for at most `deadline_ms`, then cuts them. A second call sets a new deadline. */
   drain(deadline_ms: number): Promise<void>;
   /**
@@ -33,7 +36,7 @@ export interface Edge extends AsyncDisposable {
   handOver(deadline_ms: number, options?: HandOverOptions): Promise<void>;
 }
 
-export function createEdge<const Ops extends Operations, P>(options: EdgeOptions<Ops, P>): Edge {
+export function createEdge<const Ops extends Operations, P>(options: EdgeOptions<Ops, P>): Edge<P> {
   const known = options as unknown as AnyEdgeOptions;
   const { log, onCall } = known;
   const mapError = toSafe(known.mapError, log);
@@ -78,6 +81,7 @@ export function createEdge<const Ops extends Operations, P>(options: EdgeOptions
     get streams() {
       return streams.size;
     },
+    staying: () => listStaying<P>(shutdown.open()),
     drain: (deadline_ms) => shutdown.drain(deadline_ms),
     handOver: (deadline_ms, how) => shutdown.handOver(deadline_ms, how),
     [Symbol.asyncDispose]: () => shutdown.drain(0),

@@ -1,5 +1,6 @@
 // One request on its way through the edge, with what is known of it so far.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RemoraError } from '../core/remora-error.ts';
 import type { Match } from './router.ts';
 import type { Upgrade } from './upgrade.ts';
 
@@ -13,4 +14,6 @@ export interface Exchange {
   match?: Match;
   /** Set once the caller is known: the result of `authenticate`. */
   principal?: unknown;
+  /** Ends the answer in its form; set while it has one in which a reason can be said. Any other answer breaks off. */
+  cut?: (reason: RemoraError) => void;
 }

@@ -5,6 +5,7 @@
 import type { Server } from 'node:http';
 import { RemoraError } from '../core/remora-error.ts';
 import type { Connections } from './connections.ts';
+import type { Exchange } from './exchange.ts';
 import { sendError } from './reply.ts';
 
 /** How long a connection may take to bring a request that was on its way when the listeners were handed over. */
@@ -51,6 +52,11 @@ export class Shutdown {
   add(server: Server, connections: Connections): void {
     this.#servers.set(server, connections);
     server.once('close', () => this.#servers.delete(server));
+  }
+
+  /** What is under way at all servers. */
+  open(): Exchange[] {
+    return [...this.#servers.values()].flatMap((connections) => connections.open());
   }
 
   /** Throws `shutting_down` while the edge drains. */

@@ -18,6 +18,8 @@ export interface StreamCall {
   /** Ends the stream with its reason. */
   readonly until: AbortSignal | undefined;
   readonly handler: (call: Call<Operation, unknown>, sink: ServedSink) => unknown;
+  /** Gets the sink before the handler does. */
+  readonly onSink: (sink: ServedSink) => void;
   /** Gets the errors that occur once the answer has begun. */
   readonly report: (error: unknown) => void;
 }
@@ -55,6 +57,7 @@ export class StreamServer {
       throw error;
     }
     this.#sinks.add(sink);
+    stream.onSink(sink);
     sink.onClose(() => {
       leave();
       this.#sinks.delete(sink);

@@ -3,6 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Pieces } from '../core/http/pieces.ts';
+import type { RemoraError } from '../core/remora-error.ts';
 import { nodeHttp } from './node-http.ts';
 
 /** How many bytes a caller may send ahead of the 101 before reading stops. */
@@ -14,7 +15,7 @@ export interface Upgrade {
   /** What was asked for, such as `websocket`. */
   readonly protocol: string;
   readonly socket: Socket;
-  /** Aborted when the server stops; the reason is the RemoraError to end with. */
+  /** Aborted when the server stops, or the caller may not go on; the reason is the RemoraError to end with. */
   readonly stopping: AbortSignal;
   /**
    * Answers 101 with these headers, flat, and returns the bytes that came early. Afterwards `socket` belongs to the caller of
@@ -27,6 +28,8 @@ export interface Upgrade {
 
 export interface OpenUpgrade {
   readonly upgrade: Upgrade;
+  /** Aborts `upgrade.stopping`. A connection that was not switched breaks off. */
+  readonly stop: (reason: RemoraError) => void;
   readonly response: ServerResponse;
 }
 
@@ -40,13 +43,14 @@ export function toProtocol(request: IncomingMessage): string | undefined {
   return Number(headers['content-length'] ?? 0) === 0 ? headers.upgrade?.trim().toLowerCase() : undefined;
 }
 
-/** `head`: the bytes that node:http had read beyond the request. */
-export function openUpgrade(request: IncomingMessage, head: Buffer, stopping: AbortSignal): OpenUpgrade {
+/** `head`: the bytes that node:http had read beyond the request. `shutdown` is aborted when the server stops. */
+export function openUpgrade(request: IncomingMessage, head: Buffer, shutdown: AbortSignal): OpenUpgrade {
   const { socket } = request;
   const protocol = toProtocol(request) ?? '';
   const response: ServerResponse = new nodeHttp.ServerResponse(request);
   const early = new Pieces();
   early.push(head);
+  const stopping = new AbortController();
 
   const onData = (chunk: Buffer) => {
     early.push(chunk);
@@ -54,11 +58,15 @@ export function openUpgrade(request: IncomingMessage, head: Buffer, stopping: Ab
   };
   const onEnd = () => socket.destroy();
   const onDrain = () => response.emit('drain');
+  const onShutdown = () => stopping.abort(shutdown.reason);
 
   function release(): void {
     socket.off('data', onData).off('end', onEnd).off('drain', onDrain).off('error', ignore);
   }
 
+  if (shutdown.aborted) onShutdown();
+  else shutdown.addEventListener('abort', onShutdown);
+  socket.once('close', () => shutdown.removeEventListener('abort', onShutdown));
   response.shouldKeepAlive = false;
   response.assignSocket(socket);
   socket.setTimeout(0);
@@ -73,10 +81,14 @@ export function openUpgrade(request: IncomingMessage, head: Buffer, stopping: Ab
   });
   return {
     response,
+    stop(reason) {
+      if (response.headersSent) stopping.abort(reason);
+      else response.destroy();
+    },
     upgrade: {
       protocol,
       socket,
-      stopping,
+      stopping: stopping.signal,
       accept(headers) {
         release();
         response.sendDate = false;

@@ -5,6 +5,7 @@ import { acceptsStreamOnly } from './accepts-event-stream.ts';
 import type { AnyEdgeOptions, AnyHandler } from './edge-options.ts';
 import type { Exchange } from './exchange.ts';
 import { type Call, Reply } from './handler.ts';
+import type { ServedSink } from './open-sink.ts';
 import { sendJsonInTurns } from './send-json-in-turns.ts';
 import type { StreamServer } from './stream-server.ts';
 
@@ -42,8 +43,11 @@ export function createAnswerWriter(deps: WriteAnswerDeps): WriteAnswer {
         const { response, listener } = exchange;
         const caller = deps.callerOf?.(call.principal);
         const until = deps.until?.(call.principal);
+        const onSink = (sink: ServedSink) => {
+          exchange.cut = (reason) => sink.failWith(reason);
+        };
         const report = (error: unknown) => deps.report(error, exchange);
-        return deps.streams.serve({ call, response, answer, listener, caller, until, handler, report });
+        return deps.streams.serve({ call, response, answer, listener, caller, until, handler, onSink, report });
       }
       case 'json':
         return writeJson(ready, answer, deps.checkAnswers === true);

@@ -59,6 +59,7 @@ import type { Sql } from './storage/storage.ts';
 import { createAuthenticate } from './tokens/authenticate.ts';
 import { createOperatorAuthenticate } from './tokens/authenticate-operator.ts';
 import { toCallRates } from './tokens/call-rate.ts';
+import { createEndCallers } from './tokens/end-callers.ts';
 import { createReadPassedPrincipal } from './tokens/passed-principal.ts';
 import { isCaller, type Principal } from './tokens/principal.ts';
 import { createRecheckToken } from './tokens/recheck-token.ts';
@@ -90,7 +91,7 @@ export interface PlatformEdgeDeps extends MachineParts, Pick<GatewayParts, 'conn
   readonly clock: Clock;
 }
 
-export function createPlatformEdge(deps: PlatformEdgeDeps): Edge {
+export function createPlatformEdge(deps: PlatformEdgeDeps): Edge<Principal> {
   const { options } = deps;
   const authenticate = createAuthenticate({
     callers: deps.stores.callers,
@@ -106,7 +107,7 @@ export function createPlatformEdge(deps: PlatformEdgeDeps): Edge {
     wrongTokens: options.wrongTokens,
   });
   const authenticateOperator = createOperatorAuthenticate(deps.stores.organizations);
-  return createEdge<typeof platformOperations, Principal>({
+  const edge = createEdge<typeof platformOperations, Principal>({
     operations: platformOperations,
     handlers: toHandlers(deps),
     authenticate(request, operation, listener) {
@@ -122,6 +123,10 @@ export function createPlatformEdge(deps: PlatformEdgeDeps): Edge {
     toLoggedPath,
     ...(options.checkAnswers === undefined ? {} : { checkAnswers: options.checkAnswers }),
   });
+  const recheck = createRecheckToken({ callers: deps.stores.callers, clock: deps.clock });
+  const endCallers = createEndCallers({ open: edge.staying, recheck });
+  deps.changes.subscribe('revalidation_due', () => void endCallers());
+  return edge;
 }
 
 function toOwnHandlers({ metrics, platformUrl, options }: PlatformEdgeDeps) {
@@ -154,6 +159,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
   const { options, stores, fencing, machineService, spriteService, volumeService, machinesDir, clock } = deps;
   const { storage, host, isShared, organizations, sprites, tokens, machines, incarnations, notices } = stores;
   const { log } = options;
+  const recheck = createRecheckToken({ callers: stores.callers, clock });
   const watches = openPortWatches({ notices, changes: deps.changes, isShared });
   const apps = createAppService({ storage, clock });
   const secrets = createAppSecrets({ storage, vault: deps.vault, changes: deps.changes, clock });
@@ -189,7 +195,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
     }),
     ...createSpriteWatchHandlers({
       sprites,
-      recheck: createRecheckToken({ callers: stores.callers, clock }),
+      recheck,
       changes: deps.changes,
       clock,
       log,
@@ -215,7 +221,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
     }),
     ...toHistoryHandlers(deps),
     ...createMachineSecretHandlers({ secrets, machines, incarnations, fencing }),
-    ...createChannelHandlers({ channels: deps.channels, machines, incarnations, fencing, log }),
+    ...createChannelHandlers({ channels: deps.channels, recheck, machines, incarnations, fencing, log }),
     ...createPipeHandlers({ ways: deps.ways, traffic: deps.idle.traffic, machines }),
     ...createSpriteApiHandlers({
       reach,
@@ -245,7 +251,7 @@ function toHandlers(deps: PlatformEdgeDeps): EdgeHandlers<typeof platformOperati
     ...createNoticeHandlers({
       notices,
       watches,
-      recheck: createRecheckToken({ callers: stores.callers, clock }),
+      recheck,
       findSprite: spriteService.findFor,
     }),
     ...createAdministration({

@@ -78,7 +78,7 @@ export async function openPlatform(options: PlatformOptions): Promise<Platform> 
   const hostParts = stack.use(await openHosts({ options, stores, vault, clock, capacity: machineService.capacity }));
   const { records } = hostParts.others ?? {};
   const policies = openPolicies(stores, changes, clock, log);
-  const channels = stack.use(openChannels(stores.incarnations, changes, records, log, clock, policies));
+  const channels = stack.use(openChannels(changes, records, log, clock, policies));
   metrics.showChannels(() => channels.counts());
   const idle = openIdle({ options, stores, machineService, channels, changes, clock });
   const ways = openWays({ options, stores, changes, channels, hostParts, startQueue: idle.startQueue });

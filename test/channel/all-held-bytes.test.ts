@@ -52,7 +52,6 @@ async function lengthOf(stream: AsyncIterable<Buffer>): Promise<number> {
 
 test('channels that nobody reads wait together within the budget, and one that is read goes on', async () => {
   const channels = createChannels({
-    isServed: async () => true,
     log: silentLog,
     now_ms: () => performance.now(),
     heldByAll_bytes: BUDGET_BYTES,
@@ -63,7 +62,7 @@ test('channels that nobody reads wait together within the budget, and one that i
     const session = serveChannel(dialled, { targets: [pour], onClose: () => undefined });
     onTestFinished(() => session.destroy());
     const incarnation = { generation: 1, incarnation: 'ab'.repeat(16) };
-    channels.attach({ machine_id: name, sprite_id: name, incarnation, socket });
+    channels.attach({ machine_id: name, sprite_id: name, incarnation, readKnown: async () => incarnation, socket });
     return await channels.wait(name, 1_000);
   };
   const hoarders = await Promise.all(Array.from({ length: HOARDERS }, (_, index) => open(`hoarder-${index}`)));

@@ -22,12 +22,12 @@ async function openSilentSocket(): Promise<Socket> {
 
 test('is cut before its machine starts, so that no call goes over it', async () => {
   const changes = createChanges();
-  const channels = openChannels({ load: async () => undefined }, changes, undefined, silentLog, systemClock);
+  const channels = openChannels(changes, undefined, silentLog, systemClock);
   onTestFinished(() => channels[Symbol.asyncDispose]());
   changes.publish({ type: 'machine_moved', machine_id: 'm_1', sprite_id: 'spr_1', state: 'suspended' });
   const incarnation = { generation: 1, incarnation: 'a'.repeat(32) };
   const socket = await openSilentSocket();
-  channels.attach({ machine_id: 'm1', sprite_id: 'spr_1', incarnation, socket });
+  channels.attach({ machine_id: 'm1', sprite_id: 'spr_1', incarnation, readKnown: async () => incarnation, socket });
   expect(channels.find('m1')).toBeDefined();
   changes.publish({ type: 'machine_moved', machine_id: 'm_1', sprite_id: 'spr_1', state: 'starting' });
   expect(channels.find('m1')).toBeUndefined();

@@ -5,12 +5,14 @@ import { duplexPair } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/core/clock.ts';
+import { RemoraError } from '../../src/core/remora-error.ts';
 import { createChanges } from '../../src/platform/changes.ts';
 import { openChannels } from '../../src/platform/channels/open-channels.ts';
 import { createFencing } from '../../src/platform/fencing/fencing.ts';
 import type { IncarnationStore } from '../../src/platform/fencing/incarnation-store.ts';
 import type { KnownIncarnation } from '../../src/platform/fencing/known-incarnation.ts';
 import { createOpenCalls } from '../../src/platform/gateway/open-calls.ts';
+import { StorageFailure } from '../../src/platform/storage/storage.ts';
 import { eventually } from '../support/eventually.ts';
 import { silentLog } from '../support/silent-log.ts';
 
@@ -38,11 +40,12 @@ function createCountedStore() {
 test('a new incarnation has the channel of its own sprite looked at, and closed', async () => {
   const { store, records, loaded } = createCountedStore();
   const changes = createChanges();
-  const channels = openChannels(store, changes, undefined, silentLog, systemClock);
+  const channels = openChannels(changes, undefined, silentLog, systemClock);
   onTestFinished(() => channels[Symbol.asyncDispose]());
   for (const sprite_id of sprites) {
     const [socket] = duplexPair();
-    channels.attach({ machine_id: `machine of ${sprite_id}`, sprite_id, incarnation, socket });
+    const readKnown = async () => (await store.load(sprite_id))?.known;
+    channels.attach({ machine_id: `machine of ${sprite_id}`, sprite_id, incarnation, readKnown, socket });
   }
   await createFencing(store, changes).admit('two', records.get('two'), next);
   await eventually(() => channels.find('machine of two') === undefined);
@@ -53,23 +56,43 @@ test('a new incarnation has the channel of its own sprite looked at, and closed'
   expect(loaded).toEqual(['two', 'one', 'three']);
 });
 
+test('a channel whose token has ended is closed with the reason, and one that cannot be judged stays', async () => {
+  const changes = createChanges();
+  const said: object[] = [];
+  const log = { ...silentLog, debug: (fields: object) => void said.push(fields) };
+  const channels = openChannels(changes, undefined, log, systemClock);
+  onTestFinished(() => channels[Symbol.asyncDispose]());
+  const readers = {
+    one: async () => incarnation,
+    two: () => Promise.reject(new RemoraError('unauthorized', 'the token is not valid any more')),
+    three: () => Promise.reject(new StorageFailure('the database is away')),
+  };
+  for (const sprite_id of sprites) {
+    const [socket] = duplexPair();
+    channels.attach({ machine_id: sprite_id, sprite_id, incarnation, readKnown: readers[sprite_id], socket });
+  }
+  changes.publish({ type: 'revalidation_due' });
+  await eventually(() => channels.find('two') === undefined);
+  expect(said).toContainEqual({ machine: 'two', reason: 'the token is not valid any more' });
+  expect(sprites.filter((id) => channels.find(id) !== undefined)).toEqual(['one', 'three']);
+});
+
 test('a channel that is replaced before it is connected ends without an error', async () => {
-  const { store } = createCountedStore();
-  const channels = openChannels(store, createChanges(), undefined, silentLog, systemClock);
+  const channels = openChannels(createChanges(), undefined, silentLog, systemClock);
   onTestFinished(() => channels[Symbol.asyncDispose]());
   const sockets = sprites.map(() => duplexPair()[0]);
-  for (const socket of sockets) channels.attach({ machine_id: 'm', sprite_id: 'one', incarnation, socket });
+  const attached = { machine_id: 'm', sprite_id: 'one', incarnation, readKnown: async () => incarnation };
+  for (const socket of sockets) channels.attach({ ...attached, socket });
   await eventually(() => sockets.filter(({ destroyed }) => destroyed).length > 1);
   expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, false]);
   expect(channels.counts().channels).toBe(1);
 });
 
 test('a channel is closed although its machine has just ended the connection, and takes nothing', async () => {
-  const { store } = createCountedStore();
-  const channels = openChannels(store, createChanges(), undefined, silentLog, systemClock);
+  const channels = openChannels(createChanges(), undefined, silentLog, systemClock);
   onTestFinished(() => channels[Symbol.asyncDispose]());
   const [socket, other] = duplexPair();
-  channels.attach({ machine_id: 'm', sprite_id: 'one', incarnation, socket });
+  channels.attach({ machine_id: 'm', sprite_id: 'one', incarnation, readKnown: async () => incarnation, socket });
   await once(other, 'data');
   other.pause();
   other.end();

@@ -6,6 +6,7 @@ import { PassThrough } from 'node:stream';
 import { SpritesClient } from '@fly/sprites';
 import { expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { RemoraError } from '../../src/core/remora-error.ts';
 import { GOING_AWAY } from '../../src/core/websocket/close-frame.ts';
 import { openUpgrade } from '../../src/http/upgrade.ts';
 import { proxyPort } from '../../src/platform/sprite-api/proxy-port.ts';
@@ -235,7 +236,7 @@ test('connections that are over leave nothing at the signal for the end of the p
   expect(listeners()).toBe(5);
   for (const { socket } of calls.slice(1)) socket.close();
   await eventually(() => listeners() === 1);
-  stopping.abort();
+  stopping.abort(new RemoraError('shutting_down', 'the platform is stopping'));
   expect(await calls[0]?.closed).toBe(GOING_AWAY);
   // One that comes just then is closed as well.
   expect(await (await begin()).closed).toBe(GOING_AWAY);

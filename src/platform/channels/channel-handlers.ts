@@ -4,13 +4,16 @@ import { type channelOperations, PROGRAMS_RESTRICTED_HEADER, RESTRICTED_HEADER }
 import type { Log } from '../../core/log.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import type { Handlers } from '../../http/handler.ts';
+import type { KnownIncarnation } from '../fencing/known-incarnation.ts';
 import { findServedMachine, type ServedMachineDeps } from '../machines/access/served-machine.ts';
 import type { MachinePath } from '../machines/records/find-machine.ts';
 import { isCaller, type Principal } from '../tokens/principal.ts';
+import type { RecheckToken } from '../tokens/recheck-token.ts';
 import type { Channels } from './channels.ts';
 
 export interface ChannelHandlerDeps extends ServedMachineDeps {
   readonly channels: Pick<Channels, 'admit' | 'attach' | 'find'>;
+  readonly recheck: RecheckToken;
   readonly log: Pick<Log, 'warn' | 'debug'>;
 }
 
@@ -37,6 +40,12 @@ export function createChannelHandlers(deps: ChannelHandlerDeps): Handlers<typeof
     });
   }
 
+  async function readKnown(principal: Principal): Promise<KnownIncarnation | undefined> {
+    if (!isCaller(principal)) return undefined;
+    const now = await deps.recheck(principal);
+    return now.type === 'organization' ? undefined : now.incarnation;
+  }
+
   return {
     async openChannel({ principal, params, request, upgrade }) {
       if (upgrade === undefined) throw new Error('the channel was not asked for by an upgrade');
@@ -47,6 +56,7 @@ export function createChannelHandlers(deps: ChannelHandlerDeps): Handlers<typeof
         machine_id: machine.id,
         sprite_id: machine.sprite_id,
         incarnation: { generation: claimed.generation, incarnation: claimed.incarnation },
+        readKnown: () => readKnown(principal),
         restricted: {
           network: request.headers[RESTRICTED_HEADER] !== undefined,
           programs: request.headers[PROGRAMS_RESTRICTED_HEADER] !== undefined,

@@ -17,6 +17,11 @@ export interface NewChannel {
   readonly machine_id: string;
   readonly sprite_id: string;
   readonly incarnation: MachineIncarnation;
+  /**
+   * Reads which incarnation of the machine is served now; undefined when none is known. Throws `unauthorized` once the token that the channel
+   * was opened with has been revoked or has expired.
+   */
+  readonly readKnown: () => Promise<MachineIncarnation | undefined>;
   readonly restricted?: Restricted;
   readonly socket: Duplex;
 }
@@ -37,15 +42,13 @@ export interface Channels extends AsyncDisposable {
   whyRefused(machine_id: string): RemoraError | undefined;
   /** Cuts the channel of a sprite whose machine stands still: nothing may be written to it before the machine dials again. */
   closeOf(sprite_id: string, reason: string): void;
-  /** Closes those of one sprite, or of all, whose incarnation is not served any more. Never throws. */
+  /** Closes those of one sprite, or of all, whose token has ended, or whose incarnation is not served any more. Never throws. */
   recheck(sprite_id?: string): Promise<void>;
   /** How many channels, streams and lanes are open, and how many lanes were. */
   counts(): { readonly channels: number; readonly streams: number; readonly lanes: LaneCounts };
 }
 
 export interface ChannelsOptions {
-  /** Whether this incarnation of the machine is the one that is served. */
-  readonly isServed: (sprite_id: string, incarnation: MachineIncarnation) => Promise<boolean>;
   /** Tells the other platform processes; undefined where there is one only. */
   readonly records?: Pick<ChannelRecords, 'opened' | 'closed'> | undefined;
   readonly prepare?: PrepareChannel | undefined;
@@ -62,8 +65,9 @@ export interface ChannelsOptions {
 const UNRESTRICTED: Restricted = { network: false, programs: false };
 
 export function createChannels(options: ChannelsOptions): Channels {
-  const { isServed, records, log, now_ms, pingInterval_ms, heldByAll_bytes = HELD_BY_ALL_BYTES } = options;
+  const { records, log, now_ms, pingInterval_ms, heldByAll_bytes = HELD_BY_ALL_BYTES } = options;
   const open = new Map<string, ChannelSession>();
+  const readKnownOf = new WeakMap<ChannelSession, NewChannel['readKnown']>();
   const preparation = new ChannelPreparation({
     prepare: options.prepare,
     log,
@@ -103,9 +107,15 @@ export function createChannels(options: ChannelsOptions): Channels {
 
   async function check(channel: ChannelSession): Promise<void> {
     try {
-      if (!(await isServed(channel.sprite_id, channel.incarnation)))
+      const known = await readKnownOf.get(channel)?.();
+      const { generation, incarnation } = channel.incarnation;
+      if (known?.generation !== generation || known.incarnation !== incarnation)
         channel.close('another incarnation of the machine is served');
     } catch (err) {
+      if (err instanceof RemoraError && err.code === 'unauthorized') {
+        channel.close(err.message);
+        return;
+      }
       log.warn(
         { err, machine: channel.machine_id },
         'a channel could not be checked; it stays open until the next check',
@@ -125,7 +135,7 @@ export function createChannels(options: ChannelsOptions): Channels {
 
   return {
     admit: (machine_id) => dials.take(machine_id),
-    attach({ machine_id, sprite_id, incarnation, restricted = UNRESTRICTED, socket }) {
+    attach({ machine_id, sprite_id, incarnation, readKnown, restricted = UNRESTRICTED, socket }) {
       for (const older of listAll())
         if (older.machine_id === machine_id) older.close('the machine has opened another one');
       const channel = openChannelSession({
@@ -138,6 +148,7 @@ export function createChannels(options: ChannelsOptions): Channels {
         laneCounts,
         onClose,
       });
+      readKnownOf.set(channel, readKnown);
       void preparation.run(channel, restricted, begin);
     },
     find: (machine_id) => open.get(machine_id),

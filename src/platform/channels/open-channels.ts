@@ -1,16 +1,15 @@
-// Opens the channels of this platform process, and closes each when its machine stands still or another incarnation is served.
+// Opens the channels of this platform process, and closes each when its machine stands still, another incarnation is served, or its token has
+// ended.
 import type { MachineStatus } from '../../contract/machines.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Log } from '../../core/log.ts';
 import type { Changes } from '../changes.ts';
-import type { IncarnationStore } from '../fencing/incarnation-store.ts';
 import type { ChannelRecords } from './channel-records.ts';
 import { type Channels, type ChannelsOptions, createChannels } from './channels.ts';
 
 const NO_AGENT_RUNS: readonly MachineStatus[] = ['suspended', 'stopped', 'starting'];
 
 export function openChannels(
-  incarnations: Pick<IncarnationStore, 'load'>,
   changes: Pick<Changes, 'subscribe'>,
   records: Pick<ChannelRecords, 'opened' | 'closed'> | undefined,
   log: Log,
@@ -18,10 +17,6 @@ export function openChannels(
   { prepare, onRefused }: Pick<ChannelsOptions, 'prepare' | 'onRefused'> = {},
 ): Channels {
   const channels = createChannels({
-    async isServed(sprite_id, { generation, incarnation }) {
-      const known = (await incarnations.load(sprite_id))?.known;
-      return known?.generation === generation && known.incarnation === incarnation;
-    },
     records,
     prepare,
     onRefused,

@@ -3,6 +3,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type Duplex, pipeline } from 'node:stream';
 import { createWebSocketStream, type RawData, type WebSocket, WebSocketServer } from 'ws';
+import type { ErrorCode } from '../../contract/errors.ts';
 import { type ProxyRequest, type ProxyResponse, proxyRequest } from '../../contract/proxy.ts';
 import { RemoraError } from '../../core/remora-error.ts';
 import { POLICY_VIOLATION, toCloseCode } from '../../core/websocket/close-frame.ts';
@@ -21,6 +22,8 @@ const EARLY_BYTES = 16 * 1024;
 const REASON_CAP_BYTES = 123;
 const PONG_AHEAD_BYTES = 256 * 1024;
 const PING_MS = 15_000;
+/** How long a caller who may not go on has to hang up after the close frame. */
+const LINGER_MS = 2_000;
 /** How long the port may go on sending to nobody, once it has been given all that a caller who is gone had sent. */
 const AFTER_CALLER_MS = 60_000;
 
@@ -46,7 +49,7 @@ export async function proxyPort(request: IncomingMessage, upgrade: Upgrade, conn
       if (socket.readyState === socket.OPEN && socket.bufferedAmount <= PONG_AHEAD_BYTES) socket.ping();
     }, PING_MS);
     const { stopping } = upgrade;
-    const onStop = () => socket.close(toCloseCode('shutting_down'));
+    const onStop = () => stop(socket, stopping.reason);
     stopping.addEventListener('abort', onStop);
     socket.once('close', () => {
       clearInterval(pinging);
@@ -54,18 +57,28 @@ export async function proxyPort(request: IncomingMessage, upgrade: Upgrade, conn
       resolve();
     });
     if (stopping.aborted) onStop();
-    serve(socket, connect).catch((error: unknown) => refuse(socket, error));
+    serve(socket, connect, stopping).catch((error: unknown) => refuse(socket, error));
   });
   await promise;
 }
 
-async function serve(socket: WebSocket, connect: ConnectPort): Promise<void> {
+async function serve(socket: WebSocket, connect: ConnectPort, stopping: AbortSignal): Promise<void> {
   const { first, stream } = await readFirst(socket);
   try {
     const { port } = parseFirst(first);
     const target = await connectFor({ socket, stream, connect }, port);
+    if (isCut(stopping)) {
+      target.destroy();
+      throw stopping.reason;
+    }
     const answer: ProxyResponse = { status: 'connected', target: `localhost:${port}` };
     if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(answer));
+    stopping.addEventListener('abort', () => {
+      if (!isCut(stopping)) return;
+      // Nothing more reaches the port; what still comes is read for the close frame in it.
+      stream.unpipe(target).resume();
+      socket.once('close', () => target.destroy());
+    });
     pipeline(stream, target, () => {
       const cut = setTimeout(() => target.destroy(), AFTER_CALLER_MS);
       target.once('close', () => clearTimeout(cut));
@@ -143,14 +156,30 @@ function parseFirst(text: string): ProxyRequest {
   throw new RemoraError('invalid_request', 'port must be an integer from 1 to 65535');
 }
 
+/** What may not go on is cut; what only ends with the server is let finish. */
+function isCut({ aborted, reason }: AbortSignal): boolean {
+  return aborted && toCloseCode(reason.code) === POLICY_VIOLATION;
+}
+
+function stop(socket: WebSocket, { code, message }: RemoraError): void {
+  const closeCode = toCloseCode(code);
+  socket.close(closeCode, toReason(code, message));
+  if (closeCode !== POLICY_VIOLATION) return;
+  const cut = setTimeout(() => socket.terminate(), LINGER_MS);
+  socket.once('close', () => clearTimeout(cut));
+}
+
+function toReason(code: ErrorCode, message: string): string {
+  const reason = `${code}: ${message}`;
+  return Buffer.byteLength(reason) <= REASON_CAP_BYTES ? reason : code;
+}
+
 /** Says why in a text frame, for clients that read one, and in the close frame. */
 function refuse(socket: WebSocket, error: unknown): void {
   const { code, message } =
     error instanceof RemoraError ? error : new RemoraError('internal', 'the connection failed; the log has the cause');
   socket.send(JSON.stringify({ status: 'error', error: code, message }));
-  const reason = `${code}: ${message}`;
-  const isShort = Buffer.byteLength(reason) <= REASON_CAP_BYTES;
-  socket.close(code === 'forbidden' ? POLICY_VIOLATION : toCloseCode(code), isShort ? reason : code);
+  socket.close(code === 'forbidden' ? POLICY_VIOLATION : toCloseCode(code), toReason(code, message));
 }
 
 /** A stream that breaks closes the WebSocket. */
