@@ -43,6 +43,7 @@ const shared: readonly string[] = [
   'core',
   'agent/beat.ts',
   'agent/parts.ts',
+  'agent/platform-word.ts',
   'agent/policy-of-boot.ts',
   'agent/process-link.ts',
   'agent/start-detached.ts',

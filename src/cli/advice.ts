@@ -18,7 +18,8 @@ const remedies: Readonly<Record<PartName, string>> = {
   store: 'see that REMORA_STATE_DIR is on a disk that is there, is not full, and belongs to the user of the agent',
   machine:
     'see that REMORA_MACHINES_API leads to the machines API and that the token is good; a copy of a machine is stopped and started through the platform',
-  channel: 'see that REMORA_BASE_URL leads to the platform, and that the token is that of this machine',
+  channel:
+    'see that REMORA_BASE_URL leads to the platform, that the token is that of this machine, and that a proxy between them passes on the header Upgrade',
   gateway: 'see that REMORA_BASE_URL leads to the platform and that the token is good: `remora curl /v1/gateway/list`',
   ports:
     'see that the agent may read /proc; other users’ processes need CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, as in the unit',
@@ -62,6 +63,11 @@ export function toAdvice(status: AgentStatus): readonly Advice[] {
       found.push({ about: name, problem, todo: remedies[name] });
     }
   }
+  if (isRefused(status, 'channel')) {
+    const problem = status.parts.channel.reason ?? 'it is not open';
+    const todo = `${remedies.channel}; after a refusal for good, restart the agent, so that it asks again`;
+    found.push({ about: 'channel', problem, todo });
+  }
   for (const { setting, message } of status.warnings) {
     found.push({ about: setting, problem: message, todo: 'correct it or take it out, and restart the agent' });
   }
@@ -72,8 +78,15 @@ export function toAdvice(status: AgentStatus): readonly Advice[] {
 export function toSwitches(status: AgentStatus): readonly { readonly part: string; readonly by: string }[] {
   return partsOf(status).flatMap(([part, { state }]) => {
     const by = switches[part];
-    return state === 'off' && by !== undefined ? [{ part, by }] : [];
+    return state === 'off' && by !== undefined && !isRefused(status, part) ? [{ part, by }] : [];
   });
+}
+
+/** Whether a part is off although its settings are there: the platform gives no channel, or has not said yet. */
+function isRefused({ parts, details }: AgentStatus, part: PartName): boolean {
+  if (part !== 'channel' || parts.channel.state !== 'off') return false;
+  const { channel } = details;
+  return typeof channel === 'object' && channel !== null && 'state' in channel && channel.state !== 'off';
 }
 
 function partsOf(status: AgentStatus) {

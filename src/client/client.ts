@@ -119,7 +119,7 @@ export function createClient<const Ops extends Operations>(operations: Ops, opti
     const { statusCode: status, headers } = answer;
     if (isSuccess(operation, status)) return answer;
     const text = await readText(answer.body).catch(() => '');
-    throw toRefusal({ status, text, retryAfter: single(headers['retry-after']), date: single(headers.date) });
+    throw toRefusal({ status, text, headers });
   }
 
   async function call(operation: Operation, input: Parts): Promise<unknown> {
@@ -209,8 +209,4 @@ function acceptOf(operation: Operation): string {
 function isSuccess(operation: Operation, status: number): boolean {
   if (status >= 200 && status < 300) return true;
   return operation.answer.kind === 'json' && operation.answer.also?.includes(status) === true;
-}
-
-function single(value: string | readonly string[] | undefined): string | undefined {
-  return typeof value === 'string' ? value : value?.[0];
 }

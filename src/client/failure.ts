@@ -1,10 +1,11 @@
 // Turns a refused answer or a failed connection into an UpstreamError. Pure.
 import { z } from 'zod';
+import { ERROR_MARKER } from '../contract/errors.ts';
 import { ANSWER_LIMITS, readBoundedJson } from '../core/bounded-json.ts';
 import { errorCode } from '../core/error-code.ts';
 import { toErrorMessage } from '../core/error-message.ts';
 import { RemoraError } from '../core/remora-error.ts';
-import { UpstreamError } from './upstream-error.ts';
+import { type AnsweredBy, UpstreamError } from './upstream-error.ts';
 
 /** A longer `Retry-After` is ignored. */
 const RETRY_AFTER_CAP_MS = 3_600_000;
@@ -33,21 +34,29 @@ const UNSENT = new Set([
 export interface Refusal {
   readonly status: number;
   readonly text: string;
-  readonly retryAfter: string | undefined;
-  /** The `Date` of the answer: what a `Retry-After` date is counted from. */
-  readonly date: string | undefined;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
 export function toRefusal(refusal: Refusal): UpstreamError {
-  const { status, text } = refusal;
-  const body = refusalBody.safeParse(parseJson(text));
-  const said = body.success ? (body.data.message ?? body.data.error_description ?? body.data.error) : text.trim();
+  const { status, text, headers } = refusal;
+  const json = parseJson(text);
+  const body = refusalBody.safeParse(json);
+  const answeredBy: AnsweredBy =
+    headers[ERROR_MARKER] !== undefined ? 'remora' : body.success ? 'documented' : 'stranger';
+  // The page of a proxy says nothing that helps.
+  const rest =
+    answeredBy === 'stranger' && json === undefined
+      ? `the answer ${status} does not come from the platform`
+      : text.trim();
+  const said = body.success ? (body.data.message ?? body.data.error_description ?? body.data.error) : rest;
   return new UpstreamError(said === '' ? `status ${status}` : said.slice(0, MESSAGE_CAP), {
     status,
+    answeredBy,
     code: body.success && /^[a-z0-9_]{1,64}$/.test(body.data.error) ? body.data.error : `status_${status}`,
     retryable: status === 408 || status === 425 || status === 429 || (status >= 500 && status !== 501),
     sent: true,
-    retryAfter_ms: parseRetryAfter(refusal.retryAfter, refusal.date),
+    // A `Retry-After` date is counted from the `Date` of the same answer.
+    retryAfter_ms: parseRetryAfter(single(headers['retry-after']), single(headers.date)),
     details: body.success ? body.data.details : undefined,
   });
 }
@@ -74,4 +83,8 @@ export function toConnectionFailure(error: unknown): UpstreamError | RemoraError
 
 export function parseJson(text: string): unknown {
   return readBoundedJson(text, ANSWER_LIMITS);
+}
+
+function single(value: string | readonly string[] | undefined): string | undefined {
+  return typeof value === 'string' ? value : value?.[0];
 }

@@ -1,5 +1,11 @@
 // What went wrong with a call to another server: its status and its message, or how the connection failed.
 
+/**
+ * Whose word an answer is. `remora`: it has the marker of Remora's own errors. `documented`: it has none, and its body is an error as the
+ * documents have it. `stranger`: neither, as from a proxy before the other side.
+ */
+export type AnsweredBy = 'remora' | 'documented' | 'stranger';
+
 export interface UpstreamErrorFields {
   /** The code of the other side's error body, or one of `UpstreamFailure`. */
   readonly code: string;
@@ -11,6 +17,8 @@ export interface UpstreamErrorFields {
   readonly sent: boolean;
   readonly retryAfter_ms?: number | undefined;
   readonly details?: unknown;
+  /** Set for an answer that is no success. */
+  readonly answeredBy?: AnsweredBy | undefined;
   readonly cause?: unknown;
 }
 
@@ -29,6 +37,7 @@ export class UpstreamError extends Error {
   readonly sent: boolean;
   readonly retryAfter_ms: number | undefined;
   readonly details: unknown;
+  readonly answeredBy: AnsweredBy | undefined;
 
   constructor(message: string, fields: UpstreamErrorFields) {
     super(message, fields.cause === undefined ? undefined : { cause: fields.cause });
@@ -38,5 +47,6 @@ export class UpstreamError extends Error {
     this.sent = fields.sent;
     this.retryAfter_ms = fields.retryAfter_ms;
     this.details = fields.details;
+    this.answeredBy = fields.answeredBy;
   }
 }

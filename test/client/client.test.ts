@@ -199,11 +199,22 @@ test.each([
     {},
     { code: 'status_422', message: 'machine is not eligible' },
   ],
+  [403, { error: 'forbidden', message: 'm' }, { 'remora-error': 'forbidden' }, { answeredBy: 'remora' }],
+  [404, { error: 'not_found', message: 'm' }, {}, { answeredBy: 'documented' }],
+  [404, { message: 'no route' }, {}, { answeredBy: 'stranger', message: '{"message":"no route"}' }],
   [302, {}, { location: '/elsewhere' }, { code: 'status_302', retryable: false }],
 ])('status %i becomes an error that says what to do', async (status, body, headers, expected) => {
   const at = await serve(json(status, body, headers));
   const error = await failure(createClient(operations, at).call('readSprite', { params: { name: 'x' } }));
   expect(error).toMatchObject({ status, sent: true, ...expected });
+});
+
+test('a page that a proxy answers with is not what the error says', async () => {
+  const at = await serve((response) => response.writeHead(404).end('<html><h1>nginx</h1></html>'));
+  expect(await failure(createClient(operations, at).call('health'))).toMatchObject({
+    answeredBy: 'stranger',
+    message: 'the answer 404 does not come from the platform',
+  });
 });
 
 test('a Retry-After date is counted from the Date of the same answer', async () => {

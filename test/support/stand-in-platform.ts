@@ -17,8 +17,8 @@ export interface StandInState {
   mode: 'up' | 'refuse' | 'hang';
   /** The version that the stream of changes begins with; null: there is no such stream. See `change`. */
   version: string | null;
-  /** `refuse`: 503 for the stream of changes alone. */
-  changes: 'up' | 'refuse';
+  /** What the stream of changes alone does. `refuse`: 503. `page`: the 404 of a proxy. `gone`: 404 with Remora's marker. */
+  changes: 'up' | 'refuse' | 'page' | 'gone';
   /** Answers gateway calls. */
   onGateway: (request: IncomingMessage, response: ServerResponse) => void;
 }
@@ -69,8 +69,16 @@ export async function openStandInPlatform(state: Partial<StandInState> = {}): Pr
         response.writeHead(404, { 'content-type': 'application/json' }).end('{"error":"not_found","message":"no"}');
         return;
       }
+      if (full.changes !== 'up') refused += 1;
+      if (full.changes === 'page') {
+        response.writeHead(404, { 'content-type': 'text/html' }).end('<html><h1>nginx</h1></html>');
+        return;
+      }
+      if (full.changes === 'gone') {
+        response.writeHead(404, { 'remora-error': 'not_found' }).end('{"error":"not_found","message":"no"}');
+        return;
+      }
       if (full.changes === 'refuse') {
-        refused += 1;
         response
           .writeHead(503, { 'content-type': 'application/json' })
           .end('{"error":"not_ready","message":"not now"}');

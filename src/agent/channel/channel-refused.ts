@@ -5,15 +5,19 @@ export class ChannelRefused extends Error {
   /** Undefined when no answer came. */
   readonly status: number | undefined;
   readonly retryAfter_ms: number | undefined;
+  /**
+   * Asking again changes nothing: the platform has no such operation, or none of this version, or the token is that of the sprite and not of
+   * its machine. Only the platform can say so, and its errors have a marker: what answers in its place may be gone in a minute.
+   */
+  readonly isFinal: boolean;
 
-  constructor(message: string, status?: number, retryAfter_ms?: number) {
+  constructor(
+    message: string,
+    answer: { status?: number; retryAfter_ms?: number | undefined; isFinal?: boolean } = {},
+  ) {
     super(message);
-    this.status = status;
-    this.retryAfter_ms = retryAfter_ms;
-  }
-
-  /** Asking again changes nothing: the platform has no such operation, or the token is that of the sprite and not of its machine. */
-  get isFinal(): boolean {
-    return this.status === 403 || this.status === 404 || this.status === 426;
+    this.status = answer.status;
+    this.retryAfter_ms = answer.retryAfter_ms;
+    this.isFinal = answer.isFinal ?? false;
   }
 }

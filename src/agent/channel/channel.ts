@@ -8,13 +8,13 @@
 import type { Duplex } from 'node:stream';
 import { createBackoff } from '../../core/backoff.ts';
 import { type Clock, toDateTime } from '../../core/clock.ts';
-import { toErrorMessage } from '../../core/error-message.ts';
 import type { Log } from '../../core/log.ts';
 import type { Secret } from '../../core/secret.ts';
 import type { Part } from '../parts.ts';
 import { ChannelRefused } from './channel-refused.ts';
 import type { ChannelTarget } from './channel-target.ts';
 import type { ChannelAddress, DialOptions } from './dial-channel.ts';
+import { FailureLog } from './failure-log.ts';
 import { OpenLanes } from './open-lanes.ts';
 import type { ServeChannelOptions, ServedChannel } from './serve-channel.ts';
 import { StreamCount } from './stream-count.ts';
@@ -77,6 +77,7 @@ export function createChannel(options: ChannelOptions): Channel {
   let opened = 0;
   const streams = new StreamCount();
   const lanes = new OpenLanes();
+  const failures = new FailureLog(log);
 
   /** Returns the session that was open. */
   function leave(): ServedChannel | undefined {
@@ -117,7 +118,10 @@ export function createChannel(options: ChannelOptions): Channel {
     const own = serve(socket, {
       targets: targets.map((target) => streams.counting(target)),
       ...(options.pingInterval_ms === undefined ? {} : { pingInterval_ms: options.pingInterval_ms }),
-      onProved: backoff.reset,
+      onProved() {
+        backoff.reset();
+        failures.forget();
+      },
       onClose(reason) {
         if (open?.session === own) onClosed(reason, open.since_ms);
       },
@@ -137,12 +141,9 @@ export function createChannel(options: ChannelOptions): Channel {
 
   function onFailed(error: unknown): void {
     attempt = undefined;
-    const reason = toErrorMessage(error);
-    if (isFinal(error)) {
-      part.set('off', `the platform gives this agent no channel: ${reason}`);
-      return;
-    }
-    again(reason, error instanceof ChannelRefused ? error.retryAfter_ms : undefined);
+    const { reason, isLast, retryAfter_ms } = failures.note(error);
+    if (isLast) part.set('off', `the platform gives this agent no channel: ${reason}`);
+    else again(reason, retryAfter_ms);
   }
 
   function again(reason: string, retryAfter_ms: number | undefined): void {
@@ -154,9 +155,7 @@ export function createChannel(options: ChannelOptions): Channel {
     timer.unref();
   }
 
-  function dialOrNothing(): Promise<void> {
-    return address === undefined ? Promise.resolve() : dial(address);
-  }
+  const dialOrNothing = () => (address === undefined ? Promise.resolve() : dial(address));
 
   return {
     start(signal, given) {

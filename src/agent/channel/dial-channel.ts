@@ -1,7 +1,8 @@
 // Asks the platform for the channel of this machine: one HTTP/1.1 request, and after its 101 a connection of bytes.
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { CHANNEL_PROTOCOL } from '../../contract/channel.ts';
-import { ERROR_MARKER } from '../../contract/errors.ts';
+import { ERROR_MARKER, errorStatus } from '../../contract/errors.ts';
 import { createDial } from '../../http/dial.ts';
 import { nodeHttp } from '../../http/node-http.ts';
 import { ChannelRefused } from './channel-refused.ts';
@@ -49,16 +50,32 @@ export function dialChannel(options: DialOptions): Promise<Duplex> {
     });
     request.once('response', (response) => {
       response.resume();
-      const { statusCode, headers } = response;
-      const marker = headers[ERROR_MARKER];
-      const seconds = Number(headers['retry-after']);
-      const after_ms = Number.isFinite(seconds) ? seconds * 1_000 : undefined;
-      const code = typeof marker === 'string' ? ` ${marker}` : '';
-      reject(new ChannelRefused(`the platform answered ${statusCode}${code}`, statusCode, after_ms));
+      reject(toRefusal(response.statusCode ?? 0, response.headers));
     });
     request.once('error', (error) => reject(new ChannelRefused(error.message)));
     request.end();
   });
+}
+
+/** The error for an answer that is no switch. */
+function toRefusal(status: number, headers: IncomingHttpHeaders): ChannelRefused {
+  const marker = headers[ERROR_MARKER];
+  const seconds = Number(headers['retry-after']);
+  const retryAfter_ms = Number.isFinite(seconds) ? seconds * 1_000 : undefined;
+  if (typeof marker !== 'string') {
+    return new ChannelRefused(`the answer ${status} does not come from the platform`, { status, retryAfter_ms });
+  }
+  const said = `the platform answered ${status} ${marker}`;
+  if (status !== errorStatus.upgrade_required) {
+    const isFinal = status === errorStatus.forbidden || status === errorStatus.not_found;
+    return new ChannelRefused(said, { status, retryAfter_ms, isFinal });
+  }
+  // A platform that wants what was sent has not got it.
+  const isLost = headers.upgrade === undefined || headers.upgrade === CHANNEL_PROTOCOL;
+  const why = isLost
+    ? 'something before it, such as a proxy, takes the header Upgrade away'
+    : `it has ${headers.upgrade}`;
+  return new ChannelRefused(`${said}: ${why}`, { status, retryAfter_ms, isFinal: !isLost });
 }
 
 /**

@@ -51,8 +51,12 @@ export function createGatewayStatus(options: GatewayStatusOptions): GatewayStatu
       if (state.type === 'lost' && changes.type !== 'lost') {
         log.warn({ problem: state.problem }, "the platform's stream of policy changes is lost");
       }
-      if (state.type !== 'lost' && changes.type === 'lost')
+      if (state.type === 'following' && changes.type === 'lost') {
         log.info({}, "the platform's stream of policy changes is back");
+      }
+      if (state.type === 'missing' && changes.type !== 'missing') {
+        log.info({}, 'the platform has no stream of policy changes');
+      }
       changes = state;
       show();
     },

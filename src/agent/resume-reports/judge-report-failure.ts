@@ -14,9 +14,14 @@ export type ReportFailure =
       readonly known_generation: number | null;
       readonly reason: string;
     }
-  /** A passing failure, which is worth another try. */
-  | { readonly type: 'retry'; readonly reason: string; readonly retryAfter_ms: number | undefined }
-  /** A failure of the settings, or a platform without this operation: it stays until something changes. */
+  /** A passing failure, which is worth another try. `isForeign`: something has answered that is not known to be the platform. */
+  | {
+      readonly type: 'retry';
+      readonly reason: string;
+      readonly retryAfter_ms: number | undefined;
+      readonly isForeign: boolean;
+    }
+  /** The platform's own word about the settings, or about an operation that it has not: it stays until something changes. */
   | { readonly type: 'refused'; readonly reason: string };
 
 export function judgeFailure(error: unknown): ReportFailure {
@@ -27,9 +32,10 @@ export function judgeFailure(error: unknown): ReportFailure {
     return { type: 'fenced', code, known_generation, reason: toAdvice(code, known_generation) };
   }
   const reason = error.status === undefined ? error.message : `${error.status} ${error.code}: ${error.message}`;
+  if (!error.retryable && error.answeredBy === 'remora') return { type: 'refused', reason };
   // A call that was aborted at the deadline of its step counts like one that timed out: the answer is not known.
-  if (!error.retryable && error.code !== 'aborted') return { type: 'refused', reason };
-  return { type: 'retry', reason, retryAfter_ms: error.retryAfter_ms };
+  const isForeign = error.answeredBy !== 'remora' && !error.retryable && error.code !== 'aborted';
+  return { type: 'retry', reason, retryAfter_ms: error.retryAfter_ms, isForeign };
 }
 
 /** Says to people what has happened and what they can do. */

@@ -42,6 +42,8 @@ export interface ResumeReporter extends AsyncDisposable {
   status(): Omit<z.infer<typeof resumeReporterStatus>, 'nonce'>;
 }
 
+const FOREIGN_ANSWER = 'the report of this machine was answered without the mark of the platform; it is tried again';
+
 export function createResumeReporter(options: ResumeReporterOptions): ResumeReporter {
   const { clock, hub, log, spread } = options;
   const backoff = createBackoff({ random: options.random });
@@ -104,6 +106,7 @@ export function createResumeReporter(options: ResumeReporterOptions): ResumeRepo
   }
 
   function onFailure(failure: ReportFailure): void {
+    const isNews = failure.reason !== last?.reason;
     ended(failure.reason);
     switch (failure.type) {
       case 'fenced':
@@ -111,6 +114,7 @@ export function createResumeReporter(options: ResumeReporterOptions): ResumeRepo
         again(FENCED_RETRY_MS);
         return;
       case 'retry':
+        if (failure.isForeign && isNews) log.warn({ reason: failure.reason }, FOREIGN_ANSWER);
         again(backoff.next(failure.retryAfter_ms));
         return;
       case 'refused':

@@ -142,9 +142,7 @@ function connect(url: string, headers: Readonly<Record<string, string>>, signal:
       const { statusCode: status = 0 } = response;
       readText(response)
         .catch(() => '')
-        .then((text) =>
-          reject(toRefusal({ status, text, retryAfter: response.headers['retry-after'], date: undefined })),
-        )
+        .then((text) => reject(toRefusal({ status, text, headers: response.headers })))
         .finally(giveUp);
     });
   }).finally(() => signal?.removeEventListener('abort', giveUp));

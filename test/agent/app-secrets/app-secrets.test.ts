@@ -1,6 +1,7 @@
 // The secrets of an app at agents of one machine that is run elsewhere: with a platform that is silent, and in copies of the machine.
 import { createHash } from 'node:crypto';
 import { cpSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -44,6 +45,8 @@ async function open() {
     set,
     /** Has the machine reach the platform, or a server that takes connections and never says anything. */
     reach: async (isThere: boolean) => door.lead(isThere ? port : await openSilence()),
+    /** Has the machine reach a proxy whose platform is away. */
+    reachProxy: async () => door.lead(await openProxy()),
     adopt: () => platform.call({ method: 'POST', path: `/v1/apps/acme/machines/${id}/adopt` }),
     /** Starts with the state of `from`, of which nothing may run. */
     async start(from?: AgentProcess, dir = tempDir()): Promise<Machine> {
@@ -58,6 +61,13 @@ async function openSilence(): Promise<number> {
   const server = createServer((socket) => socket.on('error', () => undefined).resume());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   atEnd(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+async function openProxy(): Promise<number> {
+  const server = createHttpServer((_request, response) => response.writeHead(404).end('<html><h1>nginx</h1></html>'));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  atEnd(() => void server.close().closeAllConnections());
   return (server.address() as AddressInfo).port;
 }
 
@@ -153,6 +163,15 @@ test('a platform that never answers is waited for for a few seconds; what was kn
   expect(search.files(machine.dir)).toEqual([]);
   expect(search.processes()).toEqual([]);
   expect(search.in(machine.log() + again.log())).toEqual([]);
+});
+
+test('the 404 of a proxy does not mean that there are none: nothing is started without them', async () => {
+  const { reach, reachProxy, start } = await open();
+  await reachProxy();
+  const machine = await start();
+  expect(await machine.run()).toBe(UNAVAILABLE);
+  await reach(true);
+  await shows(machine, VALUE);
 });
 
 test('a copy that is refused starts nothing with them, what it runs goes on, and who takes over has the latest', async () => {

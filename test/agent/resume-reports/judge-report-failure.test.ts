@@ -1,8 +1,14 @@
 import { expect, test } from 'vitest';
 import { judgeFailure } from '../../../src/agent/resume-reports/judge-report-failure.ts';
-import { UpstreamError } from '../../../src/client/upstream-error.ts';
+import { type AnsweredBy, UpstreamError } from '../../../src/client/upstream-error.ts';
 
-const failed = (status: number | undefined, code: string, more: { retryable?: boolean; details?: unknown } = {}) =>
+interface More {
+  readonly retryable?: boolean;
+  readonly details?: unknown;
+  readonly answeredBy?: AnsweredBy;
+}
+
+const failed = (status: number | undefined, code: string, more: More = {}) =>
   new UpstreamError('words', { status, code, retryable: false, sent: true, ...more });
 
 test.each([
@@ -30,18 +36,30 @@ test.each([
     type: 'retry',
     reason,
     retryAfter_ms: undefined,
+    isForeign: false,
   });
 });
 
 test.each([
-  [404, 'status_404'],
+  [404, 'status_404', 'stranger'],
+  [403, 'status_403', 'stranger'],
+  [405, 'not_allowed', 'documented'],
+  [200, 'invalid_answer', undefined],
+] as const)('%i %s is no word of the platform', (status, code, answeredBy) => {
+  expect(judgeFailure(failed(status, code, { ...(answeredBy === undefined ? {} : { answeredBy }) }))).toMatchObject({
+    type: 'retry',
+    isForeign: true,
+  });
+});
+
+test.each([
+  [404, 'not_found'],
   [401, 'unauthorized'],
   [400, 'invalid_request'],
   [409, 'invalid_state'],
   [400, 'rewound'],
-  [undefined, 'invalid_answer'],
-])('%s %s stays as it is', (status, code) => {
-  expect(judgeFailure(failed(status, code))).toMatchObject({ type: 'refused' });
+])('%i %s of the platform stays as it is', (status, code) => {
+  expect(judgeFailure(failed(status, code, { answeredBy: 'remora' }))).toMatchObject({ type: 'refused' });
 });
 
 test('what is no failure of a call is told as it is', () => {

@@ -108,6 +108,28 @@ describe('a start', () => {
     expect(reports()).toEqual([]);
   });
 
+  test('that something else than the platform has answered is reported again', async () => {
+    let asked = 0;
+    const server = createServer((_request, response) => {
+      asked += 1;
+      if (asked === 1) response.writeHead(404, { 'content-type': 'text/html' }).end('<h1>nginx</h1>');
+      else if (asked === 2) response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>welcome</h1>');
+      else {
+        response.setHeader('content-type', 'application/json');
+        response.end('{"server_time":"2026-01-02T03:04:05.678Z","reconnect_spread_ms":0}');
+      }
+    });
+    const config = { baseUrl: await serve(server), token: new Secret('t'), app: 'a', machine: 'm' };
+    const agent = createReportAgent({ config });
+    agent.start();
+    expect(await settled(agent)).toMatchObject({
+      ok: false,
+      reason: '404 status_404: the answer 404 does not come from the platform',
+    });
+    await soon(() => expect(agent.report.status().ok).toBe(true));
+    expect(asked).toBe(3);
+  });
+
   test.each(['baseUrl', 'token', 'app', 'machine'] as const)(
     'without %s is not reported, and says so',
     async (field) => {

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { UpstreamError } from '../../../client/upstream-error.ts';
 import { createBackoff } from '../../../core/backoff.ts';
 import { toErrorMessage } from '../../../core/error-message.ts';
+import { isPlatformsWord } from '../../platform-word.ts';
 import type { PolicySource } from './policy-source.ts';
 
 /** How long to wait before asking again a platform that has no stream: a newer release may have it. */
@@ -14,7 +15,7 @@ const STABLE_MS = 5_000;
 const FAILURES_TOLERATED = 1;
 const missing: ReadonlySet<number | undefined> = new Set([400, 404, 405, 501]);
 
-/** `missing`: this platform has no stream. `lost`: the stream failed more than once in a row. */
+/** `missing`: this platform says that it has no stream. `lost`: the stream failed more than once in a row. */
 export type ChangesState =
   | { readonly type: 'following' }
   | { readonly type: 'missing' }
@@ -44,6 +45,7 @@ export interface PolicyChanges {
 export function followPolicyChanges(options: PolicyChangesOptions, signal: AbortSignal): PolicyChanges {
   const backoff = createBackoff({ random: options.random });
   let version: string | undefined;
+  let isProved = false;
   let attempt = new AbortController();
   /** The connections that the stream uses; undefined while there is none. */
   let over: object | undefined;
@@ -64,6 +66,7 @@ export function followPolicyChanges(options: PolicyChangesOptions, signal: Abort
         stable ??= setTimeout(onStable, STABLE_MS).unref();
         if (change.version !== version) options.onChange();
         version = change.version;
+        isProved = true;
       }
       return new Error('it ended');
     } catch (error) {
@@ -76,7 +79,8 @@ export function followPolicyChanges(options: PolicyChangesOptions, signal: Abort
 
   /** How long to wait before the next attempt, in milliseconds. */
   function onEnd(error: unknown): number {
-    if (error instanceof UpstreamError && missing.has(error.status)) {
+    if (error instanceof UpstreamError) isProved ||= error.answeredBy === 'remora';
+    if (error instanceof UpstreamError && missing.has(error.status) && isPlatformsWord(error, isProved)) {
       options.onState({ type: 'missing' });
       return MISSING_WAIT_MS * (0.9 + 0.2 * options.random());
     }

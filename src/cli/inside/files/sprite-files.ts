@@ -1,6 +1,7 @@
 // The files of a sprite for `remora cp`, by absolute paths.
 import { posix } from 'node:path';
 import { Readable } from 'node:stream';
+import type { RequesterAnswer } from '../../../client/client.ts';
 import { toRefusal } from '../../../client/failure.ts';
 import { parseAnswer, readText } from '../../../client/read-answer.ts';
 import { UpstreamError } from '../../../client/upstream-error.ts';
@@ -51,7 +52,7 @@ export class SpriteFiles {
     }
     const text = await readText(answer.body);
     const { code } = fileError.safeParse(parse(text)).data ?? {};
-    if (code === undefined) throw refuse(answer.statusCode, text);
+    if (code === undefined) throw refuse(answer, text);
     return code === 'EISDIR';
   }
 
@@ -82,7 +83,7 @@ export class SpriteFiles {
   async open(path: string): Promise<OpenSpriteFile> {
     const request = { method: 'GET', path: '/fs/read', query: toWhere(path), signal: this.#signal } as const;
     const answer = await this.#door.request(request);
-    if (answer.statusCode !== 200) throw refuse(answer.statusCode, await readText(answer.body));
+    if (answer.statusCode !== 200) throw refuse(answer, await readText(answer.body));
     const length = answer.headers['content-length'];
     return { size: typeof length === 'string' ? Number(length) : undefined, body: answer.body };
   }
@@ -104,7 +105,7 @@ export class SpriteFiles {
       signal: this.#signal,
     });
     const text = await readText(answer.body);
-    if (answer.statusCode !== 200) throw refuse(answer.statusCode, text);
+    if (answer.statusCode !== 200) throw refuse(answer, text);
     parseAnswer(writeResponse, text, answer.statusCode);
   }
 
@@ -129,8 +130,10 @@ function toOctal(mode: number): string {
   return (mode & 0o777).toString(8).padStart(4, '0');
 }
 
-function refuse(status: number, text: string): UpstreamError {
-  return toRefusal({ status, text, retryAfter: undefined, date: undefined });
+type Refused = Pick<RequesterAnswer, 'statusCode' | 'headers'>;
+
+function refuse({ statusCode: status, headers }: Refused, text: string): UpstreamError {
+  return toRefusal({ status, text, headers });
 }
 
 function parse(text: string): unknown {

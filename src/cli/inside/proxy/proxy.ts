@@ -31,9 +31,9 @@ export async function run(invocation: Invocation): Promise<number> {
 
 /** A wrong token or name is known before the first connection. The machine is not woken for it. */
 async function checkSprite(door: SpriteDoor): Promise<void> {
-  const { statusCode: status, body } = await door.request({ method: 'GET', path: '' });
+  const { statusCode: status, headers, body } = await door.request({ method: 'GET', path: '' });
   const text = await readText(body);
-  if (status !== 200) throw toRefusal({ status, text, retryAfter: undefined, date: undefined });
+  if (status !== 200) throw toRefusal({ status, text, headers });
 }
 
 async function listen({ out }: Invocation, door: SpriteDoor, { local, remote }: ProxyPorts): Promise<AsyncDisposable> {

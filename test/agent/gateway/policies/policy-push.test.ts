@@ -92,6 +92,47 @@ describe('a stream of changes that is lost', () => {
     expect(countOf(agent.written(), 'stream of policy changes is back')).toBe(1);
   });
 
+  it('is asked for again soon where a proxy says that there is none', async () => {
+    const platform = await openStandInPlatform({ connectors: [open], version: 'a', changes: 'page' });
+    const agent = await openGatewayAgent(platform.url);
+    await soon(() => expect(platform.refused).toBeGreaterThan(2));
+    await soon(() =>
+      expect(agent.board.statuses().gateway).toMatchObject({
+        state: 'degraded',
+        reason:
+          'no stream of policy changes (the answer 404 does not come from the platform); changes are noticed every 60 s only',
+      }),
+    );
+    platform.state.changes = 'up';
+    await followed(platform);
+  });
+
+  it('is not back where the platform says that it has none, and is lost where only others say so', async () => {
+    const platform = await openStandInPlatform({ connectors: [open], version: 'a' });
+    const agent = await openGatewayAgent(platform.url);
+    await followed(platform);
+    // A platform that has the stream would say with its marker that it is gone.
+    platform.state.version = null;
+    platform.cutWatchers();
+    await soon(() =>
+      expect(agent.board.statuses().gateway).toMatchObject({
+        state: 'degraded',
+        reason: expect.stringMatching(/\(no\)/),
+      }),
+    );
+    platform.state.version = 'a';
+    platform.state.changes = 'gone';
+    await soon(() =>
+      expect(agent.board.statuses().gateway).toMatchObject({
+        state: 'ok',
+        reason: expect.stringMatching(/the platform does not tell of policy changes/),
+      }),
+    );
+    expect(countOf(agent.written(), 'stream of policy changes is lost')).toBe(1);
+    expect(countOf(agent.written(), 'the platform has no stream of policy changes')).toBe(1);
+    expect(agent.written()).not.toContain('is back');
+  });
+
   it('once is no reason to worry anybody', async () => {
     const platform = await openStandInPlatform({ connectors: [open], version: 'a' });
     const agent = await openGatewayAgent(platform.url);
