@@ -127,7 +127,7 @@ test('a proxy that takes the header Upgrade away is named, and the channel asked
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(response);
     });
-    onward.end();
+    onward.on('error', () => response.destroy()).end();
   });
   const { states } = startChannel({ ...config, baseUrl: proxy.url });
   await eventually(() => proxy.asked() > 1);

@@ -38,7 +38,7 @@ it('names why the platform gives no channel, and what to do', async () => {
   });
   const run = await eventually(async () => {
     const answer = await runHere(['doctor', '--socket', socket]);
-    return answer.out.includes('403 forbidden') ? answer : undefined;
+    return answer.out.includes('gives this agent no channel') ? answer : undefined;
   });
   expect(run.code).toBe(1);
   expect(run.out).toMatch(

@@ -52,8 +52,8 @@ export function createSecretSource({ baseUrl, app, machine, ...options }: Secret
         return { type: 'known', secrets: new Map(secrets.map(({ name, value }) => [name, new Secret(value)])) };
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error;
-        if (withheld.has(error.code)) return { type: 'withheld', reason: error.message };
         isProved ||= error.answeredBy === 'remora';
+        if (withheld.has(error.code)) return { type: 'withheld', reason: error.message };
         if (isNone(error)) return { type: 'none', reason: error.message };
         throw error;
       }
