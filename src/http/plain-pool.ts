@@ -3,6 +3,7 @@
 import type { Socket } from 'node:net';
 import type { buildConnector, Dispatcher } from 'undici';
 import { AnswerFault } from '../core/http/answer-fault.ts';
+import { withoutBrackets } from '../core/without-brackets.ts';
 import { ConnectionDeadlines } from './connection-deadlines.ts';
 import { PlainCall } from './plain-call.ts';
 import { type ConnectionOwner, PlainConnection } from './plain-connection.ts';
@@ -177,7 +178,7 @@ export class PlainPool implements ConnectionOwner {
   #dial(call: PlainCall): void {
     const { protocol, host, hostname, port } = this.#url;
     this.#dialling.add(call);
-    const to = { protocol, host, port, hostname: hostname.replace(/^\[|\]$/g, '') };
+    const to = { protocol, host, port, hostname: withoutBrackets(hostname) };
     this.#options.connect(to, (...[error, socket]) => {
       const isWanted = this.#dialling.delete(call);
       if (error !== null) {

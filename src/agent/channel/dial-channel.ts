@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { CHANNEL_PROTOCOL } from '../../contract/channel.ts';
 import { ERROR_MARKER, errorStatus } from '../../contract/errors.ts';
+import { withoutBrackets } from '../../core/without-brackets.ts';
 import { createDial } from '../../http/dial.ts';
 import { nodeHttp } from '../../http/node-http.ts';
 import { ChannelRefused } from './channel-refused.ts';
@@ -84,8 +85,7 @@ function toRefusal(status: number, headers: IncomingHttpHeaders): ChannelRefused
  */
 function toSecureConnection({ hostname, protocol, port }: URL, { deadline_ms, mayHandshake, signal }: DialOptions) {
   const dial = createDial({ timeout_ms: deadline_ms, mayHandshake, signal });
-  // An IPv6 address stands in brackets in a URL only.
-  const place = { hostname: hostname.replace(/^\[(.*)\]$/, '$1'), protocol, port };
+  const place = { hostname: withoutBrackets(hostname), protocol, port };
   return (_options: unknown, done: (error: Error | null, socket: Duplex) => void): undefined => {
     // Node takes no socket where there is an error.
     dial(place, (error, socket) => done(error, socket as Duplex));

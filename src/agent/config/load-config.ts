@@ -4,6 +4,7 @@
 import { toFieldProblem } from '../../contract/field-problem.ts';
 import { toErrorMessage } from '../../core/error-message.ts';
 import { Secret } from '../../core/secret.ts';
+import { withoutBrackets } from '../../core/without-brackets.ts';
 import { isLoopback } from '../../http/is-loopback.ts';
 import { ENVIRONMENT_FILE } from './environment-file.ts';
 import { type Setting, type SettingName, type SettingValues, settings } from './settings.ts';
@@ -93,8 +94,7 @@ function overPlainHttp({ baseUrl, machinesApi, plainHttpHosts }: SettingValues):
   const addresses = { base_url: baseUrl, machines_api: api };
   return Object.entries(addresses).flatMap(([setting, address]) => {
     if (address === undefined || !address.startsWith('http:')) return [];
-    // An IPv6 address stands in brackets in a URL only.
-    const host = new URL(address).hostname.replace(/^\[|\]$/g, '');
+    const host = withoutBrackets(new URL(address).hostname);
     if (isLoopback(host) || plainHttpHosts.includes(host)) return [];
     return [{ setting, message: 'the token is sent over plain http; use an https URL' }];
   });

@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream';
 import { nextSlice } from '../../core/next-slice.ts';
 import type { Secret } from '../../core/secret.ts';
+import { withoutBrackets } from '../../core/without-brackets.ts';
 import { isLoopback } from '../../http/is-loopback.ts';
 import { MailRefusal } from './mail-refusal.ts';
 
@@ -28,7 +29,7 @@ export async function openMailRelay(relay: Secret, domain: string): Promise<Mail
   const { createTransport } = await import('nodemailer');
   const url = new URL(relay.reveal());
   const secure = url.protocol === 'smtps:';
-  const host = url.hostname.replaceAll(/^\[|\]$/g, '');
+  const host = withoutBrackets(url.hostname);
   const user = decodeURIComponent(url.username);
   const needsTls = secure || url.search !== '' || (user !== '' && !isLoopback(host));
   const transport = createTransport({

@@ -8,6 +8,7 @@ import { PASSED_HEADER } from '../../contract/hosts.ts';
 import { SERVICE_WAIT_MS } from '../../core/channel-limits.ts';
 import { InnerHeaders } from '../../core/http/inner-headers.ts';
 import { RemoraError } from '../../core/remora-error.ts';
+import { withoutBrackets } from '../../core/without-brackets.ts';
 import { withoutQuery } from '../../core/without-query.ts';
 import { execOverWebSocket } from '../../http/exec-over-websocket.ts';
 import { streamExchange } from '../../http/streaming-proxy.ts';
@@ -174,7 +175,7 @@ export function createOtherPlatforms({ hosts, passes, keyIds }: OtherPlatformsDe
 /** Throws `not_reachable`. */
 async function connectTo({ protocol, hostname, port }: URL, host: string): Promise<Duplex> {
   const isTls = protocol === 'https:';
-  const name = hostname.replace(/^\[|\]$/g, '');
+  const name = withoutBrackets(hostname);
   const at = { host: name, port: Number(port) || (isTls ? 443 : 80), allowHalfOpen: true, noDelay: true };
   const socket = isTls ? connectTls({ ...at, ...(isIP(name) === 0 ? { servername: name } : {}) }) : connectTcp(at);
   try {

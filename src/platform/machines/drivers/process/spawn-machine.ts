@@ -6,6 +6,7 @@ import { closeSync, openSync, renameSync, rmSync, statSync, writeFileSync } from
 import { join } from 'node:path';
 import { RemoraError } from '../../../../core/remora-error.ts';
 import type { Secret } from '../../../../core/secret.ts';
+import { withoutBrackets } from '../../../../core/without-brackets.ts';
 import { type ProcessIdentity, readIdentity } from '../../../../linux/processes/process-identity.ts';
 import { signalProcess } from '../../../../linux/processes/signal-process.ts';
 import { MACHINE_LOG } from '../last-lines.ts';
@@ -133,7 +134,7 @@ function toEnvironment(
     REMORA_BASE_URL: url,
     REMORA_MACHINES_API: url,
     // Nobody but this host is between the two.
-    REMORA_PLAIN_HTTP_HOSTS: new URL(url).hostname.replace(/^\[|\]$/g, ''),
+    REMORA_PLAIN_HTTP_HOSTS: withoutBrackets(new URL(url).hostname),
     REMORA_TOKEN_FILE: tokenFile,
     REMORA_PAUSES_FILE: join(dir, PAUSES),
     REMORA_STARTED_AGAIN: 'true',

@@ -1,4 +1,5 @@
 // Opens the way of a machine to its platform, and its way out where it has one.
+import { withoutBrackets } from '../../../../core/without-brackets.ts';
 import { layCable } from './egress/egress-link.ts';
 import type { EmulatorSession } from './emulator/emulator-session.ts';
 import { openGuestListener, type Place } from './guest/guest-listener.ts';
@@ -32,5 +33,5 @@ export async function openWay({ host, id, session, note }: MachineWay): Promise<
 
 function toPlace(url: string): Place {
   const { hostname, port } = new URL(url);
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) };
+  return { host: withoutBrackets(hostname), port: Number(port) };
 }
